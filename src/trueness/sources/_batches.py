@@ -25,27 +25,18 @@ from trueness._tally.rules import Distinct, EqualMass
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import DroppedRowsWarning, InputError, dropped_rows, warn
+from trueness.sources import _row_expressions as expressions
 from trueness.sources._cluster_buckets import together
 from trueness.sources._gather import Group, refuse_overflow
 from trueness.sources._question import Question, Rule, check_group_bins
-from trueness.sources._row_expressions import (
-    FLOATS,
-    LEAST_EXPONENT,
-    MOST_WEIGHT,
-    label_code,
-    plain_names,
-    raw_rows,
-    select_plainly,
-)
+from trueness.sources._row_expressions import FLOATS
 from trueness.sources._row_keys import RowKeys, uncollected
 
 _BATCH_ROWS = 1 << 20
 _INTEGERS = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32")
 _KEYS = ("Int", "UInt", "Float", "String", "Categorical", "Enum", "Boolean", "Date")
 _OTHER_KEYS = ("Int128", "UInt128", "Datetime(time_unit='ns")
-
-# Sums of weights, classes and sketches of groups of fewer rows than this are made faster by the engine.
-_FEW_ROWS = 1000
+_FEW_ROWS = 1000  # sums of weights, classes and sketches of groups of fewer rows are made faster by the engine
 
 
 class _NeedsGroupByError(Exception):
@@ -56,8 +47,7 @@ class _Batch(NamedTuple):
     y: NDArray[Any]
     p: NDArray[Any]
     w: NDArray[Any] | None
-    places: NDArray[Any] | None
-    """The place of each row in the sums."""
+    places: NDArray[Any]  # of each row in the sums
     n_places: int
     dropped: int
 
@@ -86,9 +76,8 @@ def sums_of_batches(frame: Any, question: Question, schema: Any, rule: Rule) -> 
 
 def _can_serve(frame: Any, question: Question, schema: Any, rule: Rule) -> bool:
     label = schema[question.label]
-    if not (label.is_numeric() or str(label) in ("Boolean", "String")):
-        return False
-    if isinstance(rule, EqualMass) and question.weight is None:  # two group-bys without a sort are faster
+    in_two_passes = isinstance(rule, EqualMass) and question.weight is None  # without a sort, which is faster
+    if in_two_passes or not (label.is_numeric() or str(label) in ("Boolean", "String")):
         return False
     names = (*question.by, *question.columns["cluster"])
     dtypes = [str(schema[name]) for name in names]
@@ -107,12 +96,12 @@ def _select(frame: Any, question: Question, schema: Any) -> tuple[Any, tuple[Any
     label = str(schema[question.label])
     order: tuple[Any, ...] = (0, 1)
     if not question.binary or question.labels is not None or question.pos_label is not None or label == "String":
-        order = raw_rows(frame, question)[1]
+        order = expressions.raw_rows(frame, question)[1]
     plain = (question.binary and order == (0, 1)) or label in (*_INTEGERS, "Boolean")
     coded = not plain or order != tuple(range(len(order))) or label == "String"
-    names = plain_names(frame)
+    names = expressions.plain_names(frame)
     # DuckDB must not decide comparisons of labels beforehand; scores and weights are compared here.
-    named = select_plainly(frame, question, schema, opaque=coded and label in FLOATS)
+    named = expressions.select_plainly(frame, question, schema, opaque=coded and label in FLOATS)
     scores = [(nw.col(names[x]), str(schema[x]) in FLOATS) for x in question.scores]
     columns = [(x if ready else x.cast(nw.Float64)).alias(f"x{i}") for i, (x, ready) in enumerate(scores)]
     if question.weight is not None:
@@ -121,21 +110,15 @@ def _select(frame: Any, question: Question, schema: Any) -> tuple[Any, tuple[Any
         words = str(schema[name]).startswith(("Categorical", "Enum"))
         columns.append((nw.col(names[name]).cast(nw.String) if words else nw.col(names[name])).alias(f"by{i}"))
     t = nw.col(names[question.label])
-    if not coded:
-        return named.select(_as_label(t, label, question).alias("y"), *columns), order
-    text = label == "String"
-    with_label = named.with_columns((t if text else t.cast(nw.Float64)).alias("t"))
-    code = nw.when(~nw.col("t").is_null()).then(label_code(order, text)).cast(nw.Int64)
-    return with_label.select(code.alias("y"), *columns), order
-
-
-def _as_label(column: Any, dtype: str, question: Question) -> Any:
-    """Labels of a type that the passes read without a copy."""
-    if not question.binary:
-        return (column.cast(nw.UInt8) if dtype == "Boolean" else column).cast(nw.Int64)
-    if dtype == "Boolean":
-        return column.cast(nw.UInt8)
-    return column if dtype in ("Int8", "UInt8", "Int32", "Int64", *FLOATS) else column.cast(nw.Float64)
+    if coded:
+        text = label == "String"
+        named = named.with_columns((t if text else t.cast(nw.Float64)).alias("t"))
+        y: Any = nw.when(~nw.col("t").is_null()).then(expressions.label_code(order, text)).cast(nw.Int64)
+    else:  # a type that the passes read without a copy
+        y = t.cast(nw.UInt8) if label == "Boolean" else t
+        if not question.binary or label not in ("Boolean", "Int8", "UInt8", "Int32", "Int64", *FLOATS):
+            y = y.cast(nw.Float64 if question.binary else nw.Int64)
+    return named.select(y.alias("y"), *columns), order
 
 
 def _batches(selected: Any, rule: Rule) -> Iterator[Any]:
@@ -167,8 +150,8 @@ def _complete(batch: Any, question: Question, keys: RowKeys) -> _Batch:
         if not kept.all():
             arrays = {name: values[kept] for name, values in arrays.items()}
             groups = [column.filter(kept) for column in groups]
-    places, n_places = keys.places(groups, arrays.get("w")) if groups else (None, 1)
     p = arrays["x0"]
+    places, n_places = keys.places(groups, arrays.get("w")) if groups else (np.zeros(p.size, np.uint32), 1)
     if not question.binary:
         columns = [arrays[x] for x in scores]
         order: Any = "F" if question.view == "classwise" else "C"  # as the passes read them
@@ -196,30 +179,27 @@ class _Sums:
             if not (batch.y.min() >= 0 and batch.y.max() < len(self.classes)):
                 raise _NeedsGroupByError
             batch = batch._replace(y=batch.y.astype(np.int64, copy=False))
-        if batch.w is not None and not (float(batch.w.max()) <= MOST_WEIGHT and batch.w.min() >= 0):
+        if batch.w is not None and not (float(batch.w.max()) <= expressions.MOST_WEIGHT and batch.w.min() >= 0):
             raise _NeedsGroupByError
         one = self.classes is None or self.question.view == "confidence"
         check_group_bins(self.rule, 1 if one else len(self.question.scores), batch.n_places)
         # Without weights, sums are integers in small tables, and one pass can sum all groups.
         if self.edges is not None and batch.w is None and self.question.binary:
-            self._add_tables(batch)
+            assert not isinstance(self.rule, str)
+            if len(self.tables) < batch.n_places:
+                old = self.tables
+                self.tables = np.zeros((2 * batch.n_places, *old.shape[1:]), np.int64)  # memory is taken when used
+                self.tables[: len(old)] = old
+            sample = Sample(batch.y, batch.p)
+            if batch.n_places == 1:
+                self.tables[0] += binned_of(sample, "classwise", self.rule).parts[0].table
+            else:
+                add_to_tables(sample, batch.places, self.rule, self.tables)
             return
         if batch.n_places > max(1, self.question.buckets) and batch.n_places * _FEW_ROWS > max(_BATCH_ROWS, self.rows):
             raise _NeedsGroupByError
         for place, rows in _split_by_place(batch):
             self._add_to(place, rows)
-
-    def _add_tables(self, batch: _Batch) -> None:
-        assert not isinstance(self.rule, str)
-        if len(self.tables) < batch.n_places:
-            old, size = self.tables, 2 * batch.n_places if batch.places is not None else 1  # memory is taken when used
-            self.tables = np.zeros((size, *old.shape[1:]), np.int64)
-            self.tables[: len(old)] = old
-        sample = Sample(batch.y, batch.p)
-        if batch.places is None:
-            self.tables[0] += binned_of(sample, "classwise", self.rule).parts[0].table
-        else:
-            add_to_tables(sample, batch.places, self.rule, self.tables)
 
     def _add_to(self, place: int, rows: Sample) -> None:
         sample = Sample(rows.y, rows.p, rows.w, self.classes, self.question.tolerance)
@@ -243,7 +223,7 @@ class _Sums:
 
     def total(self, keys: RowKeys) -> dict[Group, Any]:
         """The sums of each group, in the order of their keys."""
-        if any(heaviest < 2.0 ** (LEAST_EXPONENT + 1) for heaviest in self.heaviest.values()):
+        if any(heaviest < 2.0 ** (expressions.LEAST_EXPONENT + 1) for heaviest in self.heaviest.values()):
             raise _NeedsGroupByError
         totals: dict[int, Any] = {place: sum(reversed(pile)) for place, pile in self.at_place.items()}
         for place, total in totals.items():
@@ -260,12 +240,11 @@ class _Sums:
         if self.dropped:
             warn(dropped_rows(self.dropped, self.rows), DroppedRowsWarning)
         groups = keys.groups()
-        if self.question.cluster is None:
+        if self.question.cluster is None:  # made in the order of the keys: a million in another are slow to look at
             found = {key: totals[group] for group, key in groups if group in totals}
             return found or {key: self._binned(group) for group, key in groups if filled[group]}
-        number, largest = self.question.buckets, keys.largest().tolist()
         totals |= {place: self._binned(place) for place, has_rows in enumerate(filled) if has_rows}
-        found = {}
+        number, largest, found = self.question.buckets, keys.largest().tolist(), {}
         for group, key in groups:
             places = enumerate(range(group * number, (group + 1) * number))
             of_bucket = {bucket: totals[place] for bucket, place in places if place in totals}
@@ -282,7 +261,7 @@ def _size(sums: Any) -> int:
 
 
 def _split_by_place(batch: _Batch) -> Iterator[tuple[int, Sample]]:
-    if batch.places is None:
+    if batch.n_places == 1:
         yield 0, Sample(batch.y, batch.p, batch.w)
         return
     # Sorting short integers is a count of digits, several times as fast as sorting long ones.

@@ -37,10 +37,8 @@ class Stated(NamedTuple):
     """A confidence as it was stated: its scale may follow only from the other rows."""
 
     value: float
-    scale: float | None = None
-    """What it is a share of: 1, 100 or the number after a slash; None if it was a bare number."""
-    trouble: str = ""
-    """Why it cannot be used."""
+    scale: float | None = None  # what it is a share of: 1, 100 or the number after a slash; None of a bare number
+    trouble: str = ""  # why it cannot be used
 
     def probability(self, *, percent: bool) -> float | str:
         """As a probability, or why it has none; `percent` says whether bare numbers are percentages."""
@@ -54,11 +52,7 @@ class Stated(NamedTuple):
 
 
 def stated_in(text: str, words: Mapping[str, float], pattern: re.Pattern[str] | None = None) -> Stated | None:
-    """The last confidence that a text states, or None.
-
-    >>> stated_in("Paris. Confidence: 90 %", {}), stated_in("I am 75% sure.", {})
-    (Stated(value=90.0, scale=100.0, trouble=''), Stated(value=75.0, scale=100.0, trouble=''))
-    """
+    """The last confidence that a text states, such as "Confidence: 90 %" or "I am 75% sure", or None."""
     named = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
     value = f"(?:{_NUMBER}|(?P<word>{named})\\b)" if named else f"(?:{_NUMBER})"
     usual = (re.compile(one, re.IGNORECASE) for one in (_LEAD + value, _NUMBER + _SURE))
@@ -76,11 +70,7 @@ def stated_in(text: str, words: Mapping[str, float], pattern: re.Pattern[str] | 
 
 
 def stated(value: Any, words: Mapping[str, float]) -> Stated | None:
-    """A number, a text of one, or a word of the table; None if there is nothing.
-
-    >>> stated("8/10", {}), stated("Likely", {"likely": 0.7})
-    (Stated(value=8.0, scale=10.0, trouble=''), Stated(value=0.7, scale=1.0, trouble=''))
-    """
+    """A number, a text of one such as "8/10", or a word of the table; None if there is nothing."""
     if value is None or isinstance(value, bool) or (isinstance(value, str) and not value.strip()):
         return None
     if isinstance(value, int | float):
@@ -99,11 +89,7 @@ def stated(value: Any, words: Mapping[str, float]) -> Stated | None:
 
 
 def states(text: str, value: float) -> bool:
-    """Whether a text has a number, as a fraction or a percentage; `value` is on either scale.
-
-    >>> states("Confidence: 100%", 1.0), states("Confidence: 1.0", 100), states("42", 100)
-    (True, True, False)
-    """
+    """Whether a text has a number, as a fraction or a percentage; `value` is on either scale."""
     numbers = {float(found) for found in re.findall(r"\d+(?:\.\d+)?|\.\d+", text)}
     return any(abs(number - one) < 1e-9 for number in numbers for one in (value, value * 100, value / 100))
 
@@ -146,18 +132,12 @@ def softmax(logs: Sequence[float]) -> list[float] | str:
 
 
 def agreement(answers: Sequence[str | None]) -> list[float | str]:
-    """For each of several answers to one question, the share of the *other* answers that agree with it.
-
-    >>> agreement(["4", "4", "5"])
-    [0.5, 0.5, 0.0]
-    """
+    """For each of several answers to one question, the share of the *other* answers that agree with it."""
     given = [" ".join((one or "").casefold().split()) for one in answers]
     known = [one for one in given if one]
     few = "fewer than two answers to the question: no share of agreeing samples"
-    return [
-        "no answer was extracted" if not one else few if len(known) < 2 else (known.count(one) - 1) / (len(known) - 1)
-        for one in given
-    ]
+    shares = {one: few if len(known) < 2 else (known.count(one) - 1) / (len(known) - 1) for one in known}
+    return [shares.get(one, "no answer was extracted") for one in given]
 
 
 def label(score: Mapping[str, Any], correct_from: float | None) -> tuple[int | None, str]:

@@ -38,8 +38,7 @@ _SIGNS = {
 }
 _NEEDED = {"lm-eval": ("doc_id",), "inspect": ("id",), "helm": ("instance_id", "stats")}
 _BLANK = b"\xef\xbb\xbf \t\r\n"
-Report: TypeAlias = Callable[[int], None]
-"""Called with the bytes read so far."""
+Report: TypeAlias = Callable[[int], None]  # called with the bytes read so far
 
 
 @dataclass
@@ -51,14 +50,11 @@ class Log:
     task: str = ""
     model: str = ""
     created: str = ""
-    identity: str = ""
-    """What several files of one run share; of their samples the last written count."""
-    scorers: dict[str, None] = field(default_factory=dict)
-    """Those of its samples; where one is taken by default, that one."""
+    identity: str = ""  # what several files of one run share; of their samples the last written count
+    scorers: dict[str, None] = field(default_factory=dict)  # of its samples; where one is taken by default, that one
     notes: list[str] = field(default_factory=list)
     repeated: int = 0
-    place: str = ""
-    """The line, element or member that is being read."""
+    place: str = ""  # the line, element or member that is being read
 
     def __str__(self) -> str:
         return str(self.path)
@@ -70,36 +66,26 @@ class Sample:
 
     question: str
     raw: Mapping[str, Any]
-    scores: Mapping[str, Any]
-    """What each scorer said; a score of inspect is an object."""
-    text: str | None = None
-    """What the model wrote; None where only likelihoods were asked for."""
+    scores: Mapping[str, Any]  # what each scorer said; a score of inspect is an object
+    text: str | None = None  # what the model wrote; None where only likelihoods were asked for
     epoch: int = 1
     subject: str = ""
     answer: str | None = None
-    trouble: str = ""
-    """Why it cannot count, whatever its score."""
-    options: tuple[Sequence[float], Sequence[str]] | None = None
-    """The log-likelihoods and texts of the options of a multiple-choice question."""
-    targets: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
-    """The right options if the target is a number, and if it is a text."""
+    trouble: str = ""  # why it cannot count, whatever its score
+    options: tuple[Sequence[float], Sequence[str]] | None = None  # log-likelihoods and texts, of multiple choice
+    targets: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())  # right options if the target is a number, or a text
     tokens: Sequence[tuple[str, float]] = ()
-    logprob: float | None = None
-    """Log-probability of the answer, if the harness gives one number."""
-    part: str = ""
-    """The filter of lm-eval, or the split of HELM: a log may have several."""
+    logprob: float | None = None  # log-probability of the answer, if the harness gives one number
+    part: str = ""  # the filter of lm-eval, or the split of HELM: a log may have several
 
     task: str = ""
     model: str = ""
     source: str = ""
     label: int | None = None
     confidence: float = math.nan
-    found: dict[str, Any] = field(default_factory=dict)
-    """By source of confidences: a probability, a `Stated`, or why there is none."""
-    echoed: bool = False
-    """Whether the text has the number of the field."""
-    probabilities: Any = None
-    """Those of the options, as an array: large logs have many samples."""
+    found: dict[str, Any] = field(default_factory=dict)  # by source: a probability, a `Stated`, or why there is none
+    echoed: bool = False  # whether the text has the number of the field
+    probabilities: Any = None  # those of the options, as an array: large logs have many samples
     fields: tuple[Any, ...] = ()
 
 
@@ -210,10 +196,8 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-# lm-evaluation-harness: a line per document and filter; the type of task is in the file of results beside it.
-
-
 def _lm_eval(log: Log, report: Report) -> Iterator[Sample]:
+    """lm-evaluation-harness: a line per document and filter; the type of task is in the file of results beside it."""
     found = re.fullmatch(r"samples_(.*?)_(\d{4}-\d\d-\d\dT[-\d.:]+)\.jsonl?", log.path.name)
     log.task, log.created = found.groups() if found else (log.path.stem.removeprefix("samples_"), "")
     beside = sorted(log.path.parent.glob("results*.json"))
@@ -290,10 +274,8 @@ def _lm_eval_targets(row: Mapping[str, Any], choices: list[str], size: int) -> A
     return numbers or texts, texts or numbers
 
 
-# inspect: a zip with a member per sample, or one JSON object.
-
-
 def _inspect(log: Log, report: Report) -> Iterator[Sample]:
+    """inspect: a zip with a member per sample, or one JSON object."""
     with log.path.open("rb") as file:
         if file.read(4) == b"PK\x03\x04":
             yield from _inspect_zip(log, report)
@@ -414,10 +396,8 @@ def _inspect_options(raw: Mapping[str, Any], content: list[Any]) -> dict[str, An
     return found if all(sums) else {}
 
 
-# HELM: the statistics of each instance, in the folder of a run.
-
-
 def _helm(log: Log, report: Report) -> Iterator[Sample]:
+    """HELM: the statistics of each instance, in the folder of a run."""
     about = log.path.with_name("run_spec.json")
     spec = _object_in(about) if about.is_file() else {}
     if not spec:
@@ -450,10 +430,8 @@ def _helm(log: Log, report: Report) -> Iterator[Sample]:
         log.notes.append(f"it has no instances of the split 'test': those of {', '.join(sorted(splits))} count")
 
 
-# OpenAI evals: events, of which several belong to one sample.
-
-
 def _openai(log: Log, report: Report) -> Iterator[Sample]:
+    """OpenAI evals: events, of which several belong to one sample."""
     samples: dict[str, dict[str, Any]] = {}
     ended = False
     for row in _objects(log, report):

@@ -10,28 +10,21 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeAlias
 
 from trueness.errors import InputError, MissingLibraryError
 from trueness.sources._numpy import NpyFile, NpzFile
 from trueness.sources._table import ArrowFile, ConcatenatedTable, ParquetFile, Table, import_polars
 from trueness.sources._text import CsvFile, JsonLinesFile
 
-SUFFIXES = {
-    suffix for kind in (CsvFile, JsonLinesFile, ParquetFile, ArrowFile, NpzFile, NpyFile) for suffix in kind.suffixes
-}
-"""How the names of all files end that can be read, before the suffix of a compression."""
-
+_KINDS = (CsvFile, JsonLinesFile, ParquetFile, ArrowFile, NpzFile, NpyFile)
+SUFFIXES = {suffix for kind in _KINDS for suffix in kind.suffixes}  # of all files that can be read, not compressed
 SEPARATORS = {"csv": ",", "tsv": "\t", ".tsv": "\t", ".tab": "\t"}
-_BINARY: dict[bytes, type[ParquetFile | NpzFile | NpyFile | JsonLinesFile]] = {
-    b"PAR1": ParquetFile,
-    b"ARROW1": ArrowFile,
-    b"PK\x03\x04": NpzFile,
-    b"\x93NUMPY": NpyFile,
-}
-_BY_FORMAT = {"parquet": ParquetFile, "arrow": ArrowFile, "npz": NpzFile, "npy": NpyFile}
+_Kind: TypeAlias = type[ParquetFile | NpzFile | NpyFile | JsonLinesFile]
+_BY_FORMAT: dict[str, _Kind] = {"parquet": ParquetFile, "arrow": ArrowFile, "npz": NpzFile, "npy": NpyFile}
+_BINARY = {b"PAR1": "parquet", b"ARROW1": "arrow", b"PK\x03\x04": "npz", b"\x93NUMPY": "npy"}
 _SUMS = (b"TNTALLYS", b"TNSKETCH")
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd", ".zstd": "zstd"}
 _PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # gzip and zstd, which Polars unpacks
@@ -44,11 +37,7 @@ def compression_by_name(path: str | Path) -> str | None:
 
 
 def inner_suffix(path: str | Path) -> str:
-    """The suffix of the format, without that of the compression.
-
-    >>> inner_suffix("x.tsv.gz"), inner_suffix("x.tsv")
-    ('.tsv', '.tsv')
-    """
+    """The suffix of the format, without that of the compression: ".tsv" of "x.tsv" and of "x.tsv.gz"."""
     return (Path(path).with_suffix("") if compression_by_name(path) else Path(path)).suffix.lower()
 
 
@@ -70,10 +59,7 @@ def open_tables(
 def open_table(
     name: str, stack: ExitStack, separator: str | None = None, decimal: str = ".", form: str | None = None
 ) -> Table:
-    """Open a file, or standard input for '-'; `form` is a format that overrides what the file looks like.
-
-    What must be unpacked or copied is removed at the end of the stack.
-    """
+    """Open a file, or standard input for '-', as what it looks like or as `form`; copies last as long as the stack."""
     path = Path(name)
     if name == "-" or path.is_fifo():  # some formats need to be read from the end, and all more than once
         if name == "-" and sys.stdin is None:
@@ -88,7 +74,7 @@ def open_table(
         path, packed = _temporary(stack), path
         _unpack(packed, name, unpacker, path)
         start = _first_bytes(path, name)
-    found = next((kind for magic, kind in _BINARY.items() if start.startswith(magic)), None)
+    found = next((_BY_FORMAT[kind] for magic, kind in _BINARY.items() if start.startswith(magic)), None)
     if form is not None and found is not _BY_FORMAT.get(form):
         raise InputError("", f"`--input-format` says {form}, but {name} does not begin as such a file does")
     if form is None and found is None:
@@ -153,7 +139,7 @@ def _refuse_other_bytes(name: str, start: bytes) -> None:
     if start.startswith(_SUMS):
         remedy = "`trueness measure`, `report` and `tally` take sums, from files whose names end in .tally."
         raise InputError("", f"{name} holds sums, and this needs rows", remedy=remedy)
-    for kind in _BINARY.values():
+    for kind in _BY_FORMAT.values():
         if inner_suffix(name) in kind.suffixes:
             demand = f"{name} does not begin as a file of type {kind.format} does: damaged, or of another type"
             raise InputError("", demand)
@@ -207,8 +193,6 @@ def compress_into(path: str, write: Callable[[BinaryIO], None]) -> Callable[[Bin
 def _import_zstd(name: str) -> Any:
     """Python's own module, from 3.14 on, or its backport."""
     for module in ("compression.zstd", "backports.zstd"):
-        try:
+        with suppress(ImportError):
             return importlib.import_module(module)
-        except ImportError:
-            continue
     raise MissingLibraryError(f"Writing {name} needs Python 3.14 or `pip install backports.zstd`.")

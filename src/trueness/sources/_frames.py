@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from trueness._input.arguments import checked_word, is_real
 from trueness._input.columns import is_decimal, is_missing, numbers_of
 from trueness.errors import InputError, MissingLibraryError
 from trueness.sources._files import SEPARATORS, expand_paths, inner_suffix, open_table
@@ -22,35 +23,21 @@ from trueness.sources._table import ArrowFile, ConcatenatedTable, ParquetFile, P
 from trueness.sources._text import CsvFile, JsonLinesFile
 
 PathEngine: TypeAlias = Literal["auto", "polars", "duckdb"]
+_started_in: set[int] = set()  # the process in which Polars has started its threads, also as a fork remembers it
 
 
-class _PolarsThreads:
-    """Whether the threads of Polars were started, here or in a process that was forked: a fork has none of them."""
-
-    started = lost = False
-
-    @classmethod
-    def forget(cls) -> None:
-        cls.lost = cls.lost or cls.started
-
-    @classmethod
-    def need(cls) -> None:
-        """Raise where Polars would wait for ever."""
-        if cls.lost:
-            remedy = "Start processes with `multiprocessing.get_context('spawn')`, or scan with `engine='duckdb'`."
-            demand = "Polars cannot be used in a forked process once its parent has used it"
-            raise InputError("", demand, "the parent has scanned rows with it", remedy=remedy)
-        cls.started = True
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_PolarsThreads.forget)
+def _need_polars() -> None:
+    """Raise where Polars would wait for ever: a fork has none of the threads that were started before it."""
+    if _started_in - {os.getpid()}:
+        remedy = "Start processes with `multiprocessing.get_context('spawn')`, or scan with `engine='duckdb'`."
+        demand = "Polars cannot be used in a forked process once its parent has used it"
+        raise InputError("", demand, "the parent has scanned rows with it", remedy=remedy)
+    _started_in.add(os.getpid())
 
 
 def open_frame(source: Any, question: Question, engine: PathEngine, stack: ExitStack) -> Any:
     """A narwhals frame, lazy unless the source is in memory; what is unpacked is removed at the end of the stack."""
-    if engine not in ("auto", "polars", "duckdb"):
-        raise InputError("engine", "must be 'auto', 'polars' or 'duckdb'", f"got {engine!r}")
+    checked_word(engine, "engine", ("auto", "polars", "duckdb"))
     several = source if isinstance(source, list | tuple) else [source]
     if several and all(isinstance(part, str | os.PathLike) for part in several):
         return nw.from_native(_scan_files([os.fspath(part) for part in several], question, engine, stack))
@@ -59,23 +46,19 @@ def open_frame(source: Any, question: Question, engine: PathEngine, stack: ExitS
     try:
         frame = nw.from_native(source)
     except TypeError:
-        raise InputError(
-            "source",
-            "must be a frame or relation that narwhals reads (Polars, DuckDB, PySpark, Dask, Ibis, "
-            "pandas, PyArrow, …), or a path of Parquet, Arrow IPC, CSV, TSV or JSON lines",
-            f"got {type(source).__name__}",
-        ) from None
+        frames = "a frame or relation that narwhals reads (Polars, DuckDB, PySpark, Dask, Ibis, pandas, PyArrow, …)"
+        demand = f"must be {frames}, or a path of Parquet, Arrow IPC, CSV, TSV or JSON lines"
+        raise InputError("source", demand, f"got {type(source).__name__}") from None
     except nw.exceptions.DuplicateError:
         raise InputError("source", "must have columns of different names", "some have the same") from None
     if frame.implementation.is_polars():
-        _PolarsThreads.need()
+        _need_polars()
     return _without_objects(frame, question)
 
 
 def _without_objects(frame: Any, question: Question) -> Any:
     """A frame in memory whose Decimals, or floats among objects, are columns of numbers."""
-    numbers = dict.fromkeys(question.scores, "prob") | {question.label: "label"}
-    numbers |= {} if question.weight is None else {question.weight: "weight"}
+    numbers = {name: argument for argument in ("prob", "label", "weight") for name in question.columns[argument]}
     if isinstance(frame, nw.DataFrame) and frame.implementation.is_pyarrow():
         return nw.from_native(_without_decimals(frame.to_native(), set(numbers)))
     if not isinstance(frame, nw.DataFrame) or not frame.implementation.is_pandas_like():
@@ -92,9 +75,8 @@ def _without_objects(frame: Any, question: Question) -> Any:
             found = numbers_of(frame.get_column(name).to_numpy(), f"{argument}` column `{name}")
             values = found.values if found.missing is None else np.where(found.missing, np.nan, found.values)
             converted.append(nw.new_series(name, values, nw.Float64, backend=frame.implementation))
-    for name in question.by:
-        entries = frame.get_column(name).to_list() if str(schema.get(name)) == "Object" else []
-        for entry in entries:
+    for name in (name for name in question.by if str(schema.get(name)) == "Object"):
+        for entry in frame.get_column(name).to_list():
             if not isinstance(entry, Hashable):
                 raise column_error("by", name, "must hold single values", f"it holds a {type(entry).__name__}")
     return frame.with_columns(*converted) if converted else frame
@@ -115,16 +97,14 @@ def _without_decimals(table: Any, numbers: set[str]) -> Any:
 def _are_numbers(series: Any) -> bool:
     """Whether labels are Decimals or floats; booleans with gaps stay booleans."""
     entries = [entry for entry in series.to_list() if not is_missing(entry)]
-    return bool(entries) and all(
-        is_decimal(e) or (isinstance(e, int | float) and not isinstance(e, bool)) for e in entries
-    )
+    return bool(entries) and all(is_decimal(entry) or is_real(entry) for entry in entries)
 
 
 def _scan_files(paths: list[str], question: Question, engine: PathEngine, stack: ExitStack) -> Any:
     files = list(expand_paths(paths))
     if _library(engine) == "polars":
-        _PolarsThreads.need()
-        return _polars_remote(files, question) if any(map(_is_remote, files)) else _polars_files(files, question, stack)
+        _need_polars()
+        return _polars_remote(files, question) if _are_remote(files) else _polars_files(files, question, stack)
     suffixes = {inner_suffix(file) for file in files}
     if suffixes <= {*ParquetFile.suffixes}:
         return _duckdb_parquet(files, question)
@@ -135,32 +115,24 @@ def _scan_files(paths: list[str], question: Question, engine: PathEngine, stack:
 
 
 def _kinds(question: Question) -> dict[str, str]:
-    """How the columns of a text file are read.
-
-    A group is the text of its cell: 007 and 7 are two groups, and later cells may not be numbers. So is a label that is
-    compared with text.
-    """
-    text = any(isinstance(label, str) for label in question.labels or (question.pos_label,))
-    named = question.by if question.cluster is None else (*question.by, question.cluster)
-    kinds = dict.fromkeys(named, "group") | {question.label: "group" if text else "label"}
-    weights = () if question.weight is None else (question.weight,)
-    return kinds | dict.fromkeys((*question.scores, *weights), "number")
+    """How the columns of a text file are read."""
+    # A group is the text of its cell: 007 and 7 are two groups. So is a label that is compared with text.
+    label = "group" if any(isinstance(one, str) for one in question.labels or (question.pos_label,)) else "label"
+    kinds = {"by": "group", "cluster": "group", "label": label, "prob": "number", "weight": "number"}
+    return {name: kind for argument, kind in kinds.items() for name in question.columns[argument]}
 
 
 def _library(engine: PathEngine) -> str:
     names = ("polars", "duckdb") if engine == "auto" else (engine,)
-    for name in names:
-        if find_spec(name) is not None:
-            return name
-    raise MissingLibraryError(
-        f"`trueness.scan` of a path needs {' or '.join(names)}, which is not installed: "
-        f"`pip install 'trueness[{'cli' if names[0] == 'polars' else 'duckdb'}]'`."
-    )
+    for name in filter(find_spec, names):
+        return name
+    how = f"`pip install 'trueness[{'cli' if names[0] == 'polars' else 'duckdb'}]'`"
+    raise MissingLibraryError(f"`trueness.scan` of a path needs {' or '.join(names)}, which is not installed: {how}.")
 
 
-def _is_remote(path: str) -> bool:
-    """Whether the path has a scheme, so that only the engine knows what it names."""
-    return "://" in path
+def _are_remote(paths: list[str]) -> bool:
+    """Whether one of the paths has a scheme, so that only the engine knows what it names."""
+    return any("://" in path for path in paths)
 
 
 def _check_names(names_of: dict[str, Any], question: Question) -> None:
@@ -179,11 +151,10 @@ def _polars_remote(files: list[str], question: Question) -> Any:
         return (pl.scan_parquet if suffix in ParquetFile.suffixes else pl.scan_ipc)(files)
     types: dict[str, Any] = {"number": pl.Float64, "group": pl.String}
     known = {name: types[kind] for name, kind in _kinds(question).items() if kind in types}
+    options: dict[str, Any] = {"schema_overrides": known, "infer_schema_length": 10_000}
     if suffix in JsonLinesFile.suffixes:
-        return pl.scan_ndjson(files, schema_overrides=known, infer_schema_length=10_000)
-    return pl.scan_csv(
-        files, separator=SEPARATORS.get(inner_suffix(files[0]), ","), schema_overrides=known, infer_schema_length=10_000
-    )
+        return pl.scan_ndjson(files, **options)
+    return pl.scan_csv(files, separator=SEPARATORS.get(suffix, ","), **options)
 
 
 def _polars_files(files: list[str], question: Question, stack: ExitStack) -> Any:
@@ -213,12 +184,12 @@ def _duckdb(files: list[str]) -> tuple[Any, list[str]]:
 
     connection = duckdb.connect()
     connection.execute("SET preserve_insertion_order = false")  # order means nothing here, and keeping it takes memory
-    return connection, [file if _is_remote(file) else glob.escape(file) for file in files]
+    return connection, [file if _are_remote([file]) else glob.escape(file) for file in files]
 
 
 def _duckdb_parquet(files: list[str], question: Question) -> Any:
     connection, paths = _duckdb(files)
-    if not any(map(_is_remote, files)):
+    if not _are_remote(files):
         names: dict[str, list[str]] = {}
         for file, name in connection.execute("SELECT file_name, name FROM parquet_schema(?)", [paths]).fetchall():
             names.setdefault(file, []).append(name)
@@ -240,17 +211,10 @@ def _duckdb_text(files: list[str], question: Question) -> Any:
     kinds = {name: kind for name, kind in _kinds(question).items() if name in as_text.columns}
     known = {name: dtypes[kind] for name, kind in kinds.items() if kind in dtypes}
     rows = connection.read_csv(paths, dtype=known, sample_size=100_000, **options)
-    if question.label in as_text.columns and _are_words(rows, as_text, question.label):
-        known[question.label] = "VARCHAR"
-        return connection.read_csv(paths, dtype=known, sample_size=100_000, **options)
+    dtypes = dict(zip(rows.columns, rows.types, strict=True))
+    if dtypes.get(question.label) == "BOOLEAN":  # of yes and no it would decide which is the event
+        some = as_text.limit(1000).fetchnumpy()[question.label].tolist()
+        if any(label is not None and label.strip().lower() not in ("true", "false") for label in some):
+            known[question.label] = "VARCHAR"
+            return connection.read_csv(paths, dtype=known, sample_size=100_000, **options)
     return rows
-
-
-def _are_words(rows: Any, as_text: Any, name: str) -> bool:
-    """Whether DuckDB took labels such as yes and no for booleans, which would decide which of them is the event."""
-    import duckdb
-
-    if rows.types[rows.columns.index(name)] != "BOOLEAN":
-        return False
-    some = as_text.select(duckdb.ColumnExpression(name)).limit(1000).fetchall()
-    return any(label is not None and label.strip().lower() not in ("true", "false") for (label,) in some)

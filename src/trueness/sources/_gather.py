@@ -19,19 +19,22 @@ from trueness.typing import Floats, Ints
 Columns: TypeAlias = dict[str, NDArray[Any]]
 Group: TypeAlias = tuple[Hashable, ...]
 Part = TypeVar("Part")
+_FLOATS = ("p", "least", "greatest")
 
 
 def collect(query: Any, rows: Rows) -> tuple[Columns, list[Group]]:
     """The rows of the answer: numbers as arrays, and the group of each row."""
     lazy = query.lazy()
     answer = lazy.collect(**({"engine": "streaming"} if lazy.implementation.is_polars() else {}))
-    by = rows.by
-    columns = {name: np.asarray(answer.get_column(name).to_numpy()) for name in answer.columns if name not in by}
-    numbers = {
-        name: v.astype(np.float64 if name in ("p", "least", "greatest") else np.int64) for name, v in columns.items()
-    }
-    keys = [[None if is_missing(v) else v for v in answer.get_column(name).to_list()] for name in by]
-    return numbers, list(zip(*keys, strict=True)) if by else [()] * len(answer)
+    columns = {name: np.asarray(answer.get_column(name).to_numpy()) for name in answer.columns if name not in rows.by}
+    numbers = {name: v.astype(np.float64 if name in _FLOATS else np.int64) for name, v in columns.items()}
+    keys = [known_values(answer.get_column(name)) for name in rows.by]
+    return numbers, list(zip(*keys, strict=True)) if keys else [()] * len(answer)
+
+
+def known_values(column: Any) -> list[Any]:
+    """The values of a column, None where one is missing."""
+    return [None if is_missing(value) else value for value in column.to_list()]
 
 
 def each_group(numbers: Columns, groups: list[Group], rows: Rows) -> Iterator[tuple[Group, Columns]]:
@@ -70,7 +73,7 @@ def parts_by_group(
 def bins_of(numbers: Columns, rule: BinRule) -> Bins:
     edges = rule.fixed_edges
     assert edges is not None
-    good = good_rows(numbers)
+    good = _ordered(numbers)
     place, label = good["cell"] >> 1, good["cell"] & 1
     if isinstance(rule, EqualWidth):
         place = np.minimum(place, edges.size - 2)  # a score of 1 belongs to the last bin, which is closed
@@ -79,10 +82,6 @@ def bins_of(numbers: Columns, rule: BinRule) -> Bins:
         table = np.zeros((edges.size - 1, 2, 5), dtype=np.int64)
         np.add.at(table, (place, label), np.column_stack([good[name] for name in ("n", *PARTS)]))
         return Bins(edges, table, moments=True)
-    # Engines answer in any order; floats must be added in one.
-    order = np.lexsort((good["e"], label, place))
-    good = {name: values[order] for name, values in good.items()}
-    place, label = place[order], label[order]
     floats, count = np.zeros((edges.size - 1, 6)), np.zeros(edges.size - 1, dtype=np.int64)
     w, ww, wp, wpp = (_weighted_sum(good, term) for term in ("m", "mm", "mp", "mpp"))
     np.add.at(floats, place, np.column_stack([w, ww, w * label, wp, wpp, wp * label]))
@@ -101,6 +100,13 @@ def good_rows(numbers: Columns) -> Columns:
     return {name: values[keep] for name, values in numbers.items()}
 
 
+def _ordered(numbers: Columns) -> Columns:
+    """The good rows in one order, in which floats are added: engines answer in any."""
+    good = good_rows(numbers)
+    order = np.lexsort([good[name] for name in ("e", "y", "cell", "p") if name in good])
+    return {name: values[order] for name, values in good.items()}
+
+
 def refuse_overflow(n: Ints) -> None:
     """Raise if a sum may have exceeded 64 bits, which engines do not report."""
     if n.size and n.max() > MOST_WHOLE:
@@ -116,16 +122,11 @@ def _weighted_sum(good: Columns, term: str) -> Floats:
 
 
 def cells_of(numbers: Columns) -> Cells:
-    good = good_rows(numbers)
+    good = _ordered(numbers)
     if good["p"].size == 0:
         return Cells.empty()
-    weighted = "m0" in good
-    # -0.0 and 0.0 are one score; engines may group them apart.
-    score = good["p"] + 0.0
-    order = np.lexsort((good["e"], good["y"], score)) if weighted else np.argsort(score, kind="stable")
-    score = score[order]
+    weighted, score = "m0" in good, good["p"] + 0.0  # -0.0 and 0.0 are one score; engines may group them apart
     first = np.flatnonzero(np.concatenate([[True], score[1:] != score[:-1]]))
-    good = {name: values[order] for name, values in good.items()}
     columns = [good["n"], good["n"], good["y"]]
     if weighted:
         w, ww = _weighted_sum(good, "m"), _weighted_sum(good, "mm")
@@ -160,12 +161,9 @@ def fit_in_integers(numbers: Columns) -> bool:
 
 
 def grid_of(numbers: Columns) -> GridCells:
-    good = good_rows(numbers)
+    good = _ordered(numbers)
     if good["cell"].size == 0:
         return GridCells.empty()
-    # Engines answer in any order; floats must be added in one.
-    order = np.lexsort((good["e"], good["cell"])) if "e" in good else np.argsort(good["cell"])
-    good = {name: values[order] for name, values in good.items()}
     refuse_full_cells(good["n"])
     cell, at = np.unique(good["cell"] >> 1, return_inverse=True)
     first = np.flatnonzero(np.diff(at, prepend=-1))
@@ -196,13 +194,10 @@ def _by_label(good: Columns, at: Ints, columns: list[NDArray[Any]]) -> NDArray[A
     return found
 
 
+# Bins whose edges depend on the scores, or are too many to compare with, take two group-bys and no sort. The first sums
+# the cells of this grid, where the cell of a score is the exact floor of a product; the second returns the distinct
+# scores of the cells that a cut falls into. Cells and scores in order are the pieces that bins are assembled from.
 FINE_GRID = EqualWidth(1 << 14)
-"""A grid of 2¹⁴ cells: the cell of a score is exactly the floor of a product.
-
-Bins whose edges depend on the scores, or are too many to compare with, take two group-bys and no sort. The first sums
-the cells of this grid; the second returns the distinct scores of the cells that a cut falls into. Cells and scores in
-order are the pieces that bins are assembled from.
-"""
 
 
 class FineCells:

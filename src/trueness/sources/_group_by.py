@@ -10,29 +10,18 @@ from trueness._tally.grid import LAST_CELL
 from trueness._tally.rules import BinRule, EqualWidth
 from trueness.sources._row_expressions import Rows, flag
 
-BAD = -10
-"""The cell of rows with a bad value."""
-
-UNWEIGHED = -20
-"""The cell of good rows of weight 0."""
-
-PARTS = ("hi", "lo", "hi2", "lo2")
-"""The upper and lower bits of a score and of its square, as integers."""
-
-OCTAVE, TOP = 128, 30
-"""The cells of an octave of a sketch's grid, and the octave that begins at 1/2 if 0 is that from 2⁻³¹ on."""
-
+BAD = -10  # the cell of rows with a bad value
+UNWEIGHED = -20  # the cell of good rows of weight 0
+PARTS = ("hi", "lo", "hi2", "lo2")  # the upper and lower bits of a score and of its square, as integers
+OCTAVE, TOP = 128, 30  # cells of an octave of a sketch's grid; the octave that begins at 1/2 if 0 is that from 2⁻³¹ on
 _UP, _DOWN = 2.0**26, 2.0**27
 _ENDS = ("least", "greatest")
 _TINY = 1e-150
 
 
 def bin_of_score(rule: BinRule) -> Any:
-    """The bin of the score p as Float64, as binary search on the edges would find it.
-
-    A score of exactly 1 may be placed one past the last of bins of equal width; a score outside the edges is placed
-    at −1 or one past the last.
-    """
+    """The bin of the score p as Float64, as binary search on the edges would find it."""
+    # Scores outside the edges get −1 or one past the last; so may a score of exactly 1 among bins of equal width.
     edges, p = rule.fixed_edges, nw.col("p")
     assert edges is not None
     if isinstance(rule, EqualWidth):
@@ -44,11 +33,9 @@ def bin_of_score(rule: BinRule) -> Any:
 
 
 def cell_of_width(n: int) -> Any:
-    """The bin of the score p among n of equal width.
-
-    ⌊p·n⌋ alone is wrong on either side of an edge, because the product is rounded. The nearest edge is known with
-    certainty, and comparing with that one float decides.
-    """
+    """The bin of the score p among n of equal width."""
+    # ⌊p·n⌋ alone is wrong on either side of an edge, because the product is rounded. The nearest edge is known with
+    # certainty, and comparing with that one float decides.
     p = nw.col("p")
     if n & (n - 1) == 0:  # the product is exact
         return (p * float(n)).floor()
@@ -59,11 +46,8 @@ def cell_of_width(n: int) -> Any:
 
 
 def binned_query(rows: Rows, place: Any, *, ends: tuple[str, ...] = ()) -> Any:
-    """The group-by of rows by bin and label (and, with weights, by the exponent of the weight).
-
-    Sums are of whole numbers, so they do not depend on order: the score in units of 2⁻⁵³ as two parts, and its
-    square likewise. `ends` adds the smallest and the greatest score of each cell.
-    """
+    """The group-by of rows by bin and label (and, with weights, by exponent); `ends` of the scores are added."""
+    # Sums are of whole numbers, so they do not depend on order: the score in units of 2⁻⁵³, in two parts; its square.
     if rows.weighted:
         return _weighted_query(rows, place, ends)
     keep = [*rows.keys, *(["p"] if ends else [])]
@@ -73,16 +57,12 @@ def binned_query(rows: Rows, place: Any, *, ends: tuple[str, ...] = ()) -> Any:
 
 def _whole_parts(frame: Any, taken: list[Any], kept: list[Any]) -> Any:
     """The upper and lower bits of score and square as integers, beside the columns kept of those taken."""
-    p = nw.col("p")
+    p, s, q = nw.col("p"), nw.col("s"), nw.col("q")
     scaled = frame.select(*taken, (p * _UP).alias("s"), _times(p, p, frame).alias("q"))
-    scaled = scaled.with_columns((nw.col("q") * _UP).alias("q"))
-    split = scaled.with_columns(nw.col("s").floor().alias("hi"), nw.col("q").floor().alias("hi2"))
-    return split.select(
-        *kept,
-        *_as_integers(["hi", "hi2"]),
-        _lower_bits("s", "hi").alias("lo"),
-        _lower_bits("q", "hi2").alias("lo2"),
-    )
+    scaled = scaled.with_columns((q * _UP).alias("q"))
+    split = scaled.with_columns(s.floor().alias("hi"), q.floor().alias("hi2"))
+    low = [((x - nw.col(high)) * _DOWN).floor() for x, high in ((s, "hi"), (q, "hi2"))]
+    return split.select(*kept, *_as_integers(["hi", "hi2"]), *_as_integers(["lo", "lo2"], low))
 
 
 def _times(a: Any, p: Any, frame: Any) -> Any:
@@ -95,28 +75,21 @@ def _cell(place: Any) -> Any:
     return nw.when(nw.col("ok") == 1).then(good).otherwise(nw.lit(BAD)).cast(nw.Int64).alias("cell")
 
 
-def _as_integers(names: list[str]) -> list[Any]:
-    return [nw.col(name).cast(nw.Int64).alias(name) for name in names]
-
-
-def _lower_bits(scaled: str, high: str) -> Any:
-    return ((nw.col(scaled) - nw.col(high)) * _DOWN).floor().cast(nw.Int64)
+def _as_integers(names: list[str], values: list[Any] | None = None) -> list[Any]:
+    return [x.cast(nw.Int64).alias(name) for x, name in zip(values or map(nw.col, names), names, strict=True)]
 
 
 def _aggregate(frame: Any, keys: list[str], sums: list[str], ends: tuple[str, ...]) -> Any:
-    wanted = [nw.len().alias("n"), *[nw.col(name).sum().alias(name) for name in sums]]
     p = nw.col("p")
+    wanted = [nw.len().alias("n"), *[nw.col(name).sum().alias(name) for name in sums]]
     wanted += [(p.min() if end == "least" else p.max()).alias(end) for end in ends]
     # Sums of integers come back from DuckDB as decimals.
-    types = [nw.col(name).cast(nw.Int64).alias(name) for name in ("n", *sums)]
-    return frame.group_by(*keys).agg(*wanted).with_columns(*types)
+    return frame.group_by(*keys).agg(*wanted).with_columns(*_as_integers(["n", *sums]))
 
 
+# The terms of a weighted row, m = w / 2^e, and in how many parts of 26 or 27 bits each is summed: products with a small
+# score need the third part to keep twelve digits.
 _TERMS = {"m": 2, "mm": 2, "mp": 3, "mpp": 3}
-"""The terms of a weighted row, m = w / 2^e, and in how many parts of 26 or 27 bits each is summed.
-
-Products with a small score need the third part to keep twelve digits.
-"""
 
 
 def _weighted_query(
@@ -137,11 +110,9 @@ def _unless_unweighed(name: str, code: float) -> Any:
 
 
 def _with_exponent(frame: Any) -> Any:
-    """The weight as m · 2^e.
-
-    Whole numbers of one exponent add without rounding, however large or small the weights; float sums would depend
-    on the order, and lose digits in long runs. An exponent off by one is harmless: m is then a little below 1, or 2.
-    """
+    """The weight as m · 2^e."""
+    # Whole numbers of one exponent add without rounding, however large or small the weights; float sums would depend
+    # on the order, and lose digits in long runs. An exponent off by one is harmless: m is then a little below 1, or 2.
     w = nw.col("w")
     frame = frame.with_columns(nw.when(w > 0.0).then(w).otherwise(nw.lit(1.0)).alias("positive"))
     positive = nw.col("positive")
@@ -181,11 +152,9 @@ def distinct_query(rows: Rows, only: np.ndarray[Any, np.dtype[Any]] | None = Non
 
 
 def with_grid_cell(frame: Any) -> Any:
-    """The frame with the cell of the score p as the column place, and x = p · 2^s, where s depends on the cell.
-
-    Below 1/2, x lies in [1/2, 1), or is smaller if p is less than 2⁻³¹; from 1/2 on it is p itself. So sums of x keep
-    their digits however small the scores of a cell are.
-    """
+    """The frame with the cell of the score p as the column place, and x = p · 2^s, where s depends on the cell."""
+    # Below 1/2, x lies in [1/2, 1), or is smaller if p is less than 2⁻³¹; from 1/2 on it is p itself. So sums of x keep
+    # their digits however small the scores of a cell are.
     p, x, step = nw.col("p"), nw.col("x"), nw.col("step")
     # A score from 1/2 up is a multiple of 2⁻⁵³, and so is 1 - p. Half of that less, it lies inside its cell, where p
     # may have been on the left edge, which is the right one of 1 - p.
@@ -193,11 +162,10 @@ def with_grid_cell(frame: Any) -> Any:
     frame = frame.with_columns(nw.when(p < 0.5).then(p).otherwise(tail).alias("x"))
     frame = frame.with_columns(nw.lit(float(OCTAVE * (TOP - 1) + 2)).alias("step"))
     for bits in (16, 8, 4, 2, 1):
-        small = x < 2.0**-bits
-        frame = frame.with_columns(
-            (x * nw.when(small).then(nw.lit(2.0**bits)).otherwise(nw.lit(1.0))).alias("x"),
-            (step - nw.when(small).then(nw.lit(float(OCTAVE * bits))).otherwise(nw.lit(0.0))).alias("step"),
-        )
+        small = nw.when(x < 2.0**-bits)
+        scaled = x * small.then(nw.lit(2.0**bits)).otherwise(nw.lit(1.0))
+        lower = step - small.then(nw.lit(float(OCTAVE * bits))).otherwise(nw.lit(0.0))
+        frame = frame.with_columns(scaled.alias("x"), lower.alias("step"))
     frame = frame.with_columns((step + (x * float(2 * OCTAVE)).floor()).alias("step"))
     step = nw.when(step < 1.0).then(nw.lit(1.0)).otherwise(step)
     inner = nw.when(p < 0.5).then(step).otherwise(float(LAST_CELL) - step)
@@ -207,11 +175,9 @@ def with_grid_cell(frame: Any) -> Any:
 
 
 def grid_query(rows: Rows, *, whole: bool = False) -> Any:
-    """The group-by of rows by cell and label, and of weighted ones by the exponent of the weight.
-
-    `whole` adds the sums of parts of scores times weights, where weights that are not whole numbers below 2³⁵ count
-    as 0. They are integers, and :func:`fit_in_integers` says of the answer without them whether 64 bits hold them.
-    """
+    """The group-by of rows by cell and label, and of weighted ones by the exponent of the weight."""
+    # `whole` adds the sums of parts of scores times weights, where weights that are not whole numbers below 2³⁵ count
+    # as 0. They are integers, and :func:`fit_in_integers` says of the answer without them whether 64 bits hold them.
     place = nw.col("place")
     rows = rows._replace(frame=with_grid_cell(rows.frame))
     if not rows.weighted:

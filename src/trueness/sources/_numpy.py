@@ -112,15 +112,12 @@ class NpyFile(Arrays):
         if table.dtype.names is None:
             np.save(file, np.column_stack([table, *new.values()]))
             return
+        if any(column.ndim != 1 for column in new.values()):
+            raise InputError("", "a matrix of scores cannot become a field of a structured array", context=self.name)
         fields = [(name, table.dtype[name]) for name in table.dtype.names]
         wider = np.empty(table.shape, dtype=[*fields, *((name, np.dtype(np.float64)) for name in new)])
-        for name in table.dtype.names:
-            wider[name] = table[name]
-        for name, column in new.items():
-            if column.ndim != 1:
-                demand = "a matrix of scores cannot become a field of a structured array"
-                raise InputError("", demand, context=self.name)
-            wider[name] = column
+        for name in wider.dtype.names:
+            wider[name] = new[name] if name in new else table[name]
         np.save(file, wider)
 
 

@@ -5,6 +5,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from trueness._input.arguments import checked_word
 from trueness._input.labels import check_pos_label, checked_order, two_classes
 from trueness._input.scores import row_sum_tolerance
 from trueness._tally.buckets import check_buckets, refuse_several, refuse_unused
@@ -66,26 +67,24 @@ def check_question(
     cluster: Any = None,
     buckets: Any = 64,
 ) -> Question:
-    if not isinstance(missing, str) or missing not in ("raise", "drop"):
-        raise InputError("missing", "must be 'raise' or 'drop'", f"got {missing!r}")
+    checked_word(missing, "missing", ("raise", "drop"))
     binary = isinstance(prob, str)
     scores = (prob,) if binary else _names(prob, "prob")
     if not binary and len(scores) < 2:
         raise InputError("prob", "as a list needs a column per class, at least 2", f"got {list(scores)!r}")
-    if kind is not None:
-        check_kind(kind)
+    view: View = check_kind("classwise" if kind is None else kind)
     if pos_label is not None:
         check_pos_label(pos_label)
     if kind == "multilabel":
         remedy = "Scan one label at a time; `trueness.ece` and the other measures take columns of labels."
         raise InputError("kind", "must not be 'multilabel' here, where there is one column of labels", remedy=remedy)
-    view: View = "binary" if binary else check_kind(kind or "classwise")
     if binary and kind not in (None, "classwise"):
         raise InputError("", f"`kind={kind!r}` needs a list of columns as `prob`, one per class; it is one column")
     if binary and sum_tolerance is not None:
         raise InputError("sum_tolerance", "is only for several columns of scores", "`prob` is one")
     if not binary and pos_label is not None:
         raise InputError("pos_label", "is only for one column of scores", "`prob` names several, so use `labels=`")
+    view = "binary" if binary else view
     if cluster is not None:
         refuse_several(view)
         check_buckets(buckets)

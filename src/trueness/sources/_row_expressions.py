@@ -1,7 +1,5 @@
 """The rows of a frame in the form that is summed: a score, a label 0/1, a weight, and whether all three are good.
 
-Bad rows are counted by the engine in one aggregate.
-
 Everything here is expressions that the engine evaluates; no row is fetched. Casts come first and once: Spark cannot
 sum booleans and rounds products of float32; `floor` comes before every cast to integers, because some engines round.
 A bad row keeps its place with harmless values, so that no engine meets a cast or a logarithm it cannot compute.
@@ -34,15 +32,8 @@ class Rows(NamedTuple):
     source: Any
     question: Question
     classes: tuple[Any, ...] | None
-
-    @property
-    def by(self) -> list[str]:
-        return [f"by{i}" for i in range(len(self.question.by))]
-
-    @property
-    def keys(self) -> list[str]:
-        """The columns that separate the sums: those of groups, then the part."""
-        return [*self.by, *(["part"] if self.question.split else [])]
+    by: list[str]
+    keys: list[str]  # the columns that separate the sums: those of groups, then the part
 
     @property
     def weighted(self) -> bool:
@@ -90,12 +81,9 @@ def plain_names(frame: Any) -> dict[Any, str]:
 
 
 def select_plainly(frame: Any, question: Question, schema: Any, *, opaque: bool = True) -> Any:
-    """The columns of the question, each called c and its position.
-
-    DuckDB decides comparisons by the least and greatest value that a Parquet file states for a column, even though
-    these leave nan out, and looks through most functions. `opaque` hides the column behind a random number, which
-    cannot be decided beforehand.
-    """
+    """The columns of the question, each called c and its position."""
+    # DuckDB decides comparisons by the least and greatest value that a Parquet file states for a column, even though
+    # these leave nan out, and looks through most functions. `opaque` hides the column behind a random number.
     wanted = {name for _, name in question.named}
     places = [(i, name) for i, name in enumerate(_column_names(frame)) if name in wanted]
     floats = {name for name in wanted - set(question.by) if opaque and str(schema[name]) in FLOATS}
@@ -164,18 +152,14 @@ def _is_text(dtype: Any) -> bool:
 
 def _label_order(raw: Any, question: Question, dtype: str, categories: Categories | None) -> tuple[Any, ...]:
     text = _is_text(dtype)
-    if question.labels is not None or question.pos_label is not None:
-        named = question.labels or (question.pos_label,)
-        wrong = [v for v in named if dtype != "Object" and isinstance(v, str) != text]
-        if wrong:
-            argument = "labels" if question.labels is not None else "pos_label"
-            holds = "strings" if text else "numbers"
+    for named in question.labels or (() if question.pos_label is None else (question.pos_label,)):
+        if dtype != "Object" and isinstance(named, str) != text:
+            argument, holds = "pos_label" if question.labels is None else "labels", "strings" if text else "numbers"
             demand = f"must be values of `label` column {question.label!r}, which holds {holds}"
-            raise InputError(argument, demand, f"got {wrong[0]!r}")
-        large = [v for v in named if isinstance(v, int) and abs(v) > 2**53]
-        if large:
+            raise InputError(argument, demand, f"got {named!r}")
+        if isinstance(named, int) and abs(named) > 2**53:
             got = "cast it to strings, since engines compare numbers as floats"
-            raise column_error("label", question.label, f"has numbers beyond 2^53 ({large[0]})", got)
+            raise column_error("label", question.label, f"has numbers beyond 2^53 ({named})", got)
     if question.labels is not None:
         refuse_contradiction(question.labels, question.scores, "`prob` columns")
         return question.labels
@@ -242,22 +226,17 @@ def label_code(order: tuple[Any, ...], text: bool) -> Any:
 
 def rows_of(frame: Any, question: Question) -> Rows:
     raw, order = raw_rows(frame, question)
-    text = isinstance(order[0], str)
     scores = [f"x{i}" for i in range(len(question.scores))]
     by = [f"by{i}" for i in range(len(question.by))]
     weight = [] if question.weight is None else ["w"]
-    coded = raw.with_columns(label_code(order, text).alias("code"))
+    coded = raw.with_columns(label_code(order, isinstance(order[0], str)).alias("code"))
     flagged = coded.with_columns(_is_good(scores, question).alias("ok"))
     ok = nw.col("ok")
-    safe = flagged.select(
-        *[nw.when(ok).then(nw.col(x)).otherwise(nw.lit(0.0)).alias(x) for x in scores],
-        nw.when(ok).then(nw.col("code")).otherwise(nw.lit(0.0)).cast(nw.Int64).alias("code"),
-        nw.when(ok).then(nw.lit(1)).otherwise(nw.lit(0)).cast(nw.Int64).alias("ok"),
-        *[nw.when(ok).then(nw.col(w)).otherwise(nw.lit(0.0)).alias(w) for w in weight],
-        *by,
-    )
-    viewed = _view_rows(safe, question, scores, [*weight, *by])
-    return Rows(viewed, frame, question, None if question.binary else tuple(order))
+    kept = {x: nw.when(ok).then(nw.col(x)).otherwise(nw.lit(0.0)) for x in (*scores, *weight, "code")}
+    kept |= {"code": kept["code"].cast(nw.Int64), "ok": flag(ok)}
+    safe = flagged.select(*[x.alias(name) for name, x in kept.items()], *by)
+    viewed, part = _view_rows(safe, question, scores, [*weight, *by]), ["part"] if question.split else []
+    return Rows(viewed, frame, question, None if question.binary else tuple(order), by, [*by, *part])
 
 
 def _is_good(scores: list[str], question: Question) -> Any:
@@ -280,19 +259,14 @@ def _view_rows(safe: Any, question: Question, scores: list[str], kept: list[str]
     """The scores and labels of the binary problems that the view derives from a row."""
     if question.view == "binary":
         return safe.select(nw.col("x0").alias("p"), nw.col("code").alias("y"), "ok", *kept)
+    hit = flag(nw.col("part") == nw.col("code"))
     if question.view == "classwise":
-        long = _unpivot(safe, scores, ["code", "ok", *kept])
-        hit = flag(nw.col("part") == nw.col("code"))
-        return long.select("p", hit.alias("y"), "ok", "part", *kept)
+        return _unpivot(safe, scores, ["code", "ok", *kept]).select("p", hit.alias("y"), "ok", "part", *kept)
     top = safe.with_columns(nw.max_horizontal(*scores).alias("p"))
     # The smallest index among those that reach the top: a tie goes to the first.
-    places = [
-        nw.when(nw.col(x) == nw.col("p")).then(nw.lit(i)).otherwise(nw.lit(len(scores))).alias(f"k{i}")
-        for i, x in enumerate(scores)
-    ]
-    top = top.with_columns(*places)
-    top = top.with_columns(nw.min_horizontal(*[f"k{i}" for i in range(len(scores))]).cast(nw.Int64).alias("part"))
-    hit = flag(nw.col("part") == nw.col("code"))
+    reach = {f"k{i}": nw.when(nw.col(x) == nw.col("p")).then(nw.lit(i)) for i, x in enumerate(scores)}
+    top = top.with_columns(*[place.otherwise(nw.lit(len(scores))).alias(k) for k, place in reach.items()])
+    top = top.with_columns(nw.min_horizontal(*reach).cast(nw.Int64).alias("part"))
     part = ["part"] if question.split else []
     return top.select("p", hit.alias("y"), "ok", *part, *kept)
 
@@ -360,14 +334,11 @@ def _faulty_rows(frame: Any, question: Question) -> tuple[Any, dict[str, int]]:
     gaps = {"no_prob": _any([_is_missing(x) for x in scores]), "no_label": _is_missing("t", text or is_object)}
     if question.weight is not None:
         gaps["no_weight"] = _is_missing("w")
-    flagged = raw.with_columns(
-        *[flag(when).alias(name) for name, when in gaps.items()],
-        label_code(order, text).alias("code"),
-        score_sum(scores).alias("total"),
-        # Spark has no least or greatest of one column.
-        (nw.col("x0") if question.binary else nw.min_horizontal(*scores)).alias("low"),
-        (nw.col("x0") if question.binary else nw.max_horizontal(*scores)).alias("high"),
-    )
+    # Spark has no least or greatest of one column.
+    ends = [nw.col("x0")] * 2 if question.binary else [nw.min_horizontal(*scores), nw.max_horizontal(*scores)]
+    added = {name: flag(when) for name, when in gaps.items()} | dict(zip(("low", "high"), ends, strict=True))
+    added |= {"code": label_code(order, text), "total": score_sum(scores)}
+    flagged = raw.with_columns(*[value.alias(name) for name, value in added.items()])
     flagged = flagged.with_columns(flag(_any([nw.col(name) == 1 for name in gaps])).alias("incomplete"))
     outside = _any([(nw.col(x) < 0) | (nw.col(x) > 1) for x in scores])
     gap, w = nw.col("total") - 1.0, nw.col("w")

@@ -3,7 +3,8 @@
 import os
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, Literal, NoReturn, TypeAlias
+from functools import partial
+from typing import Any, Literal, TypeAlias
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -33,25 +34,9 @@ from trueness.typing import Kind, Missing
 Sums: TypeAlias = Tally | Binned | Sketch
 """What every measure takes in place of rows."""
 
-# With more edges than this, comparing with each costs more than a second group-by.
-_FEW_EDGES = 64
-
-_ENGINES = frozenset(
-    (
-        "polars",
-        "duckdb",
-        "_duckdb",
-        "narwhals",
-        "pyarrow",
-        "pyspark",
-        "py4j",
-        "grpc",
-        "dask",
-        "distributed",
-        "ibis",
-        "psycopg",
-    )
-)
+_FEW_EDGES = 64  # with more, comparing with each costs more than a second group-by
+_ENGINES = {"polars", "duckdb", "_duckdb", "narwhals", "pyarrow", "pyspark", "py4j", "grpc"}
+_ENGINES |= {"dask", "distributed", "ibis", "psycopg"}
 
 
 @suggests_keywords
@@ -74,15 +59,14 @@ def scan(
 ) -> Sums:
     """Sum rows in place: in a frame, a file, a database or on a cluster.
 
-    The engine computes the sums; they replace labels and scores in every measure, and add. Without
-    weights they equal, bit for bit, what :func:`trueness.binned`, :func:`trueness.tally` or
-    :func:`trueness.sketch` return for the same rows in memory.
+    The engine computes the sums; they replace labels and scores in every measure, and add. Without weights they equal,
+    bit for bit, what :func:`trueness.binned`, :func:`trueness.tally` or :func:`trueness.sketch` return in memory.
 
     Parameters
     ----------
     source : frame, relation, path, pattern or list of paths
-        Polars, DuckDB, PySpark (classic or Connect), Dask, Ibis, pandas, PyArrow and any other frame
-        that narwhals reads; or files: Parquet, Arrow, CSV, TSV or JSON lines, never read whole.
+        Polars, DuckDB, PySpark (classic or Connect), Dask, Ibis, pandas, PyArrow and any other frame that narwhals
+        reads; or files: Parquet, Arrow, CSV, TSV or JSON lines, never read whole.
     label : str
         Column of outcomes: 0/1, bool, class codes, or strings (see `labels`).
     prob : str or list of str
@@ -113,8 +97,7 @@ def scan(
     buckets : 32, 64, 128 or 256, default 64
         Number of buckets. A cluster has the same bucket on every engine; sums add if they have the same number.
     engine : {'auto', 'polars', 'duckdb'}, default 'auto'
-        The library that reads a path; by default Polars if it is installed, else DuckDB, which reads
-        Parquet and CSV.
+        The library that reads a path; by default Polars if it is installed, else DuckDB, which reads Parquet and CSV.
     by : None
         Not used: for groups, call :func:`scan_groups`.
 
@@ -126,8 +109,7 @@ def scan(
     Raises
     ------
     InputError
-        If a column does not exist or a value is bad; the message counts the rows, but cannot locate
-        them, since engines have no row numbers.
+        If a column does not exist or a value is bad; the message counts the rows, since engines do not number them.
 
     See Also
     --------
@@ -136,10 +118,10 @@ def scan(
 
     Notes
     -----
-    A score is placed as binary search on the float64 edges would place it; float32 columns are
-    widened first. Sums are of whole numbers, in units of 2⁻⁵³ per score, and hold for 2³⁵ rows
-    per bin. Sums of weights keep twelve digits. Equal-mass bins without weights take two passes and no
-    sort; so does, in a group-by, a sketch of rows with whole-number weights, whose sums are then exact.
+    A score is placed as binary search on the float64 edges would place it; float32 columns are widened first. Sums are
+    of whole numbers, in units of 2⁻⁵³ per score, and hold for 2³⁵ rows per bin. Sums of weights keep twelve digits.
+    Equal-mass bins without weights take two passes and no sort; so does, in a group-by, a sketch of rows with
+    whole-number weights, whose sums are then exact.
 
     Examples
     --------
@@ -153,10 +135,8 @@ def scan(
     """
     if by is not None:
         raise TypeError("`scan` takes no `by`; use `trueness.scan_groups` for the sums of each group.")
-    question = check_question(
-        label, prob, weight, None, kind, labels, pos_label, missing, sum_tolerance, cluster, buckets
-    )
-    sums: Sums = _sums_by_group(source, question, bins, engine)[()]
+    rows = (label, prob, weight, None, kind, labels, pos_label, missing, sum_tolerance, cluster, buckets)
+    sums: Sums = _sums_by_group(source, check_question(*rows), bins, engine)[()]
     return sums
 
 
@@ -192,9 +172,9 @@ def scan_groups(
     Returns
     -------
     dict
-        The sums of each group. The keys are the values of one column named as a string, or tuples of
-        values for a list; NULL and nan are the key None. A group without a complete row is left out.
-        Its attribute ``names`` has the columns.
+        The sums of each group. The keys are the values of one column named as a string, or tuples of values for a
+        list; NULL and nan are the key None. A group without a complete row is left out. Its attribute ``names`` has
+        the columns.
 
     See Also
     --------
@@ -211,10 +191,8 @@ def scan_groups(
     """
     if by is None:
         raise InputError("by", "must be the name of a column or a list of names", "got None")
-    question = check_question(
-        label, prob, weight, by, kind, labels, pos_label, missing, sum_tolerance, cluster, buckets
-    )
-    some = checked_whole(min_rows, "min_rows") > 1  # before the rows are read
+    rows = (label, prob, weight, by, kind, labels, pos_label, missing, sum_tolerance, cluster, buckets)
+    question, some = check_question(*rows), checked_whole(min_rows, "min_rows") > 1  # before the rows are read
     groups = _sums_by_group(source, question, bins, engine)
     groups = without_small(groups, min_rows) if some else groups  # every group has a row
     with uncollected():
@@ -243,10 +221,7 @@ def _sums_by_group(source: Any, question: Question, bins: Any, engine: PathEngin
     with _engine_errors(source), ExitStack() as stack:
         frame = open_frame(source, question, engine, stack)
         schema = check_columns(frame, question)
-        in_memory = _in_memory(frame, question, rule)
-        if in_memory is not None:
-            return {(): in_memory}
-        sums = sums_of_batches(frame, question, schema, rule)
+        sums = _in_memory(frame, question, rule) or sums_of_batches(frame, question, schema, rule)
         if sums is not None:
             return sums
         if question.cluster is None:
@@ -288,34 +263,32 @@ def _group_by(frame: Any, question: Question, rule: Rule) -> dict[Group, Any]:
         check_group_bins(rule, rows.n_parts, len(set(groups)))
         return _sums_of_groups(numbers, groups, rows, lambda part: gather.bins_of(part, rule))
     if isinstance(rule, EqualMass | Edges) and not rows.weighted:
-        return _bin_groups_in_two_passes(rows, rule)
-    sums = _sums_of_groups(*_answer(queries.distinct_query(rows), rows), rows, gather.cells_of)
+        sums = _bin_groups_in_two_passes(rows, rule)
+    else:
+        sums = _sums_of_groups(*_answer(queries.distinct_query(rows), rows), rows, gather.cells_of)
     if isinstance(rule, EqualMass) and not question.by and sums[()].n == 0:
-        _refuse_none()
-    return sums if isinstance(rule, Distinct) else {key: one.coarsen(rule) for key, one in sums.items()}
+        raise InputError("source", "must have at least one row to make bins of equal mass", "it has none")
+    done = isinstance(rule, Distinct)
+    return {key: one if done or isinstance(one, Binned) else one.coarsen(rule) for key, one in sums.items()}
 
 
-def _in_memory(frame: Any, question: Question, rule: Rule) -> Sums | None:
+def _in_memory(frame: Any, question: Question, rule: Rule) -> dict[Group, Any] | None:
     """The sums of a frame in memory; None if a value is bad, which the group-by then explains."""
     if not isinstance(frame, nw.DataFrame) or question.by:
         return None
-    columns: dict[str, Any] = dict(zip(frame.columns, frame.iter_columns(), strict=True))
-    y = nw.to_native(columns[question.label])
-    matrix: Any = frame.select(*[columns[name] for name in question.scores])
-    p = columns[question.scores[0]] if question.binary else matrix
+    columns: dict[str, Any] = {name: frame.get_column(name).to_native() for name in frame.columns}
+    matrix = nw.to_native(frame.select(*[frame.get_column(name) for name in question.scores]))
+    y, p = columns[question.label], columns[question.scores[0]] if question.binary else matrix
     options: dict[str, Any] = {"labels": question.labels, "pos_label": question.pos_label}
     if question.weight is not None:
-        options["sample_weight"] = nw.to_native(columns[question.weight])
+        options["sample_weight"] = columns[question.weight]
     if question.cluster is not None:
-        options |= {"cluster": nw.to_native(columns[question.cluster]), "buckets": question.buckets}
+        options |= {"cluster": columns[question.cluster], "buckets": question.buckets}
     if not question.binary:
         options |= {"kind": question.view, "sum_tolerance": question.tolerance}
+    make: Any = sketch if isinstance(rule, str) else tally if isinstance(rule, Distinct) else partial(binned, bins=rule)
     try:
-        if isinstance(rule, str):
-            return sketch(y, nw.to_native(p), **options)
-        if isinstance(rule, Distinct):
-            return tally(y, nw.to_native(p), **options)
-        return binned(y, nw.to_native(p), bins=rule, **options)
+        return {(): make(y, p, **options)}
     except InputError:
         return None
 
@@ -347,10 +320,7 @@ def _sums_of_groups(numbers: Columns, groups: list[Group], rows: Rows, make: Any
         exponents = gather.good_rows(mine)["e"]
         if exponents.size and exponents.max() < LEAST_EXPONENT:
             where = f" in group {', '.join(map(repr, key))}" if key else ""
-            demand, got = (
-                f"must have its largest weight above 2**{LEAST_EXPONENT}",
-                f"it is about 2**{exponents.max()}",
-            )
+            demand, got = f"must have its largest weight above 2**{LEAST_EXPONENT}", f"it is about 2**{exponents.max()}"
             remedy = "Multiply all weights by one number: calibration errors do not change."
             raise column_error("weight", str(rows.question.weight), demand, got + where, remedy)
     return _sums_of(gather.parts_by_group(numbers, groups, rows, make), rows)
@@ -365,8 +335,6 @@ def _sums_of(parts: Mapping[Group, tuple[Any, ...]], rows: Rows) -> dict[Group, 
 
 def _bin_groups_in_two_passes(rows: Rows, rule: EqualMass | Edges) -> dict[Group, Any]:
     numbers, groups = _answer(queries.binned_query(rows, queries.cell_of_width(FINE_GRID.n), ends=("least",)), rows)
-    if isinstance(rule, EqualMass) and not (numbers["cell"] != queries.BAD).any() and not rows.by:
-        _refuse_none()
     fine = gather.parts_by_group(numbers, groups, rows, gather.FineCells)
     cut = [gather.cells_with_cuts(part, rule) for parts in fine.values() for part in parts]
     only = np.unique(np.concatenate([*cut, np.zeros(0, dtype=np.int64)]))
@@ -383,7 +351,3 @@ def _bin_groups_in_two_passes(rows: Rows, rule: EqualMass | Edges) -> dict[Group
             for part, score in zip(parts, cells.get(key, (Cells.empty(),) * len(parts)), strict=True)
         )
     return _sums_of(found, rows)
-
-
-def _refuse_none() -> NoReturn:
-    raise InputError("source", "must have at least one row to make bins of equal mass", "it has none")

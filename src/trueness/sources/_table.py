@@ -22,12 +22,9 @@ _PLAIN_INTEGER = r"^(?:0|-?[1-9]\d{0,17})$"
 class Columns:
     """Columns that were read, by name. A missing value is None in an object array and nan in a float array."""
 
-    labels: Mapping[str, NDArray[Any]]
-    """Columns of any type that the library accepts as labels."""
-    numbers: Mapping[str, NDArray[Any]]
-    """Columns of numbers: scores and weights."""
-    groups: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    """Columns of groups and clusters, whose values are only compared with each other."""
+    labels: Mapping[str, NDArray[Any]]  # of any type that the library accepts as labels
+    numbers: Mapping[str, NDArray[Any]]  # scores and weights
+    groups: Mapping[str, NDArray[Any]] = field(default_factory=dict)  # also clusters: only compared with each other
 
     def __len__(self) -> int:
         return len(self.arrays()[0])
@@ -43,22 +40,15 @@ class Columns:
 class Table(ABC):
     """Named columns, of which only the requested ones are read: labels, numbers and groups."""
 
-    format: ClassVar[str] = ""
-    """What the file format is called."""
-    suffixes: ClassVar[tuple[str, ...]] = ()
-    """How the names of such files end."""
-    is_text: bool = False
-    """Whether a terminal can show the file."""
+    format: ClassVar[str] = ""  # what the file format is called
+    suffixes: ClassVar[tuple[str, ...]] = ()  # how the names of such files end
+    is_text: bool = False  # whether a terminal can show the file
     name: str
     names: tuple[str, ...]
-    nested: tuple[str, ...] = ()
-    """Names of values inside of objects, such as doc.topic, which can be read like columns."""
-    rows: int
-    """The number of rows; known at the latest when they are read."""
-    size: int = 0
-    """Bytes on disk, where they predict how long reading takes."""
-    note: str = ""
-    """How many rows each of several files had, once they are read."""
+    nested: tuple[str, ...] = ()  # names of values inside of objects, such as doc.topic, which can be read like columns
+    rows: int  # known at the latest when they are read
+    size: int = 0  # bytes on disk, where they predict how long reading takes
+    note: str = ""  # how many rows each of several files had, once they are read
 
     def place(self, row: int) -> str:
         """A row, as messages locate it."""
@@ -74,11 +64,8 @@ class Table(ABC):
 
     @abstractmethod
     def lazy(self, *names: Sequence[str]) -> Any:
-        """Some columns as a lazy frame of Polars.
-
-        They are called 'label y', 'number p' or 'group g': Polars would take a name such as ^p$ for a pattern, and a
-        column may be label and group.
-        """
+        """Some columns as a lazy frame of Polars, called 'label y', 'number p' or 'group g'."""
+        # Polars would take a name such as ^p$ for a pattern, and a column may be label and group.
 
     def write(self, file: BinaryIO, new: Mapping[str, NDArray[Any]]) -> None:
         """Write all rows in the format of the table, with new columns after the others."""
@@ -87,11 +74,8 @@ class Table(ABC):
 
 def prefixed(names: Sequence[Sequence[str]]) -> list[tuple[str, str]]:
     """The names of columns in a lazy frame, and in the file."""
-    return [
-        (f"{kind} {name}", name)
-        for kind, some in zip(("label", "number", "group"), names, strict=False)
-        for name in some
-    ]
+    kinds = zip(("label", "number", "group"), names, strict=False)
+    return [(f"{kind} {name}", name) for kind, some in kinds for name in some]
 
 
 def import_polars(name: str) -> Any:
@@ -190,6 +174,7 @@ class PolarsTable(Table):
 class ParquetFile(PolarsTable):
     format: ClassVar[str] = "Parquet"
     suffixes: ClassVar[tuple[str, ...]] = (".parquet", ".pq", ".parq")
+    _method = "parquet"
 
     def __init__(self, path: Path, name: str) -> None:
         super().__init__(path, name)
@@ -210,7 +195,7 @@ class ParquetFile(PolarsTable):
         added = self._polars.DataFrame(dict(new)).fill_nan(None).lazy()
         both = self._polars.concat([self._scan(), added], how="horizontal")
         try:
-            self._sink(both, file)
+            getattr(both, f"sink_{self._method}")(file)
         except OSError:
             raise  # the disk is full, or the reader has closed the pipe
         except Exception as reason:
@@ -221,23 +206,13 @@ class ParquetFile(PolarsTable):
                 raise reason
 
     def _scan(self) -> Any:
-        return self._polars.scan_parquet(self.path, glob=False)
-
-    def _sink(self, lazy: Any, file: BinaryIO) -> None:
-        lazy.sink_parquet(file)
+        return getattr(self._polars, f"scan_{self._method}")(self.path, glob=False)
 
 
 class ArrowFile(ParquetFile):
     """An Arrow IPC file, also known as Feather."""
 
-    format = "Arrow IPC"
-    suffixes = (".arrow", ".feather", ".ipc")
-
-    def _scan(self) -> Any:
-        return self._polars.scan_ipc(self.path, glob=False)
-
-    def _sink(self, lazy: Any, file: BinaryIO) -> None:
-        lazy.sink_ipc(file)
+    format, suffixes, _method = "Arrow IPC", (".arrow", ".feather", ".ipc"), "ipc"
 
 
 class ConcatenatedTable(PolarsTable):
@@ -286,10 +261,8 @@ class ConcatenatedTable(PolarsTable):
         if all(dtype.is_numeric() or (dtype == pl.Boolean and kind != "group") for dtype in types):
             return pl.Float64
         # Identifiers that are numbers in one file and text in another are text in both.
-        texts = [
-            dtype in (pl.String, pl.Categorical, pl.Enum) or (kind == "group" and dtype.is_integer()) for dtype in types
-        ]
-        if all(texts):
+        text = (pl.String, pl.Categorical, pl.Enum)
+        if all(dtype in text or (kind == "group" and dtype.is_integer()) for dtype in types):
             return pl.String
         one, two = (f"{dtype} in {self._tables[dtypes.index(dtype)].name!r}" for dtype in types[:2])
         raise InputError("", f"column {name!r} must have one type in all files", f"it is {one} and {two}")

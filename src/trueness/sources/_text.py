@@ -29,8 +29,7 @@ class TextFile(PolarsTable):
 
     is_text = True
     decimal = "."
-    _lists: Collection[str] = ()
-    """Columns of lists of numbers."""
+    _lists: Collection[str] = ()  # columns of lists of numbers
 
     def _lines(self, most: int | None = None) -> Iterator[str]:
         for frame in self._frames(self._polars.scan_lines(self.path, name="line", n_rows=most, glob=False)):
@@ -130,16 +129,13 @@ class CsvFile(TextFile):
         header = io.StringIO()
         csv.writer(header, delimiter=self.separator, lineterminator="\n").writerow([*self._header, *new])
         file.write(header.getvalue().encode())
-        texts = {str(i): [self._text(value) for value in column.tolist()] for i, column in enumerate(new.values())}
-        at = 0
+        at, mark = 0, self.decimal
+        texts = [[None if math.isnan(v) else repr(v).replace(".", mark) for v in x.tolist()] for x in new.values()]
         for frame in self._frames(self._scan("utf8")):
             frame.columns = [f"old {i}" for i in range(frame.width)]
-            added = [self._polars.Series(name, column[at : at + frame.height]) for name, column in texts.items()]
+            added = [self._polars.Series(str(i), text[at : at + frame.height]) for i, text in enumerate(texts)]
             file.write(frame.hstack(added).write_csv(include_header=False, separator=self.separator).encode())
             at += frame.height
-
-    def _text(self, value: float) -> str | None:
-        return None if math.isnan(value) else repr(value).replace(".", self.decimal)
 
 
 class JsonLinesFile(TextFile):
@@ -149,8 +145,7 @@ class JsonLinesFile(TextFile):
 
     def __init__(self, path: Path, name: str) -> None:
         super().__init__(path, name)
-        self.types: dict[str, set[type]] = {}
-        """The types of the values of each key in the first lines."""
+        self.types: dict[str, set[type]] = {}  # of the values of each key in the first lines
         top: dict[str, None] = {}
         with self._reading():
             for row in map(json.loads, filter(str.strip, self._lines(_INSPECTED_LINES))):
@@ -192,10 +187,7 @@ class JsonLinesFile(TextFile):
         lines = pl.scan_lines(self.path, name="line", glob=False).filter(twice)
         for frame in self._frames(lines):
             for text in frame["line"]:
-                self._object(text)
-
-    def _object(self, line: str) -> dict[str, Any]:
-        return json.loads(line, object_pairs_hook=self._unique)  # type: ignore[no-any-return]
+                json.loads(text, object_pairs_hook=self._unique)
 
     def _unique(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         row = dict(pairs)
@@ -208,7 +200,8 @@ class JsonLinesFile(TextFile):
         columns = [column.tolist() for column in new.values()]
         for line, values in zip(filter(str.strip, self._lines()), zip(*columns, strict=True), strict=True):
             added = dict(zip(new, (None if np.isnan(value).any() else value for value in values), strict=True))
-            file.write(json.dumps({**self._object(line), **added}, ensure_ascii=False).encode() + b"\n")
+            row = json.loads(line, object_pairs_hook=self._unique)
+            file.write(json.dumps(row | added, ensure_ascii=False).encode() + b"\n")
 
 
 def _flat(row: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:

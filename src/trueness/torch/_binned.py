@@ -213,20 +213,15 @@ def _device_sums(rows: TensorRows, layout: Layout, into: Sums | None = None) -> 
     """Sums of a vector, or of a matrix viewed as `layout.kind`, by the device itself; see :func:`sums_of`."""
     rows = rows._replace(y=rows.codes)
     if rows.p.ndim == 1 and rows.logits:
-        rows = rows._replace(p=_logistic(rows.p), logits=False)
+        x = rows.p.double()
+        small = torch.exp(-x.abs())  # as the library computes 1 / (1 + e⁻ˣ)
+        rows = rows._replace(p=torch.where(x >= 0, 1.0, small) / (1.0 + small), logits=False)
     if _has_kernels(rows.p.device) and (rows.p.ndim == 1 or rows.logits) and not _only_operations():
         from trueness.torch import _launch
 
         found: Sums = (_launch.score_sums if rows.p.ndim == 1 else _launch.logit_sums)(rows, layout, into)
         return found
     return (score_sums if rows.p.ndim == 1 else class_sums)(rows, layout)
-
-
-def _logistic(x: torch.Tensor) -> torch.Tensor:
-    """1 / (1 + e⁻ˣ) as the library computes it."""
-    x = x.double()
-    small = torch.exp(-x.abs())
-    return torch.where(x >= 0, 1.0, small) / (1.0 + small)
 
 
 def _host_sums(rows: TensorRows, layout: Layout) -> Sums:

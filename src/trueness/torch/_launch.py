@@ -140,8 +140,7 @@ def _class_sums(rows: TensorRows, layout: Layout, top: torch.Tensor, share: torc
     if n == 0:
         return
     groups, bins = _bins(layout, share.dtype, 5 if layout.moments else 16)
-    vector = 4
-    tiles = -(-k // _THREADS)
+    vector, tiles = 4, -(-k // _THREADS)
     programs = 2 * torch.cuda.get_device_properties(device).multi_processor_count * _PROGRAMS
     shares = max(1, min(-(-n // (vector * 16)), programs // (tiles * groups)))
     shares = max(shares, -(-n // _MOST_ROWS))

@@ -221,9 +221,7 @@ class CalibrationError:
                 raise InputError(name, f"must have the same `{key}` as this metric, {value!r}", f"got {other!r}")
         self.n_classes = own["n_classes"] or options["n_classes"]
 
-    def _batch(
-        self, y_true: torch.Tensor, scores: torch.Tensor, weight: torch.Tensor | None, into: Sums | None = None
-    ) -> Sums:
+    def _batch(self, y_true: Any, scores: Any, weight: Any, into: Sums | None = None) -> Sums:
         """The sums of a batch; they are `into` itself if the device could add to it. Images come one by one."""
         (first, *others) = _rows.images_of(y_true, scores, weight)
         found = self._image(*first, None if others else into)
@@ -232,7 +230,7 @@ class CalibrationError:
         return found
 
     def _image(self, y_true: Any, scores: Any, weight: Any, into: Sums | None = None) -> Sums:
-        name = _rows.scores_name(self.from_logits)
+        name = "logits" if self.from_logits else "y_prob"
         options: Any = {"logits": self.from_logits, "dimensions": (1,) if self.kind == "binary" else (2,)}
         rows = _rows.check_rows(y_true, scores, weight, self.ignore_index, tolerance=self.sum_tolerance, **options)
         if rows.p.device != self.device:
@@ -280,12 +278,10 @@ class CalibrationError:
         _rows.refuse_counts(sums.faults, self._layout, self.from_logits)
         if sums.weighted is not None:
             refuse_light(sums.weighted)
-        n_classes = None if self.kind == "binary" else self.n_classes
-        return as_binned(sums, self._layout, n_classes)
+        return as_binned(sums, self._layout, None if self.kind == "binary" else self.n_classes)
 
     def _value(self, sums: Sums) -> torch.Tensor:
-        value = ece(self._binned(sums), bins=self._layout.rule, norm=self.norm)
-        return torch.tensor(value, dtype=torch.float64)
+        return torch.tensor(ece(self._binned(sums), bins=self._layout.rule, norm=self.norm), dtype=torch.float64)
 
 
 def _check_stored(sums: Sums, layout: _rows.Layout) -> None:

@@ -167,7 +167,7 @@ def check_rows(
     tolerance: float | None = None,
 ) -> TensorRows:
     """Check types, shapes and devices; no value is looked at."""
-    name = scores_name(logits)
+    name = "logits" if logits else "y_prob"
     y, p = _tensor(y_true, "y_true"), _tensor(scores, name)
     if p.dtype not in _SCORES:
         raise InputError(name, "must be float64, float32, float16 or bfloat16", f"got {_short(p.dtype)}")
@@ -231,11 +231,6 @@ def check_tolerance(tolerance: Any) -> float | None:
     if isinstance(tolerance, bool) or not isinstance(tolerance, int | float) or not 0 <= tolerance <= 1:
         raise InputError("sum_tolerance", "must be a number between 0 and 1", f"got {tolerance!r}")
     return float(tolerance)
-
-
-def scores_name(logits: bool) -> str:
-    """The argument's name of the scores."""
-    return "logits" if logits else "y_prob"
 
 
 def library_options(rows: TensorRows, layout: Layout) -> Any:

@@ -63,7 +63,7 @@ def score_sums(rows: TensorRows, layout: Layout, part: torch.Tensor | None = Non
         p, label = few.p.double(), few.codes.to(torch.int64)
         tests = {BAD_SCORE: (p >= 0) & (p <= 1), BAD_LABEL: (label >= 0) & (label <= 1), OUTSIDE: layout.covers(p)}
         own = 0 if part is None else part[number * _ENTRIES :][:_ENTRIES]
-        _pour(sums, own, label, p, sift(sums, tests, few), layout, few.w)
+        _pour(sums, own, few._replace(y=label, p=p), sift(sums, tests, few), layout)
     return sums
 
 
@@ -81,7 +81,8 @@ def class_sums(rows: TensorRows, layout: Layout) -> Sums:
             place, good = part, good[:, None].expand_as(score)
         inside = layout.covers(score)
         sums.faults[OUTSIDE] += (good & ~inside).sum()
-        _pour(sums, part, (place == label).to(torch.int64), score, good & inside, layout, few.w)
+        few = few._replace(y=(place == label).to(torch.int64), p=score)
+        _pour(sums, part, few, good & inside, layout)
     return sums
 
 
@@ -122,18 +123,10 @@ def _softmax(rows: TensorRows, by_class: bool) -> _Scores:
     return powers.div_(total[:, None]) if by_class else 1 / total, place, {BAD_SCORE: ~total.isnan()}
 
 
-def _pour(
-    sums: Sums,
-    part: torch.Tensor | int,
-    label: torch.Tensor,
-    p: torch.Tensor,
-    good: torch.Tensor,
-    layout: Layout,
-    w: torch.Tensor | None,
-) -> None:
+def _pour(sums: Sums, part: torch.Tensor | int, rows: TensorRows, good: torch.Tensor, layout: Layout) -> None:
     """Add the scores of good rows to the cells of their part, bin and label."""
     # A row that is left out adds zeros to the first cell; selecting rows would wait for the device.
-    p = torch.where(good, p, 0.0)
+    p, label, w = torch.where(good, rows.p, 0.0), rows.y, rows.w
     place = torch.bucketize(p, layout.limits(p.device)[1:-1], right=True)
     place = torch.where(good, part * layout.size + place, 0)
     if w is not None and sums.weighted is not None:
