@@ -104,7 +104,8 @@ def _scan_files(paths: list[str], question: Question, engine: PathEngine, stack:
     files = list(expand_paths(paths))
     if _library(engine) == "polars":
         _need_polars()
-        return _polars_remote(files, question) if _are_remote(files) else _polars_files(files, question, stack)
+        remote = any("://" in file for file in files)  # only the engine knows what a path with a scheme names
+        return _polars_remote(files, question) if remote else _polars_files(files, question, stack)
     suffixes = {inner_suffix(file) for file in files}
     if suffixes <= {*ParquetFile.suffixes}:
         return _duckdb_parquet(files, question)
@@ -128,11 +129,6 @@ def _library(engine: PathEngine) -> str:
         return name
     how = f"`pip install 'trueness[{'cli' if names[0] == 'polars' else 'duckdb'}]'`"
     raise MissingLibraryError(f"`trueness.scan` of a path needs {' or '.join(names)}, which is not installed: {how}.")
-
-
-def _are_remote(paths: list[str]) -> bool:
-    """Whether one of the paths has a scheme, so that only the engine knows what it names."""
-    return any("://" in path for path in paths)
 
 
 def _check_names(names_of: dict[str, Any], question: Question) -> None:
@@ -184,12 +180,12 @@ def _duckdb(files: list[str]) -> tuple[Any, list[str]]:
 
     connection = duckdb.connect()
     connection.execute("SET preserve_insertion_order = false")  # order means nothing here, and keeping it takes memory
-    return connection, [file if _are_remote([file]) else glob.escape(file) for file in files]
+    return connection, [file if "://" in file else glob.escape(file) for file in files]
 
 
 def _duckdb_parquet(files: list[str], question: Question) -> Any:
     connection, paths = _duckdb(files)
-    if not _are_remote(files):
+    if not any("://" in file for file in files):
         names: dict[str, list[str]] = {}
         for file, name in connection.execute("SELECT file_name, name FROM parquet_schema(?)", [paths]).fetchall():
             names.setdefault(file, []).append(name)

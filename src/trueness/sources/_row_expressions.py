@@ -230,25 +230,17 @@ def rows_of(frame: Any, question: Question) -> Rows:
     by = [f"by{i}" for i in range(len(question.by))]
     weight = [] if question.weight is None else ["w"]
     coded = raw.with_columns(label_code(order, isinstance(order[0], str)).alias("code"))
-    flagged = coded.with_columns(_is_good(scores, question).alias("ok"))
-    ok = nw.col("ok")
+    good, gap, ok = nw.col("code") >= 0, score_sum(scores) - 1.0, nw.col("ok")
+    for x, most in (dict.fromkeys(scores, 1) | dict.fromkeys(weight, MOST_WEIGHT)).items():
+        good = good & (nw.col(x) >= 0) & (nw.col(x) <= most)
+    if not question.binary:
+        good = good & (gap <= question.tolerance) & (gap >= -question.tolerance)
+    flagged = coded.with_columns(good.alias("ok"))
     kept = {x: nw.when(ok).then(nw.col(x)).otherwise(nw.lit(0.0)) for x in (*scores, *weight, "code")}
     kept |= {"code": kept["code"].cast(nw.Int64), "ok": flag(ok)}
     safe = flagged.select(*[x.alias(name) for name, x in kept.items()], *by)
     viewed, part = _view_rows(safe, question, scores, [*weight, *by]), ["part"] if question.split else []
     return Rows(viewed, frame, question, None if question.binary else tuple(order), by, [*by, *part])
-
-
-def _is_good(scores: list[str], question: Question) -> Any:
-    good = nw.col("code") >= 0
-    for x in scores:
-        good = good & (nw.col(x) >= 0) & (nw.col(x) <= 1)
-    if not question.binary:
-        gap = score_sum(scores) - 1.0
-        good = good & (gap <= question.tolerance) & (gap >= -question.tolerance)
-    if question.weight is not None:
-        good = good & (nw.col("w") >= 0) & (nw.col("w") <= MOST_WEIGHT)
-    return good
 
 
 def score_sum(scores: list[str]) -> Any:

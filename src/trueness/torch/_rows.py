@@ -226,11 +226,10 @@ def check_ignored(ignored: Any) -> int | None:
 
 def check_tolerance(tolerance: Any) -> float | None:
     """A number between 0 and 1, or None."""
-    if tolerance is None:
-        return None
-    if isinstance(tolerance, bool) or not isinstance(tolerance, int | float) or not 0 <= tolerance <= 1:
+    is_number = isinstance(tolerance, int | float) and not isinstance(tolerance, bool)
+    if tolerance is not None and not (is_number and 0 <= tolerance <= 1):
         raise InputError("sum_tolerance", "must be a number between 0 and 1", f"got {tolerance!r}")
-    return float(tolerance)
+    return None if tolerance is None else float(tolerance)
 
 
 def library_options(rows: TensorRows, layout: Layout) -> Any:
