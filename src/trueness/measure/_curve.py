@@ -147,16 +147,14 @@ def curve_of_cells(cells: Cells, method: Literal["isotonic", "smooth"]) -> Curve
     """The curve of one binary problem."""
     if not cells.size:
         return Curve(**_no_points(cells), method=method, bandwidth=(float("nan"),) if method == "smooth" else None)
-    if method == "isotonic":
-        return isotonic_curve(cells, Isotonic().group(cells).start)
-    return smooth_curve(cells, smooth_fit(cells)[1])
-
-
-def smooth_fit(cells: Cells) -> tuple[float, float]:
-    """The value of :func:`smooth_ece` and the width of its kernel."""
-    from trueness._numerics.smooth import smooth_error  # loads SciPy, which other curves do not need
-
-    return smooth_error(cells.score, cells.weight, cells.events)
+    if method == "smooth":
+        return _smooth_curve(cells)
+    start = Isotonic().group(cells).start
+    first = start[:-1]
+    weight = segment_sums(cells.weight, first)
+    x, y = score_sums(cells, first) / weight, segment_sums(cells.events, first) / weight
+    n = np.asarray(segment_sums(cells.count, first), np.int64)
+    return Curve(x, y, n, weight, cells.score[first], cells.score[start[1:] - 1], method="isotonic")
 
 
 def curve_of_bins(bins: Bins, rule: str) -> Curve:
@@ -165,19 +163,10 @@ def curve_of_bins(bins: Bins, rule: str) -> Curve:
     return Curve(bins.score, bins.rate, bins.count, bins.weight, low, high, method="binned", bins=rule)
 
 
-def isotonic_curve(cells: Cells, start: Ints) -> Curve:
-    """The isotonic curve of one binary problem, whose blocks begin at `start`; the last entry is the end."""
-    first = start[:-1]
-    weight = segment_sums(cells.weight, first)
-    x, y = score_sums(cells, first) / weight, segment_sums(cells.events, first) / weight
-    n = np.asarray(segment_sums(cells.count, first), np.int64)
-    return Curve(x, y, n, weight, cells.score[first], cells.score[start[1:] - 1], method="isotonic")
+def _smooth_curve(cells: Cells) -> Curve:
+    from trueness._numerics.smooth import KernelMeans, smooth_error  # loads SciPy, which other curves do not need
 
-
-def smooth_curve(cells: Cells, sigma: float) -> Curve:
-    """The smooth curve of one binary problem for a given kernel width."""
-    from trueness._numerics.smooth import KernelMeans
-
+    _, sigma = smooth_error(cells.score, cells.weight, cells.events)
     means = KernelMeans(cells.score, cells.weight, sigma, PLACES)
     near = rows_near(means.place, cells.score, sigma)
     x, y = (np.where(near, values, np.nan) for values in (means.scores(), means.labels(cells.events)))

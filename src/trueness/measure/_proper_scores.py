@@ -1,7 +1,6 @@
 """Proper scores, Brier score and log loss, and their CORP decomposition; and the area under the ROC curve."""
 
 import math
-from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, Unpack
 
 import numpy as np
@@ -16,7 +15,7 @@ from trueness._tally.rules import Isotonic
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import NoEstimateWarning, warn
 from trueness.results import Decomposition
-from trueness.typing import ArrayLike, Floats, Ints, Numbers, RowOptions
+from trueness.typing import ArrayLike, Floats, Numbers, RowOptions
 
 # Rows whose temporaries stay in the processor's cache, and whose products are not worth a second thread to BLAS.
 _BLOCK = 2**13
@@ -308,24 +307,18 @@ def corp(
     brier score 0.2267 = miscalibration 0.1017 − discrimination 0.1250 + uncertainty 0.2500 (n = 6)
     """
     checked_word(score, "score", ("brier", "log"))
-    return corp_of_blocks(as_tally(y_true, y_prob, rows), lambda cells: Isotonic().group(cells).start[:-1], score)
-
-
-def corp_of_blocks(
-    sums: Tally, blocks: Callable[[Cells], Ints], score: Literal["brier", "log"] = "brier"
-) -> Decomposition:
-    """The decomposition of a tally; `blocks` returns the cells at which isotonic blocks begin."""
-    loss, factor = (_squares, sums.class_factor) if score == "brier" else (_losses, 1)
+    tally = as_tally(y_true, y_prob, rows)
+    loss, factor = (_squares, tally.class_factor) if score == "brier" else (_losses, 1)
 
     def parts(cells: Cells) -> list[float]:
-        first, everything = blocks(cells), np.zeros(1, np.int64)
-        sums = [[segment_sums(one, at) for one in (cells.weight, cells.events)] for at in (first, everything)]
+        blocks = Isotonic().group(cells).start[:-1], np.zeros(1, np.int64)
+        sums = [[segment_sums(one, at) for one in (cells.weight, cells.events)] for at in blocks]
         predictions = [(cells.score, cells.weight, cells.events), *((e / w, w, e) for w, e in sums)]
         scores, isotonic, base = (float(loss(*one) / cells.weight.sum()) for one in predictions)
         return [scores, max(0.0, scores - isotonic), max(0.0, base - isotonic), base]
 
-    total, miscalibration, discrimination, uncertainty = (factor * value for value in sums.average(parts))
-    return Decomposition(total, miscalibration, discrimination, uncertainty, score, sums.n)
+    total, miscalibration, discrimination, uncertainty = (factor * value for value in tally.average(parts))
+    return Decomposition(total, miscalibration, discrimination, uncertainty, score, tally.n)
 
 
 def _squares(score: Floats, weight: Numbers, events: Numbers) -> float:
