@@ -273,7 +273,7 @@ def _classes(classes: Iterable[ClassRow], level: float) -> Table:
 
 
 def _top_k(found: tuple[Mapping[str, Any], ...]) -> Table:
-    columns = _columns("k l2 set bins", set=f"{numbers.percent(found[0]['interval'].level)} set")
+    columns = _columns("k l2 set bins", set=f"{level_percent(found[0]['interval'].level)} set")
     sets = ((one["k"], one["interval"]) for one in found)
     lines = ((k, one.estimate, confidence_set(one), one.bins) for k, one in sets)
     note = "The k largest scores of each row, taken jointly."
