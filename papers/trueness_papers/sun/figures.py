@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
-from trueness.plot._canvas import GREY, axes_for, legend_of, style_of
+from trueness.plot._canvas import GREY, axes_for, style_of
 from trueness_papers.record import Row
 from trueness_papers.sun.intervals import BY_THE_TEXT, CORRECTED, IMPROVED
 from trueness_papers.sun.simulation import LEVEL, SETTINGS
@@ -210,7 +210,7 @@ def _finish(figure: "Figure", axes: list[list["Axes"]], labels: tuple[str, ...])
     for panel in axes[-1]:
         panel.set_xlabel("l2 calibration error")
     place = {"loc": "outside lower center", "ncols": 5}
-    legend_of(figure, list(seen.values()), list(seen), frameon=False, fontsize=9, **place)
+    figure.legend(list(seen.values()), list(seen), frameon=False, fontsize=9, **place)
 
 
 def draw_bins(rows: Sequence[Row]) -> "Figure":
@@ -243,7 +243,7 @@ def draw_bins(rows: Sequence[Row]) -> "Figure":
                 _plain_log(panel)
     handles, names = flat[0].get_legend_handles_labels()
     figure = _figure_of(flat[0])
-    legend_of(figure, handles, names, frameon=False, fontsize=9, loc="outside lower center", ncols=4)
+    figure.legend(handles, names, frameon=False, fontsize=9, loc="outside lower center", ncols=4)
     return figure
 
 
@@ -298,5 +298,5 @@ def draw_models(rows: Sequence[Row]) -> "Figure":
         panel.grid(color=GREY, alpha=0.2, linewidth=0.6)
     handles, names = flat[0].get_legend_handles_labels()
     figure = _figure_of(flat[0])
-    legend_of(figure, handles, names, frameon=False, fontsize=9, loc="outside lower center", ncols=2)
+    figure.legend(handles, names, frameon=False, fontsize=9, loc="outside lower center", ncols=2)
     return figure
