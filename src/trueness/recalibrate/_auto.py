@@ -44,6 +44,10 @@ def _ascend(_: Any, value: Any) -> bool:
     return bool(good and np.isfinite(value).all() and (np.diff(value) >= 0).all())
 
 
+_curves = meets("a tuple of arrays of coefficients", _have_shapes)
+_points = meets("two rows of ascending numbers", _ascend)
+
+
 @with_parameters
 class AutoCalibration(LogitMap):
     r"""The default calibrator: an average of maps that changes the scores only as far as the data justify.
@@ -103,15 +107,8 @@ class AutoCalibration(LogitMap):
         "weights": Field("share of each candidate", all_of(array(lambda c: len(c.candidates_), least=0), sums_to_one)),
         "reach": Field("of a vector: largest distance of fitted log-odds from 0", number(above=0), True),
         "knots": Field("of a vector: log-odds of the knots of the spline", array(lambda c: np.size(c.knots_)), True),
-        "curves": Field(
-            "coefficients of the parametric candidates, in their order",
-            meets("a tuple of arrays of coefficients", _have_shapes),
-        ),
-        "points": Field(
-            "of a vector: log-odds of the isotonic blocks, before and after",
-            meets("two rows of ascending numbers", _ascend),
-            True,
-        ),
+        "curves": Field("coefficients of the parametric candidates, in their order", _curves),
+        "points": Field("of a vector: log-odds of the isotonic blocks, before and after", _points, True),
         "gain": Field("reduction of the log loss per row, cross-fitted", _any_number),
         "gain_low": Field("lower confidence limit of it", _any_number),
         "gain_high": Field("upper confidence limit of it", _any_number),

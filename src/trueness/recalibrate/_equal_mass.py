@@ -74,8 +74,7 @@ class ScalingBinning(base.Calibrator):
     _state: ClassVar = {
         "scaler": Field("the fitted map, applied first; null for the identity", fitted_calibrator, optional=True),
         "edges": Field(
-            "inner edges of the bins of scaled scores; a value equal to an edge is in the bin above it",
-            fractions(rising=True),
+            "inner edges of bins of scaled scores; a value equal to one is above it", fractions(rising=True)
         ),
         "values": Field("mean of the scaled scores of each bin, which is predicted", fractions(n_steps)),
     }

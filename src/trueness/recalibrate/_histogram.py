@@ -29,6 +29,8 @@ _BREAKS_TIES = "`scheme='randomized'` breaks ties at random and keeps the guaran
 _MOST_TOTAL, _MOST_REPEATED = 1 << 52, 10**7
 # Streams of random numbers from one seed: `predict` must not repeat the draws of `fit`.
 _FIT, _PREDICT = 0, 1
+_per_bin, _inner = fractions(lambda c: c.n_bins_), fractions(lambda c: c.n_bins_ - 1)
+_all_edges = fractions(lambda c: c.n_bins_ + 1, rising=True)
 
 
 @with_parameters
@@ -92,22 +94,14 @@ class HistogramBinning(Calibrator):
         "scheme": Field("how the bins were made", one_of(planning.SCHEMES)),
         "n_bins": Field("number of bins", whole(1)),
         "n": Field("number of rows; a row of weight 2 counts twice", whole(1)),
-        "edges": Field(
-            "bin b is [edges[b], edges[b + 1]), the last one closed", fractions(lambda c: c.n_bins_ + 1, rising=True)
-        ),
-        "ties": Field(
-            "random number of each inner edge: tied rows whose own is as large are above it; null if unused",
-            fractions(lambda c: c.n_bins_ - 1),
-            optional=True,
-        ),
-        "values": Field("prediction of each bin", fractions(lambda c: c.n_bins_)),
+        "edges": Field("bin b is [edges[b], edges[b + 1]), the last one closed", _all_edges),
+        "ties": Field("random number of each inner edge, which tied rows above it reach; null if unused", _inner, True),
+        "values": Field("prediction of each bin", _per_bin),
         "counts": Field(
             "labels averaged in each bin, boundary rows only with 'original'; (Σw)²/Σw² for fractional weights",
             array(lambda c: c.n_bins_, dtypes=("int64", "float64"), least=0),
         ),
-        "rates": Field(
-            "mean label without boundary rows; the overall rate if there are none", fractions(lambda c: c.n_bins_)
-        ),
+        "rates": Field("mean label without boundary rows; the overall rate if there are none", _per_bin),
         "tied": Field("rows that share their score with another", whole()),
         "tied_edges": Field("inner edges whose score several rows share", whole()),
         "whole": Field("whether every weight was a whole number", boolean),

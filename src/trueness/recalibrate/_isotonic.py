@@ -189,10 +189,7 @@ class VennAbers(Calibrator):
 
     _state: ClassVar = {
         "edges": Field("where the map has a step; a score equal to an edge is above it", fractions(rising=True)),
-        "p0": Field(
-            "probability if the row is a non-event, below the first edge and from each edge on; with folds, their mean",
-            fractions(n_steps),
-        ),
+        "p0": Field("probability of each step if the row is a non-event; with folds, their mean", fractions(n_steps)),
         "p1": Field("probability if the row is an event, likewise", all_of(fractions(n_steps), _not_below_p0)),
         "merged": Field("the predicted probability, likewise", fractions(n_steps)),
     }

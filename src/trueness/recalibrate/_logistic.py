@@ -332,9 +332,7 @@ class SplineCalibration(_Curved):
     _state: ClassVar = {
         **shapes.EPS_STATE,
         "knots": Field("log-odds of the knots", all_of(array(lambda c: np.size(c.knots_)), _ascending)),
-        "coefficients": Field(
-            "value at log-odds 0, then the slope at each knot", array(lambda c: 1 + np.size(c.knots_))
-        ),
+        "coefficients": Field("value at log-odds 0, then the slopes at knots", array(lambda c: 1 + np.size(c.knots_))),
     }
 
     n_knots: int = 5

@@ -67,13 +67,8 @@ class TopLabel(base.Calibrator):
 
     _shape = "matrix"
     _state: ClassVar = {
-        "calibrators": Field(
-            "the calibrator of each class in column order; null for classes that use the pooled one",
-            fitted_calibrators(gaps=True),
-        ),
-        "pooled": Field(
-            "the calibrator of the confidences of all rows; null if every class has its own", _check_pooled
-        ),
+        "calibrators": Field("calibrator of each class; null if it uses the pooled one", fitted_calibrators(gaps=True)),
+        "pooled": Field("calibrator of the confidences of all rows; null if every class has its own", _check_pooled),
     }
 
     calibrator: base.Calibrator | None = field(default=None, kw_only=False)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,16 +19,13 @@ from trueness._tally.atomic import as_path, replace_file
 from trueness._version import __version__
 from trueness.errors import InputError, visible_json
 
-SCHEMA = 1
-"""Version of the stored form; newer versions are refused when read."""
-
+SCHEMA = 1  # version of the stored form; newer versions are refused when read
 _DEMAND = "must be what a calibrator's `to_dict` returned"
 
 Check: TypeAlias = Callable[[Any, Any], str]
 """A function of the calibrator and a value that returns the demand the value does not meet; empty if it is fine."""
 
-Size: TypeAlias = Callable[[Any], int]
-"""A length that depends on what the calibrator has learnt."""
+Size: TypeAlias = Callable[[Any], int]  # a length that depends on what the calibrator has learnt
 
 _LARGEST = 1e300  # of a stored number: of a logit, too
 _ROUNDED = 1e-6  # how far from one probabilities may sum
@@ -44,11 +41,9 @@ def meets(demand: str, good: Callable[[Any, Any], object]) -> Check:
 class Field:
     """One attribute of a fitted calibrator."""
 
-    about: str
-    """What it means, for readers of the file."""
+    about: str  # what it means, for readers of the file
     demand: Check
-    optional: bool = False
-    """Whether it may be None."""
+    optional: bool = False  # whether it may be None
 
     def check(self, calibrator: Any, name: str) -> None:
         """Raise unless the calibrator's value is one that `fit` could have left."""
@@ -180,7 +175,7 @@ COMMON = {
     "classes": Field("names of the columns in order; null for a vector", _class_names),
     "columns": Field("column names of the frame that it was fitted on; null for an array", _one_per_class, True),
     "score_names": Field(
-        "columns that the scores were in; null if they had no names", names_of("null, or a tuple of names"), True
+        "columns of the scores; null if they had no names", names_of("null, or a tuple of names"), True
     ),
     "label_name": Field("column that the labels were in; null if it had no name", _text, True),
     "date": Field("day of the fit, in UTC", _text, True),
@@ -395,33 +390,28 @@ def _plain(value: Any) -> Any:
 
 def _from_plain(value: Any, name: str) -> Any:
     """The value that `_plain` was given; `name` is the field, for messages."""
-    if not isinstance(value, Mapping):
-        if isinstance(value, list):
-            _refuse(name, value)
-        return value
-    kind = next((key for key in ("calibrator", "unfitted", "array", "tuple", "list", "float") if key in value), None)
-    inside: Any = value.get(kind)
-    if kind == "calibrator":
-        try:
-            return _restored(inside)
-        except InputError as error:
-            raise error.within(repr(name)) from error
-    if kind == "unfitted" and isinstance(inside, Mapping) and isinstance(inside.get("parameters"), Mapping):
-        calibrator = _unfitted_calibrator(inside)
-        calibrator._check()
-        return calibrator
-    if kind == "array":
-        return _array(inside, value.get("dtype"), name)
-    if kind == "float" and inside in ("inf", "-inf", "nan"):
-        return float(inside)
-    if kind in ("tuple", "list") and isinstance(inside, list):
-        values = [_from_plain(v, f"{name}[{i}]") for i, v in enumerate(inside)]
-        return tuple(values) if kind == "tuple" else values
-    return _refuse(name, dict(value))
-
-
-def _refuse(name: str, value: Any) -> NoReturn:
-    raise InputError("stored", _DEMAND, f"its {name!r} is not a value that it writes: {reprlib.repr(value)}")
+    match value:
+        case {"calibrator": inside}:
+            try:
+                return _restored(inside)
+            except InputError as error:
+                raise error.within(repr(name)) from error
+        case {"unfitted": {"parameters": Mapping()} as outline}:
+            calibrator = _unfitted_calibrator(outline)
+            calibrator._check()
+            return calibrator
+        case {"array": inside}:
+            return _array(inside, value.get("dtype"), name)
+        case {"tuple": [*inside]}:
+            return tuple(_from_plain(v, f"{name}[{i}]") for i, v in enumerate(inside))
+        case {"list": [*inside]}:
+            return [_from_plain(v, f"{name}[{i}]") for i, v in enumerate(inside)]
+        case {"float": "inf" | "-inf" | "nan" as text}:
+            return float(text)
+        case Mapping() | list():
+            got = f"its {name!r} is not a value that it writes: {reprlib.repr(value)}"
+            raise InputError("stored", _DEMAND, got)
+    return value
 
 
 _ENTRIES: dict[str, set[type]] = {"b": {bool}, "i": {int}, "u": {int}, "f": {int, float}}

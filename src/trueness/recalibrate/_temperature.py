@@ -138,9 +138,7 @@ class EnsembleTemperatureScaling(LogitMap):
     _state: ClassVar = {
         **EPS_STATE,
         "temperature": Field("number that logits are divided by", number(above=0)),
-        "weights": Field(
-            "weights of the tempered scores, the scores and 1/K", all_of(fractions(lambda _: 3), sums_to_one)
-        ),
+        "weights": Field("weights of tempered scores, scores and 1/K", all_of(fractions(lambda _: 3), sums_to_one)),
     }
 
     from_logits: bool = False

@@ -4,9 +4,9 @@ from trueness.simulate._binary import Logit as Logit
 from trueness.simulate._binary import Power as Power
 from trueness.simulate._binary import binary as binary
 from trueness.simulate._binary import demo as demo
-from trueness.simulate._binned import binned as binned
-from trueness.simulate._binned import outcomes as outcomes
 from trueness.simulate._multiclass import LabelNoise as LabelNoise
 from trueness.simulate._multiclass import Temperature as Temperature
 from trueness.simulate._multiclass import multiclass as multiclass
 from trueness.simulate._simulated import Simulated as Simulated
+from trueness.simulate._simulated import binned as binned
+from trueness.simulate._simulated import outcomes as outcomes
