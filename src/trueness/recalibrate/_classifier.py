@@ -144,7 +144,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         scored = np.arange(y.size) if self._frozen else np.sort(np.concatenate([test for _, test in folds]))
         rows = CalibrationSet(scores, codes[scored], None if w is None else w[scored], None)
         tests = [np.searchsorted(scored, test) for _, test in folds]
-        self._fit_calibrators(rows, tests)
+        fits = ((number, partial(self._fit_calibrator, rows.take(test))) for number, test in enumerate(tests))
+        self.calibrators_ = base.fit_each(("Fold", "Folds"), fits) if self.ensemble else [self._fit_calibrator(rows)]
         if not self.ensemble:
             self.estimators_ = [clone(estimator).fit(X, y, **arguments.estimator)]
         self.oof_uncalibrated_, self.oof_proba_ = np.full((2, y.size, self.classes_.size), np.nan)
@@ -247,13 +248,6 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         self.estimators_ = [fitted for fitted, _ in pairs]
         scores = np.concatenate([score for _, score in pairs])
         return np.asarray(scores[np.argsort(np.concatenate([test for _, test in folds]))])
-
-    def _fit_calibrators(self, rows: CalibrationSet, folds: list[Ints]) -> None:
-        if not self.ensemble:
-            self.calibrators_ = [self._fit_calibrator(rows)]
-            return
-        fits = ((number, partial(self._fit_calibrator, rows.take(test))) for number, test in enumerate(folds))
-        self.calibrators_ = base.fit_each(("Fold", "Folds"), fits)
 
     def _fit_calibrator(self, rows: CalibrationSet) -> base.Calibrator:
         calibrator = self._new_calibrator()

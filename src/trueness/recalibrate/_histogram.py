@@ -160,8 +160,11 @@ class HistogramBinning(Calibrator):
         else:
             all_bins = planning.per_bin(alpha, B) if bound == "exact" else alpha / B
             conditional, marginal = (_largest_error(counts, rates, values, bound, d) for d in (all_bins, alpha))
+        # Given the bins of a split, they are as fixed as bins of equal width.
+        labels, bins = (int(counts.sum()), "fixed-width") if scheme == "split" else (n, scheme)
+        expected = planning.expected_ece(labels, B, bins) if self.whole_ else math.nan
         texts = _theorem(self, bound), _assumptions(self), bound, scheme
-        return Guarantee(conditional, marginal, _expected_ece(self, counts), alpha, *texts, n=n, n_bins=B)
+        return Guarantee(conditional, marginal, expected, alpha, *texts, n=n, n_bins=B)
 
     def _check_parameters(self) -> None:
         checked_fraction(self.alpha, "alpha")
@@ -372,14 +375,6 @@ def split_cuts(cells: Cells, n_bins: int, n_cut: int, rng: np.random.Generator) 
     counts = np.bincount(place, minlength=n_bins)
     events = np.bincount(place, weights=label[~drawn], minlength=n_bins).astype(np.float64)
     return Cuts(np.concatenate([[0.0], cutting, [1.0]]), None, counts, events, label[drawn][inner].astype(np.float64))
-
-
-def _expected_ece(fitted: HistogramBinning, counts: Floats) -> float:
-    if not fitted.whole_:
-        return math.nan
-    if fitted.scheme_ == "split":  # given the bins, they are as fixed as bins of equal width
-        return planning.expected_ece(int(counts.sum()), counts.size, "fixed-width")
-    return planning.expected_ece(fitted.n_, counts.size, fitted.scheme_)
 
 
 def _refuse_ties(fitted: HistogramBinning, n_bins: int) -> None:

@@ -189,7 +189,8 @@ def sample_size(
             demand = f"is too small for `bound='exact'`, which is searched for up to {_MOST_SEARCHED:,} rows per bin"
             remedy = "'hoeffding' takes any epsilon."
             raise InputError("epsilon", demand, f"{e:g} needs about {needs:,.0f}", remedy=remedy)
-        size = least_size(lambda size: _allowed_deviation(size, B, e, plan), plan.level(B))
+        allowed, below = e - plan.delta, plan.scheme == "original" and B > 1  # if a bin has the label of its boundary
+        size = least_size(lambda n: (allowed * (n + 1) - 1) / n if below else allowed, plan.level(B))
         return max(2 * B, B * (size + 1) - 1)
     return B * _first_true(lambda rows: _epsilon(rows * B, B, plan) <= e, 2)  # these bounds depend on ⌊n/B⌋ alone
 
@@ -308,12 +309,6 @@ def size_epsilon(size: int, d: float) -> float:
         demand = f"`bound='exact'` is available for up to {_MOST_EXACT:,} rows per bin"
         raise InputError("", demand, f"got {size:,}", remedy="'hoeffding' takes any number.")
     return binomial_epsilon(size, d)
-
-
-def _allowed_deviation(size: int, B: int, e: float, plan: _Plan) -> float:
-    """How far the mean of `size` labels may be off if the bin's value may be off by e."""
-    e -= plan.delta
-    return (e * (size + 1) - 1) / size if plan.scheme == "original" and B > 1 else e
 
 
 def per_bin(alpha: float, B: int) -> float:

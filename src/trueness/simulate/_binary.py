@@ -114,13 +114,6 @@ Scores: TypeAlias = Beta | Discrete | Callable[[Floats], Floats] | ArrayLike
 _Law: TypeAlias = Beta | Discrete | _Quantiles
 
 
-def _as_law(scores: Any) -> _Law:
-    """The distribution that the argument `scores` stands for."""
-    if isinstance(scores, Beta | Discrete):
-        return scores
-    return _Quantiles(scores) if callable(scores) else Discrete(check_array(scores, "scores"))
-
-
 Distortion: TypeAlias = Callable[[Floats], Floats]
 """A function from scores to true probabilities, for whole arrays."""
 
@@ -248,13 +241,6 @@ def _log_odds(distortion: Distortion, s: Floats) -> Floats:
     return own(s)
 
 
-def _kinks(distortion: Distortion) -> Floats:
-    """Scores at which integration panels should end."""
-    while isinstance(distortion, _Shifted | _Checked):
-        distortion = distortion.inner
-    return getattr(distortion, "kinks", np.array([]))
-
-
 _UNIFORM = Beta()
 _FAR = (10.0, 20.0, 40.0, 80.0, 300.0)  # in log-odds; beyond these, scores hardly differ from 0 or 1
 
@@ -312,7 +298,9 @@ def binary(
     """
     n = check_rows(n)
     rng = generator(seed)
-    law, shift, truth = _as_law(scores), 0.0, _as_distortion(distortion)
+    given = isinstance(scores, Beta | Discrete)
+    law: Any = scores if given else _Quantiles(scores) if callable(scores) else Discrete(check_array(scores, "scores"))
+    shift, truth = 0.0, _as_distortion(distortion)
     checked_word(adjust, "adjust", ("scores", "truth"))
     if prevalence is not None:
         shift, truth = _solve_prevalence(prevalence, adjust, law, truth)
@@ -368,8 +356,10 @@ class _Continuous(Line):
         return beta_density(s, *self._shapes())
 
     def breaks(self) -> Floats:
-        even = logit(np.arange(1, 64) / 64)
-        inner = _kinks(self.distortion)
+        even, function = logit(np.arange(1, 64) / 64), self.distortion
+        while isinstance(function, _Shifted | _Checked):
+            function = function.inner
+        inner = getattr(function, "kinks", np.array([]))
         inner = logit(inner[(inner > 0) & (inner < 1)])
         return beta_breaks(*self._shapes(), np.concatenate([even, even - self.shift, inner - self.shift]))
 

@@ -179,14 +179,9 @@ def multiclass(
         a = _solve_prevalence(shares, float(a.sum()), confusion)
     z = rng.dirichlet(a, n)
     t = z.copy() if confusion is None else confusion.truth(z)
-    name = f"Dirichlet({_format_alpha(a)}), {'calibrated' if confusion is None else confusion}"
+    shown = f"{a[0]:.4g}" if np.ptp(a) == 0 else ", ".join([f"{v:.4g}" for v in a[:5]] + ["…"] * (a.size > 5))
+    name = f"Dirichlet({shown}), {'calibrated' if confusion is None else confusion}"
     return Simulated(draw_labels(t, rng), z, t, name, Dirichlet(tuple(a.tolist()), confusion))
-
-
-def _format_alpha(a: Floats) -> str:
-    if np.ptp(a) == 0:
-        return f"{a[0]:.4g}"
-    return ", ".join([f"{v:.4g}" for v in a[:5]] + ["…"] * (a.size > 5))
 
 
 def _parameters(n_classes: int | None, alpha: ArrayLike, prevalence: ArrayLike | None) -> tuple[Floats, Floats | None]:
