@@ -20,8 +20,7 @@ from trueness.recalibrate._saving import Field, all_of, array, meets, names_of, 
 from trueness.typing import ArrayLike, Floats, Ints
 
 _FOLDS = 5
-# Rows of scores of several classes that are repeated as their weights say.
-_MOST_REPEATED = 1_000_000
+_MOST_REPEATED = 1_000_000  # rows of scores of several classes that are repeated as their weights say
 
 
 _any_number = meets("a number", lambda _, value: isinstance(value, float))

@@ -23,19 +23,14 @@ from trueness.typing import Floats, Ints
 _KNOTS = 5
 # With more classes than this, candidates with parameters for pairs of classes, or fitted class by class, are left out.
 _MOST_CLASSES = 100
-# With more entries than this, all but the temperature is learnt from some of the rows.
-_MOST_ENTRIES = 5_000_000
+_MOST_ENTRIES = 5_000_000  # with more entries than this, all but the temperature is learnt from some of the rows
 _MAX_ITER = 100
-# Rows, weights included, that are dealt one by one; more are dealt by chance.
-_MOST_DEALT = 2**22
-# The draws that deal rows are always the same.
-_SEED = 20_260_101
+_MOST_DEALT = 2**22  # rows, weights included, that are dealt one by one; more are dealt by chance
+_SEED = 20_260_101  # the draws that deal rows are always the same
 _IDENTITY_SHARE = 0.5
-Gain: TypeAlias = tuple[float, float, float]
-"""By how much a loss falls, per row, and its confidence limits."""
+Gain: TypeAlias = tuple[float, float, float]  # by how much a loss falls, per row, and its confidence limits
 _NO_GAIN = 0.0, -np.inf, np.inf
-LEAST_CHANCE = 2 / 3
-"""How probably a map must be better in a new sample to be more than noise."""
+LEAST_CHANCE = 2 / 3  # how probably a map must be better in a new sample to be more than noise
 
 
 class Folds(NamedTuple):

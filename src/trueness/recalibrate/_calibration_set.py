@@ -15,8 +15,7 @@ from trueness._tally.row_sums import cells_of_rows, events_of_rows
 from trueness.errors import InputError, OneClassWarning, Remedy, remedies, warn
 from trueness.typing import ArrayLike, Bools, Floats, Ints
 
-Scale: TypeAlias = Literal["probabilities", "logits"]
-"""What the scores are; never guessed from their values."""
+Scale: TypeAlias = Literal["probabilities", "logits"]  # what the scores are; never guessed from their values
 
 Shape: TypeAlias = Literal["vector", "matrix", "any", "labels"]
 """What a calibrator works on: P(positive), one column per class, or either; or one column per label."""
@@ -97,9 +96,7 @@ def accept_rows(
     return CalibrationSet(p, y, w, sample.classes)
 
 
-def accept_scores(
-    y_prob: ArrayLike, *, scale: Scale = "probabilities", classes: int | None = None, shape: Shape = "any"
-) -> NDArray[Any]:
+def accept_scores(y_prob: ArrayLike, *, scale: Scale, classes: int | None, shape: Shape) -> NDArray[Any]:
     """Check scores alone; `classes` is the number of columns they must have, None for a vector."""
     p = _numbers(y_prob)
     if classes is None and p.ndim != 1:

@@ -212,12 +212,8 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
             An expression in double precision, which equals `predict` to 1e-12 (steep maps: to the rounding of the
             score). Scores that `predict` refuses become NULL: NULL, NaN, and those outside [0, 1]. With `table`, a
             query that adds a column for each score column, with _calibrated at the end of its name; and, with _alone,
-            what the map of a class gives before it is divided by the sum over classes.
-
-        Notes
-        -----
-        Steps are nested CASE expressions, so that few comparisons find one of many. Maps that are random or depend on
-        which score is the largest are refused with an :class:`~trueness.InputError`.
+            what the map of a class gives before it is divided by the sum over classes. Maps that are random or depend
+            on which score is the largest are refused.
 
         Examples
         --------

@@ -154,8 +154,7 @@ class BayesianBinning(base.Calibrator):
     the actual number, and models that have become identical count once. Edges lie midway between adjacent scores; the
     outer bins end at 0 and 1. Weights are repetitions, also in n.
 
-    The averaged map is one step function, so prediction is one binary search whatever the number of models. It need not
-    be monotone.
+    The averaged map is one step function, which need not be monotone.
 
     References
     ----------

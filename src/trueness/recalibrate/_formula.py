@@ -18,13 +18,10 @@ from trueness._numerics.steps import interpolate, steps
 from trueness.errors import InputError
 from trueness.typing import Floats
 
-LARGEST_LOGIT = 1e300
-"""Logits that `predict` takes."""
+LARGEST_LOGIT = 1e300  # logits that `predict` takes
 
-# A term of a smaller weight changes no prediction by 1e-13: log-odds of scores are within 745 of 0.
-_NEGLIGIBLE = 1e-16
-# Slopes this small are 0 but for the rounding of coefficients.
-_FLAT = 1e-9
+_NEGLIGIBLE = 1e-16  # a term of a smaller weight changes no prediction by 1e-13: log-odds of scores are within 745 of 0
+_FLAT = 1e-9  # slopes this small are 0 but for the rounding of coefficients
 
 
 def refuse(formula: Any, reason: str = "it is a class of your own") -> NoReturn:

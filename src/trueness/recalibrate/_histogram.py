@@ -27,8 +27,7 @@ from trueness.typing import Bools, Floats, Ints
 _BREAKS_TIES = "`scheme='randomized'` breaks ties at random and keeps the guarantee."
 # The largest sum of whole weights: beyond it, sums of floats skip whole numbers; and where each repetition is drawn.
 _MOST_TOTAL, _MOST_REPEATED = 1 << 52, 10**7
-# Streams of random numbers from one seed: `predict` must not repeat the draws of `fit`.
-_FIT, _PREDICT = 0, 1
+_FIT, _PREDICT = 0, 1  # streams of random numbers from one seed: `predict` must not repeat the draws of `fit`
 _per_bin, _inner = fractions(lambda c: c.n_bins_), fractions(lambda c: c.n_bins_ - 1)
 _all_edges = fractions(lambda c: c.n_bins_ + 1, rising=True)
 

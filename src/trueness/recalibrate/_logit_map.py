@@ -46,16 +46,14 @@ ABOUT_MATRIX = {
 }
 """What maps of several classes have in common."""
 
-MOST_CELLS = 4096
-"""Above this many distinct scores, neighbours are pooled, each cell at the mean of its log-odds."""
+MOST_CELLS = 4096  # above this many distinct scores, neighbours are pooled, each cell at the mean of its log-odds
 
 
 class LogitMap(Calibrator):
     """A calibrator with a parameter `eps`, perhaps `from_logits` and `limits`, that works on log-odds or logarithms."""
 
     _shared_parameters: ClassVar = _ABOUT
-    _positive: ClassVar[str] = ""
-    """The penalty that must be above 0."""
+    _positive: ClassVar[str] = ""  # the penalty that must be above 0
     eps: float | None
     eps_: float
 
@@ -168,8 +166,7 @@ class LogitShape(NamedTuple):
         return np.asarray(self.natural.T @ self.natural)
 
 
-LINE = LogitShape(np.eye(2), lambda z: np.column_stack([np.ones_like(z), z]), lambda theta: line(*theta))
-"""a + bz."""
+LINE = LogitShape(np.eye(2), lambda z: np.column_stack([np.ones_like(z), z]), lambda theta: line(*theta))  # a + bz
 LOG_SCORES = LogitShape(np.eye(3), log_scores, lambda theta: line(theta[0], 0.0, *map(float, theta[1:])))
 """c + a log p − b log(1 − p), with p the probability of log-odds z."""
 

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from trueness._input.arguments import checked_whole
 from trueness.errors import FewRowsWarning, InputError, warn
 from trueness.recalibrate import _calibrator as base
-from trueness.recalibrate._calibration_set import CalibrationSet, Shape, accept_scores
+from trueness.recalibrate._calibration_set import CalibrationSet, Shape
 from trueness.recalibrate._formula import PerClass, PythonOnly
 from trueness.recalibrate._histogram import HistogramBinning
 from trueness.recalibrate._logistic import PlattScaling
@@ -91,8 +91,8 @@ class TopLabel(base.Calibrator):
         return matrix[np.arange(top.size), top]
 
     def _top_and_matrix(self, y_prob: ArrayLike) -> tuple[Ints, Floats]:
-        matrix = self.predict(y_prob)
-        return _top(accept_scores(y_prob, classes=self.n_classes_))[0], matrix
+        p = self._accept(y_prob)
+        return _top(p)[0], self._calibrated(p)
 
     def _check_parameters(self) -> None:
         calibrator = base.inner_calibrator(self.calibrator, HistogramBinning)

@@ -18,8 +18,7 @@ from trueness.typing import ArrayLike, Floats
 
 # With larger logits the identity map predicts 0 and 1 alone, so the search starts at the best temperature.
 _EXTREME = 1e3
-# Beyond this, rounding of the logits hides the log-odds that a map makes of them.
-_LARGEST = 1e6
+_LARGEST = 1e6  # beyond this, rounding of the logits hides the log-odds that a map makes of them
 
 
 class _Multinomial(LogitMap):

@@ -13,8 +13,7 @@ from trueness.errors import MissingLibraryError
 from trueness.recalibrate import _formula as formulas
 from trueness.typing import Floats
 
-# Old enough for runtimes of the last years; the operators used have not changed since.
-_OPSET, _IR_VERSION = 17, 8
+_OPSET, _IR_VERSION = 17, 8  # old enough for runtimes of the last years; the operators used have not changed since
 
 
 def onnx_of(formula: formulas.Map, n_classes: int | None, path: str | PathLike[str] | None, dtype: str) -> Any:

@@ -26,9 +26,7 @@ DELTA = 1e-9
 """How far `scheme="randomized"` may move a value so that no two bins share one; float64 can represent it."""
 
 _MOST_ROWS = 1 << 53
-# Beyond these, a bound would take many seconds to compute.
-_MOST_EXACT = 10**6
-_MOST_SEARCHED = 10**5
+_MOST_EXACT, _MOST_SEARCHED = 10**6, 10**5  # beyond these, a bound would take many seconds to compute
 
 
 class _Plan(NamedTuple):

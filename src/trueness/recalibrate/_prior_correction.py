@@ -21,8 +21,7 @@ from trueness.recalibrate._logistic import NO_MAXIMUM, smoothed_events
 from trueness.recalibrate._saving import Field, array, n_classes, number
 from trueness.typing import ArrayLike, Floats
 
-# Beyond this, a weight is too near the largest float to be multiplied by.
-_LARGEST_LOG = 300.0
+_LARGEST_LOG = 300.0  # beyond this, a weight is too near the largest float to be multiplied by
 _SUM_TOLERANCE = 1e-6
 # The ridge, per row, that keeps shifts finite which nothing determines; it changes others by about as much.
 _RIDGE = 1e-9
@@ -286,11 +285,9 @@ class PriorCorrection(Calibrator):
 
 
 def _exp(value: Any) -> Any:
-    if value is None:
-        return None
     with np.errstate(over="ignore"):
-        found = np.exp(value)
-    return float(found) if np.ndim(found) == 0 else found
+        found = None if value is None else np.exp(value)
+    return float(found) if isinstance(found, float) else found
 
 
 def _class_shifts(x: Floats, w: Floats, totals: Floats) -> tuple[Floats, Floats]:

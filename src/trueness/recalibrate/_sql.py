@@ -15,8 +15,7 @@ Dialect: TypeAlias = Literal["duckdb", "sqlite", "postgresql", "spark", "bigquer
 
 # exp() of larger numbers overflows, which is an error in some databases; of smaller ones it underflows.
 _LARGEST_EXPONENT = 700
-# Sums of rows of a matrix that are equal but for rounding.
-_ROUNDING = 1e-9
+_ROUNDING = 1e-9  # sums of rows of a matrix that are equal but for rounding
 
 
 class _Writer(NamedTuple):

@@ -114,8 +114,7 @@ Scores: TypeAlias = Beta | Discrete | Callable[[Floats], Floats] | ArrayLike
 _Law: TypeAlias = Beta | Discrete | _Quantiles
 
 
-Distortion: TypeAlias = Callable[[Floats], Floats]
-"""A function from scores to true probabilities, for whole arrays."""
+Distortion: TypeAlias = Callable[[Floats], Floats]  # a function from scores to true probabilities, for whole arrays
 
 
 @dataclass(frozen=True)
