@@ -1,6 +1,7 @@
 """The map to use by default: candidates from the identity to flexible ones, combined by cross-fitted log loss."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,17 +17,15 @@ from trueness.recalibrate import _formula as formulas
 from trueness.recalibrate._calibration_set import CalibrationSet, Shape, group_codes, used_rows
 from trueness.recalibrate._calibrator import Calibrator, with_parameters
 from trueness.recalibrate._logit_map import EPS_STATE, LogitMap, logit_cells
-from trueness.recalibrate._saving import Field, all_of, array, meets, names_of, number, sums_to_one
+from trueness.recalibrate._saving import Field, all_of, array, meets, names_of, number, real, sums_to_one
 from trueness.typing import ArrayLike, Floats, Ints
 
 _FOLDS = 5
 _MOST_REPEATED = 1_000_000  # rows of scores of several classes that are repeated as their weights say
 
 
-_any_number = meets("a number", lambda _, value: isinstance(value, float))
-
-
-def _have_shapes(calibrator: Any, value: Any) -> bool:
+@partial(meets, "a tuple of arrays of coefficients")
+def _curves(calibrator: Any, value: Any) -> bool:
     k = calibrator.n_classes_
     if k is None:
         every = fits.vector_shapes(calibrator.reach_, calibrator.knots_).values()
@@ -38,13 +37,10 @@ def _have_shapes(calibrator: Any, value: Any) -> bool:
     return good and all(np.isfinite(one).all() for one in value)
 
 
-def _ascend(_: Any, value: Any) -> bool:
+@partial(meets, "two rows of ascending numbers")
+def _points(_: Any, value: Any) -> bool:
     good = isinstance(value, np.ndarray) and value.ndim == 2 and value.shape[0] == 2 and value.size > 0
     return bool(good and np.isfinite(value).all() and (np.diff(value) >= 0).all())
-
-
-_curves = meets("a tuple of arrays of coefficients", _have_shapes)
-_points = meets("two rows of ascending numbers", _ascend)
 
 
 @with_parameters
@@ -108,12 +104,12 @@ class AutoCalibration(LogitMap):
         "knots": Field("of a vector: log-odds of the knots of the spline", array(lambda c: np.size(c.knots_)), True),
         "curves": Field("coefficients of the parametric candidates, in their order", _curves),
         "points": Field("of a vector: log-odds of the isotonic blocks, before and after", _points, True),
-        "gain": Field("reduction of the log loss per row, cross-fitted", _any_number),
-        "gain_low": Field("lower confidence limit of it", _any_number),
-        "gain_high": Field("upper confidence limit of it", _any_number),
-        "brier_gain": Field("reduction of the Brier score, cross-fitted", _any_number),
-        "brier_gain_low": Field("lower confidence limit of it", _any_number),
-        "brier_gain_high": Field("upper confidence limit of it", _any_number),
+        "gain": Field("reduction of the log loss per row, cross-fitted", real),
+        "gain_low": Field("lower confidence limit of it", real),
+        "gain_high": Field("upper confidence limit of it", real),
+        "brier_gain": Field("reduction of the Brier score, cross-fitted", real),
+        "brier_gain_low": Field("lower confidence limit of it", real),
+        "brier_gain_high": Field("upper confidence limit of it", real),
     }
 
     from_logits: bool = False

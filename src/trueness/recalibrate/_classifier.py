@@ -145,7 +145,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         rows = CalibrationSet(scores, codes[scored], None if w is None else w[scored], None)
         tests = [np.searchsorted(scored, test) for _, test in folds]
         fits = ((number, partial(self._fit_calibrator, rows.take(test))) for number, test in enumerate(tests))
-        self.calibrators_ = base.fit_each(("Fold", "Folds"), fits) if self.ensemble else [self._fit_calibrator(rows)]
+        alone: list[base.Calibrator] = [] if self.ensemble else [self._fit_calibrator(rows)]
+        self.calibrators_ = alone or base.fit_each(("Fold", "Folds"), fits)
         if not self.ensemble:
             self.estimators_ = [clone(estimator).fit(X, y, **arguments.estimator)]
         self.oof_uncalibrated_, self.oof_proba_ = np.full((2, y.size, self.classes_.size), np.nan)

@@ -31,6 +31,7 @@ _inside = meets(
     "between the first and the last score of each block",
     lambda c, centre: (c.low_ <= centre).all() and (centre <= c.high_).all(),
 )
+_not_below_p0 = meets("at least 'p0'", lambda calibrator, p1: (calibrator.p0_ <= p1).all())
 
 
 @with_parameters
@@ -128,9 +129,6 @@ class ProbabilityPair(NamedTuple):
     """Fitted with the row as a non-event; the lower one."""
     p1: Floats
     """Fitted with the row as an event; the upper one."""
-
-
-_not_below_p0 = meets("at least 'p0'", lambda calibrator, p1: (calibrator.p0_ <= p1).all())
 
 
 @with_parameters

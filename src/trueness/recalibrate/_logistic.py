@@ -20,6 +20,13 @@ from trueness.typing import Floats, Ints
 _SMALL, _LARGE = 1e-3, 1e100
 _VANISHING = 1e-300
 NO_MAXIMUM = "so the likelihood has no finite maximum. Platt's smoothed targets replaced the labels"
+_DESIGNS = {  # of beta calibration: (a, b, c) = free parameters @ matrix
+    "abm": np.eye(3),
+    "am": np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
+    "ab": np.array([[1.0, 0.0, math.log(2)], [0.0, 1.0, -math.log(2)]]),
+}
+_MOST_KNOTS = 1_000
+_ascending = meets("ascending", lambda _, value: value.size and (np.diff(value) > 0).all())
 _SEPARATE = f"The scores separate the labels, {NO_MAXIMUM}"
 
 
@@ -122,14 +129,6 @@ def _unit(x: Floats) -> float:
     return math.ldexp(1.0, -math.frexp(largest)[1])
 
 
-# For free parameters: (a, b, c) = parameters @ matrix.
-_DESIGNS = {
-    "abm": np.eye(3),
-    "am": np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
-    "ab": np.array([[1.0, 0.0, math.log(2)], [0.0, 1.0, -math.log(2)]]),
-}
-
-
 @with_parameters
 class BetaCalibration(shapes.LogitMap):
     r"""Beta calibration: the map that is optimal if each class has beta-distributed scores.
@@ -217,10 +216,6 @@ class BetaCalibration(shapes.LogitMap):
 
     def _formula(self) -> LogOdds:
         return self._log_odds(line(self.c_, 0.0, self.a_, self.b_))
-
-
-_MOST_KNOTS = 1_000
-_ascending = meets("ascending", lambda _, value: value.size and (np.diff(value) > 0).all())
 
 
 @with_parameters

@@ -55,6 +55,15 @@ class Field:
             raise InputError("stored", f"must be a complete {type(calibrator).__name__}", got)
 
 
+boolean = meets("true or false", lambda _, value: isinstance(value, bool))
+real = meets("a number", lambda _, value: isinstance(value, float))
+sums_to_one = meets("numbers that sum to one", lambda _, value: abs(value.sum() - 1) <= _ROUNDED)
+fitted_calibrator = meets(
+    "a fitted calibrator of a vector of scores",
+    lambda _, value: hasattr(value, "predict") and getattr(value, "n_classes_", 0) is None,
+)
+
+
 def _is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
@@ -74,9 +83,6 @@ def number(*, least: float = -_LARGEST, above: float = -np.inf, below: float = n
 
 def whole(least: int = 0) -> Check:
     return meets(f"a whole number ≥ {least}", lambda _, value: _is_whole(value) and value >= least)
-
-
-boolean = meets("true or false", lambda _, value: isinstance(value, bool))
 
 
 def one_of(words: Sequence[str]) -> Check:
@@ -112,18 +118,13 @@ def fractions(size: Size | None = None, *, rising: bool = False, at_least: int =
     return check
 
 
-sums_to_one = meets("numbers that sum to one", lambda _, value: abs(value.sum() - 1) <= _ROUNDED)
-
-
 def all_of(*checks: Check) -> Check:
     """All of several checks; the first demand that is not met counts."""
     return lambda calibrator, value: next((demand for check in checks if (demand := check(calibrator, value))), "")
 
 
 def names_of(demand: str) -> Check:
-    return meets(
-        demand, lambda _, value: isinstance(value, tuple) and value and all(isinstance(name, str) for name in value)
-    )
+    return meets(demand, lambda _, value: isinstance(value, tuple) and value and {*map(type, value)} == {str})
 
 
 def n_classes(calibrator: Any) -> int:
@@ -134,12 +135,6 @@ def n_classes(calibrator: Any) -> int:
 def n_steps(calibrator: Any) -> int:
     """The number of steps of a map that is cut at `edges_`."""
     return int(calibrator.edges_.size) + 1
-
-
-fitted_calibrator = meets(
-    "a fitted calibrator of a vector of scores",
-    lambda _, value: hasattr(value, "predict") and getattr(value, "n_classes_", 0) is None,
-)
 
 
 def fitted_calibrators(*, gaps: bool = False) -> Check:

@@ -21,7 +21,7 @@ from trueness.recalibrate._auto_candidates import LEAST_CHANCE, chance_of_gain, 
 from trueness.recalibrate._calibration_set import CalibrationSet, group_codes, used_rows
 from trueness.recalibrate._formula import Map, PythonOnly
 from trueness.recalibrate._logistic import PlattScaling
-from trueness.recalibrate._saving import Field, array, fitted_calibrator, meets
+from trueness.recalibrate._saving import Field, array, fitted_calibrator, meets, real
 from trueness.typing import ArrayLike, Floats, Ints
 
 _FOLDS, _LEVEL, _VALUES = 5, 0.95, {str, type(None)}
@@ -31,7 +31,6 @@ _keys = meets(
     "a tuple of tuples of names",
     lambda c, keys: all(type(k) is tuple and len(k) == len(c.by_names_) and {*map(type, k)} <= _VALUES for k in keys),
 )
-_number = meets("a number", lambda _, value: isinstance(value, float))
 
 
 @base.with_parameters
@@ -73,9 +72,9 @@ class SegmentCalibration(base.Calibrator):
         "by_names": Field("columns of the segments", _names),
         "segments": Field("values of these columns, null where they are missing", _keys),
         "shifts": Field("what is added to the log-odds of each segment", array(lambda c: len(c.segments_))),
-        "gain": Field("reduction of the held-out log loss per row by the shifts", _number),
-        "gain_low": Field("lower 95 % limit of it", _number),
-        "gain_high": Field("upper 95 % limit of it", _number),
+        "gain": Field("reduction of the held-out log loss per row by the shifts", real),
+        "gain_low": Field("lower 95 % limit of it", real),
+        "gain_high": Field("upper 95 % limit of it", real),
     }
 
     calibrator: base.Calibrator | None = field(default=None, kw_only=False)

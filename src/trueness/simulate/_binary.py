@@ -112,8 +112,6 @@ def _move(z: Floats, shift: float) -> Floats:
 
 Scores: TypeAlias = Beta | Discrete | Callable[[Floats], Floats] | ArrayLike
 _Law: TypeAlias = Beta | Discrete | _Quantiles
-
-
 Distortion: TypeAlias = Callable[[Floats], Floats]  # a function from scores to true probabilities, for whole arrays
 
 
