@@ -145,8 +145,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         rows = CalibrationSet(scores, codes[scored], None if w is None else w[scored], None)
         tests = [np.searchsorted(scored, test) for _, test in folds]
         fits = ((number, partial(self._fit_calibrator, rows.take(test))) for number, test in enumerate(tests))
-        alone: list[base.Calibrator] = [] if self.ensemble else [self._fit_calibrator(rows)]
-        self.calibrators_ = alone or base.fit_each(("Fold", "Folds"), fits)
+        self.calibrators_ = base.fit_each(("Fold", "Folds"), fits) if self.ensemble else [self._fit_calibrator(rows)]
         if not self.ensemble:
             self.estimators_ = [clone(estimator).fit(X, y, **arguments.estimator)]
         self.oof_uncalibrated_, self.oof_proba_ = np.full((2, y.size, self.classes_.size), np.nan)
@@ -166,7 +165,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         """Calibrated probabilities of shape (n, K), with columns in the order of `classes_`."""
         check_is_fitted(self)
         pairs = zip(self.estimators_, self.calibrators_, strict=True)
-        each = [calibrator.predict_proba(self._scores(estimator, X)) for estimator, calibrator in pairs]
+        each: list[Floats] = [calibrator.predict_proba(self._scores(estimator, X)) for estimator, calibrator in pairs]
         return np.mean(each, axis=0) if len(each) > 1 else each[0]
 
     def predict(self, X: Any) -> NDArray[Any]:
