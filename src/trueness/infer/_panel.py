@@ -106,7 +106,9 @@ def panel(
     with collected_warnings():
         # Rows have been warned about when they were read; scores of 0 and 1 and missing estimates are in the notes.
         found = estimates_of(NAMES, evidence, level=level, floor=floor, rng=rng, curve=curve)
-        tests = _tests(evidence, rng)
+        few = ("spiegelhalter",) if evidence.whole else ()  # with clusters, for weights that count rows
+        methods: Any = ("spiegelhalter", "cox") if evidence.in_clusters is None else few
+        tests = tuple(test_of(evidence, method=method, rng=rng) for method in methods)
     clusters = None if evidence.in_clusters is None else evidence.in_clusters.clusters
     return panel_of_answers(found, tests, tally.parts[0], level, curve, clusters, in_buckets=evidence.rows is None)
 
@@ -127,13 +129,6 @@ def panel_of_answers(
     answers, certain = tuple(found[name] for name in NAMES), (inside.certain, inside.wrong)
     in_buckets = in_buckets and clusters is not None
     return Panel(NAMES, answers, tests, *counts, level, curve, *certain, clusters, in_buckets=in_buckets)
-
-
-def _tests(evidence: Evidence, rng: np.random.Generator) -> tuple[Significance, ...]:
-    """Spiegelhalter's and Cox's tests; with clusters only the first, for weights that count rows."""
-    few = ("spiegelhalter",) if evidence.whole else ()
-    methods: Any = ("spiegelhalter", "cox") if evidence.in_clusters is None else few
-    return tuple(test_of(evidence, method=method, rng=rng) for method in methods)
 
 
 def panel_values(tally: Tally, names: Sequence[str], curve: FlexibleMethod) -> dict[str, float]:

@@ -238,7 +238,10 @@ _EMPTY = dict.fromkeys(
 def _line(sums: Sums, tests: "_Tests", name: str, rule: BinRule, level: float) -> dict[str, Any]:
     """The numbers of one day."""
     tally, rng = tests.tallies[name], partial(generator, tests.seed)
-    found = _EMPTY | dict(zip(("score", "rate"), _means(tally), strict=True)) | {"n": sums.n}
+    # Over all classes for sums per class.
+    each = [(float(p.weight.sum()), float(p.weight @ p.score), float(p.events.sum())) for p in tally.parts]
+    weight, score, events = map(sum, zip(*each, strict=True))
+    found = _EMPTY | {"n": sums.n, "score": score / weight, "rate": events / weight}
     with collected_warnings():  # small days are expected in a series
         found["ece"] = float(ece(sums, bins=rule))
         found["floor"], found["floor_high"] = _floor(tally, rule, level, rng())
@@ -252,13 +255,6 @@ def _line(sums: Sums, tests: "_Tests", name: str, rule: BinRule, level: float) -
                 found |= {"error": error.estimate, "error_low": error.low, "error_high": error.high}
                 found["includes_zero"] = error.includes_zero
     return found | {"pvalue": tests.pvalue(tally, tests.draws, tests.seed)}
-
-
-def _means(tally: Tally) -> tuple[float, float]:
-    """Mean score and event rate, over all classes for sums per class."""
-    weight = sum(float(part.weight.sum()) for part in tally.parts)
-    score = sum(float(part.weight @ part.score) for part in tally.parts)
-    return score / weight, sum(float(part.events.sum()) for part in tally.parts) / weight
 
 
 def _floor(tally: Tally, rule: BinRule, level: float, rng: np.random.Generator) -> tuple[float, float]:
