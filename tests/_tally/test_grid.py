@@ -28,7 +28,7 @@ def check_cells(part, y, p, w, weights):
     for i, c in enumerate(part.cell):
         here = number == c
         assert part.count[i] == here.sum()
-        assert (part.low[i], part.high[i]) == (p[here].min(), p[here].max())
+        assert tuple(part.ends[i]) == (p[here].min(), p[here].max())
         for label in (0, 1):
             of = here & (y == label)
             assert part.by_label[i, label] == pytest.approx(w[of].sum(), rel=1e-12)
@@ -93,9 +93,9 @@ def test_a_sketch_in_bins_that_cut_no_cell_has_the_sums_of_the_rows_in_these_bin
 def test_a_cell_holds_two_to_the_36_rows_of_each_label():
     """Their sums of scores, of both labels together, would pass 64 bits."""
     one = tn.sketch([0, 1, 1], [0.75, 0.75, 0.2]).parts[0]
-    factor = np.where(one.low == 0.75, 2**36, 1)
+    factor = np.where(one.ends[:, 0] == 0.75, 2**36, 1)
     full = GridCells(one.cell, one.count * factor, one.ends, one.table * factor[:, None, None])
-    at = int(np.flatnonzero(one.low == 0.75)[0])
+    at = int(np.flatnonzero(one.ends[:, 0] == 0.75)[0])
     assert full.sum_score[at] == 0.75 * 2**37
     assert tn.Sketch.from_dict(tn.Sketch("binary", (full,)).to_dict()).parts[0] == full
     half = GridCells(one.cell, one.count * (factor // 2 + 1), one.ends, one.table * (factor // 2 + 1)[:, None, None])

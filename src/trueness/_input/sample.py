@@ -140,9 +140,9 @@ def read_sample(
     """Read labels, scores and weights into a Sample.
 
     `allow_empty` is for sums, whose zero is no rows at all; `allow_none_left` is for a piece of a stream, all of whose
-    rows may have a missing value or weight 0. A matrix of logits is kept: its probabilities are computed when needed.
-    Scores of more than two dimensions are dense: (B, C, …), with a label per pixel. `multilabel` reads a column of 0/1
-    for each column of scores.
+    rows, if any, may have a missing value or weight 0. A matrix of logits is kept: its probabilities are computed when
+    needed. Scores of more than two dimensions are dense: (B, C, …), with a label per pixel. `multilabel` reads a column
+    of 0/1 for each column of scores.
     """
     _check_options(missing, ignore_index, from_logits=from_logits, percent=percent)
     if multilabel and not (pos_label is None and ignore_index is None):
@@ -155,7 +155,7 @@ def read_sample(
         refuse_swapped(y.values, p.values)
     if not multilabel:
         _check_shapes(y.values, p.values)
-    if y.values.shape[0] == 0 and not allow_empty:
+    if y.values.shape[0] == 0 and not (allow_empty or allow_none_left):
         raise InputError("", "`y_true` and `y_prob` must have at least one row", "both are empty")
     p = numeric(p, "y_prob")
     n = p.values.shape[0]

@@ -18,21 +18,11 @@ from numpy.typing import NDArray
 T = TypeVar("T")
 
 # A pass over the rows returns a status: the bits of everything that is wrong with them.
-
-BAD_SCORE: Final = 1
-"""A score is nan or lies outside [0, 1]."""
-
-BAD_LABEL: Final = 2
-"""A label is neither 0 nor 1, or a class code is not one of 0 .. K-1."""
-
-OUTSIDE_EDGES: Final = 4
-"""A score in [0, 1] lies below the first or above the last edge."""
-
-BAD_WEIGHT: Final = 8
-"""A weight is negative, infinite or nan."""
-
-BAD_SUM: Final = 16
-"""A row of valid probabilities does not sum to one within the tolerance."""
+BAD_SCORE: Final = 1  # a score is nan or lies outside [0, 1]
+BAD_LABEL: Final = 2  # a label is neither 0 nor 1, or a class code is not one of 0 .. K-1
+OUTSIDE_EDGES: Final = 4  # a score in [0, 1] lies below the first or above the last edge
+BAD_WEIGHT: Final = 8  # a weight is negative, infinite or nan
+BAD_SUM: Final = 16  # a row of valid probabilities does not sum to one within the tolerance
 
 _SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 

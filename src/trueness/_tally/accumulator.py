@@ -160,34 +160,25 @@ class Accumulator:
             are numbers, or dates or times as ISO text; of other text, lists and dicts only the last is known.
         """
         where = store.json_ready(position, "position")
-        if (group is None) != (self.by is None):
-            demand = "must be passed with every batch, since the Accumulator has `by`"
-            raise InputError("group", demand if self.by is not None else "needs an Accumulator that was made with `by`")
-        if (cluster is None) != (self.buckets is None):
-            demand = "must be passed with every batch, since the Accumulator has `buckets`"
-            raise InputError(
-                "cluster", "needs an Accumulator that was made with `buckets`" if self.buckets is None else demand
-            )
+        for name, given, setting in (("group", group, "by"), ("cluster", cluster, "buckets")):
+            if given is None and getattr(self, setting) is not None:
+                raise InputError(name, f"must be passed with every batch, since the Accumulator has `{setting}`")
+            if given is not None and getattr(self, setting) is None:
+                raise InputError(name, f"needs an Accumulator that was made with `{setting}`")
         if where is None and self.position is not None:
             demand = "must be passed with every batch or with none"
             remedy = "Set the attribute `position` to None to continue without one."
             raise InputError("position", demand, f"the last one is {reprlib.repr(self.position)}", remedy=remedy)
         options: Any = self._options if sample_weight is None else {**self._options, "sample_weight": sample_weight}
-        sample, kind = sample_and_kind(
-            y_true, y_prob, options, allow_empty=True, allow_none_left=True, keep_logits=True
-        )
-        self._refuse_position(where, sample.n)
+        sample, kind = sample_and_kind(y_true, y_prob, options, allow_none_left=True, keep_logits=True)
+        if _precedes(where, self.position) or (where is not None and where == self.position and sample.n):
+            got = f"got {reprlib.repr(where)}, so that these rows were added already"
+            demand = f"must come after the last one, {reprlib.repr(self.position)}"
+            raise InputError("position", demand, got, remedy="Leave the batch out.")
         other = self._other_label_with(y_true, sample)
         clusters = None if cluster is None else read_clusters(y_true, cluster, sample, self.buckets, kind)
         added = self._with(self._pieces(sample, kind, group, clusters))
         self._sums, self._other_label, self.position = added, other, where
-
-    def _refuse_position(self, where: Any, rows: int) -> None:
-        """Raise for rows that were added already: the last position again, or a smaller number."""
-        if _precedes(where, self.position) or (where is not None and where == self.position and rows):
-            got = f"got {reprlib.repr(where)}, so that these rows were added already"
-            demand = f"must come after the last one, {reprlib.repr(self.position)}"
-            raise InputError("position", demand, got, remedy="Leave the batch out.")
 
     def _with(self, pieces: Iterable[tuple[Group, Sums]]) -> dict[Group, Sums]:
         added = dict(self._sums)
@@ -215,11 +206,10 @@ class Accumulator:
             raise InputError("y_true", "must hold two labels in all batches", got)
 
     def _pieces(self, sample: Sample, kind: Kind, group: Any, clusters: RowClusters | None) -> list[tuple[Group, Sums]]:
-        if group is None:
-            return [(None, by_bucket(self._summed, sample, kind, clusters))] if sample.n else []
-        found = group_keys.rows_by_group(group, sample.n, self.by)
+        every = np.arange(sample.n)
+        found = [(None, every)] if group is None else group_keys.rows_by_group(group, sample.n, self.by)
         if len(found) == 1:
-            return [(found[0][0], by_bucket(self._summed, sample, kind, clusters))]
+            return [(found[0][0], by_bucket(self._summed, sample, kind, clusters))] if sample.n else []
         try:
             return [
                 (key, by_bucket(self._summed, _rows_of_group(sample, key, at), kind, clusters and clusters.at(at)))

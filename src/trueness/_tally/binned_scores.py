@@ -7,22 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._input.arguments import checked_whole
+from trueness._input.arguments import checked_whole, is_real
 from trueness._input.sample import Sample
 from trueness._numerics.runs import whole_runs
+from trueness._tally import rules
 from trueness._tally.cells import Cells
 from trueness._tally.multiclass import top_of
 from trueness._tally.row_sums import as_float, cells_of_rows
-from trueness._tally.rules import (
-    MOST_BINS,
-    MOST_MASS_BINS,
-    BinRule,
-    BinsLike,
-    Distinct,
-    EqualWidth,
-    MassAndWidth,
-    as_rule,
-)
+from trueness._tally.rules import MOST_BINS, BinRule, BinsLike, Distinct, EqualWidth, MassAndWidth, as_rule
 from trueness.errors import InputError, Remedy
 from trueness.typing import Bools, Floats, Ints
 
@@ -90,7 +82,7 @@ def default_rule(cells: Cells, n: float, power: float = 0.4) -> BinRule:
     """
 
     def number(power: float) -> int:  # at least five where each can hold two rows
-        return max(1, min(max(5, round(math.pow(n, power))), int(n) // 2, MOST_MASS_BINS))
+        return max(1, min(max(5, round(math.pow(n, power))), int(n) // 2, rules.MOST_MASS_BINS))
 
     cut = MassAndWidth(number(power), min(number(0.4), MOST_BINS))
     few = 2 * cells.size <= n and cells.size <= 2 * bin_starts(cells, cut).size
@@ -107,8 +99,7 @@ def checked_smoothness(smoothness: float | None, bins: BinsLike | None) -> float
     """Hölder's exponent of the error as a function of the scores, which sets the default bins; 1 by default."""
     if smoothness is None:
         return 1.0
-    good = isinstance(smoothness, int | float | np.integer | np.floating) and not isinstance(smoothness, bool)
-    if not good or not 0 < smoothness <= 1:
+    if not is_real(smoothness) or not 0 < smoothness <= 1:
         raise InputError("smoothness", "must lie in (0, 1]", f"got {smoothness!r}")
     if bins is not None:
         raise InputError("smoothness", "sets the default number of bins", f"`bins` is {bins!r}")
@@ -205,7 +196,10 @@ def of_matrix(sample: Sample, k: int, bins: int | None, smoothness: float = 1.0)
         kept = sample.w > 0
         if not kept.any():
             sample.explain()
-        z, hits, count = z[kept], hits[kept], _whole(sample.w[kept])
+        w = sample.w[kept]
+        if (w != np.floor(w)).any():
+            raise InputError("sample_weight", "must be whole numbers when k > 1: a weight of 2 counts the row twice")
+        z, hits, count = z[kept], hits[kept], w.astype(np.int64)
         hits = hits * count[:, None]
     m = default_cells(float(count.sum()), k, classes, smoothness) if bins is None else bins
     cell = _simplices(z, m) if k == classes else _cubes(z, m)
@@ -217,12 +211,6 @@ def of_matrix(sample: Sample, k: int, bins: int | None, smoothness: float = 1.0)
     first = np.flatnonzero(np.concatenate([[True], cell[1:] != cell[:-1]])).astype(np.int64)
     shape = f"simplices of equal volume, {m} per edge" if k == classes else f"cubes, {m} cells per axis"
     return BinnedScores(z, count, hits, first, classes, f"{shape}: {first.size:,} bins with rows")
-
-
-def _whole(w: Floats) -> Ints:
-    if (w != np.floor(w)).any():
-        raise InputError("sample_weight", "must be whole numbers when k > 1: a weight of 2 counts the row twice")
-    return w.astype(np.int64)
 
 
 def _largest(sample: Sample, k: int, predicted: Ints) -> tuple[Floats, Ints]:

@@ -40,7 +40,8 @@ class Buckets(NamedTuple, Generic[Part]):
         if len(self.parts) != len(other.parts):
             got = f"got {len(self.parts)} and {len(other.parts)}"
             raise InputError("buckets", "must be the same in sums that are added or subtracted", got)
-        parts = tuple(_added(a, b) for a, b in zip(self.parts, other.parts, strict=True))
+        pairs = zip(self.parts, other.parts, strict=True)
+        parts = tuple(b if not a.totals.rows else a if not b.totals.rows else a + b for a, b in pairs)
         return Buckets(parts, min(self.largest + other.largest, fullest(parts)))
 
     def map(self, change: Callable[[Part], Any]) -> "Buckets[Any]":
@@ -59,10 +60,6 @@ class Buckets(NamedTuple, Generic[Part]):
         kept = w > 0
         y = np.repeat(np.array([1, 0], dtype=np.uint8), score.size)
         return Sample(y[kept], np.tile(score, 2)[kept], w[kept]), np.tile(bucket, 2)[kept]
-
-
-def _added(a: Any, b: Any) -> Any:
-    return b if not a.totals.rows else a if not b.totals.rows else a + b
 
 
 def fullest(parts: Sequence[Any]) -> int:

@@ -196,9 +196,12 @@ def pool_cells(cells: Cells, most: int = 4096, starts: Ints | None = None, *, en
         return cells
     if starts is None and (most, ends) in cells.memory:
         return cast(Cells, cells.memory[most, ends])
-    outermost = np.r_[: ends + 1, cells.size - ends : cells.size]
-    firsts = [_equal_mass_starts(cells, most), outermost, outermost if starts is None else starts]
-    start = np.unique(np.concatenate(firsts))
+    reached, outermost = np.cumsum(cells.weight), np.r_[: ends + 1, cells.size - ends : cells.size]
+    share = np.arange(1, most) * (reached[-1] / most)
+    if cells.whole:  # compared with floats, the weights of all cells would first be made floats
+        share = np.ceil(share).astype(np.int64)
+    after = np.searchsorted(reached, share, side="left") + 1
+    start = np.unique(np.concatenate([after, outermost, outermost if starts is None else starts]))
     found = pool_runs(cells, start[(start >= 0) & (start < cells.size)].astype(np.int64))
     if starts is None:
         cells.memory[most, ends] = found
@@ -221,12 +224,3 @@ def pool_runs(cells: Cells, start: Ints) -> Cells:
     last = np.append(start[1:], cells.size) - 1
     # Rounding could push a mean beyond its scores and across an edge.
     return Cells(np.clip(total / sums["weight"], cells.score[start], cells.score[last]), **sums)
-
-
-def _equal_mass_starts(cells: Cells, most: int) -> Ints:
-    """The cell after each one in which the cumulative weight reaches one of `most` equal shares."""
-    reached = np.cumsum(cells.weight)
-    wanted = np.arange(1, most) * (reached[-1] / most)
-    if cells.whole:  # compared with floats, the weights of all cells would first be made floats
-        wanted = np.ceil(wanted).astype(np.int64)
-    return np.asarray(np.searchsorted(reached, wanted, side="left") + 1)

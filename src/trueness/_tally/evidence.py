@@ -15,30 +15,15 @@ from numpy.typing import NDArray
 from trueness._input.arguments import checked_fraction
 from trueness._input.sample import Sample
 from trueness._input.segment_columns import GROUPS, SegmentColumn, WholeNumbers, read_by
+from trueness._tally import multiclass, rows_or_sums
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.clusters import ClusteredRows, codes_by_content, warn_few_clusters
 from trueness._tally.models import INDEPENDENT, read_models, weights_in_words
-from trueness._tally.multiclass import (
-    EACH_ROW,
-    TWO_COLUMNS,
-    ClassParts,
-    View,
-    binary_of_two_columns,
-    parts_of,
-    two_columns_in_words,
-    with_probabilities,
-)
+from trueness._tally.multiclass import EACH_ROW, ClassParts, View, parts_of
 from trueness._tally.row_sums import are_whole, cells_of_rows
-from trueness._tally.rows_or_sums import (
-    binned_of,
-    refuse_row_arguments,
-    rule_for,
-    tally_of,
-    warn_few_rows,
-    warn_one_class,
-)
-from trueness._tally.rules import BinRule, BinsLike, BySize, EqualMass, as_rule
+from trueness._tally.rows_or_sums import binned_of, rule_for, tally_of
+from trueness._tally.rules import BinRule, BinsLike, BySize, EqualMass
 from trueness._tally.sketch import Sketch, tally_of_sums
 from trueness._tally.tally import Binned, Parts, Tally, binary_of_two_classes, checked_rule, need_moments
 from trueness.errors import InputError, TruenessWarning, collected_warnings, warn
@@ -107,15 +92,12 @@ class Evidence:
                 argument = "weight_type='importance'" if plain else "cluster"
                 what = type(y_true).__name__
                 raise InputError(argument, "needs labels and scores", f"a {what} holds only sums of rows")
-            refuse_row_arguments(y_true, y_prob, rows)
+            rows_or_sums.refuse_row_arguments(y_true, y_prob, rows)
             if cluster is INDEPENDENT and y_true.buckets is not None:
                 warn("Buckets of clusters are not used here: rows count as independent.", TruenessWarning)
             return cls.of_sums(y_true, two_columns=two_columns, weight_type=weight_type)
-        one = {"": y_prob}
-        found = cls.several(
-            y_true, one, rows, kind=kind, two_columns=two_columns, cluster=cluster, weight_type=weight_type
-        )
-        return found[""]
+        options: Any = {"kind": kind, "two_columns": two_columns, "cluster": cluster, "weight_type": weight_type}
+        return cls.several(y_true, {"": y_prob}, rows, **options)[""]
 
     @classmethod
     def of_sums(cls, sums: Any, *, two_columns: TwoColumns = "binary", weight_type: WeightType = "auto") -> "Evidence":
@@ -123,7 +105,7 @@ class Evidence:
         notes = [SKETCHED] if isinstance(sums, Sketch) else []
         two = two_columns != "keep" and sums.kind == "classwise" and len(sums.parts) == 2
         if two:
-            notes.append(two_columns_in_words(sums.classes) if sums.classes else TWO_COLUMNS)
+            notes.append(multiclass.two_columns_in_words(sums.classes))
             sums = binary_of_two_classes(sums)
         cluster = None if sums.buckets is None else np.arange(len(sums.buckets.parts))
         return cls(sums.kind, given=sums, cluster=cluster, weight_type=weight_type, two_columns=two, notes=tuple(notes))
@@ -153,9 +135,9 @@ class Evidence:
         if two_columns == "keep" or rows.get("kind") not in (None, "classwise") or first.p.shape[1:] != (2,):
             return {name: cls(rows=one, **fields) for name, one in samples.items()}
         fields |= {"view": "binary", "two_columns": True}
-        fields["notes"] += (two_columns_in_words(first.classes or ()),)
+        fields["notes"] += (multiclass.two_columns_in_words(first.classes),)
         return {
-            name: cls(rows=binary_of_two_columns(one), event=(one.classes or (0, 1))[1], **fields)
+            name: cls(rows=multiclass.binary_of_two_columns(one), event=(one.classes or (0, 1))[1], **fields)
             for name, one in samples.items()
         }
 
@@ -180,12 +162,9 @@ class Evidence:
     @cached_property
     def sums(self) -> Sums:
         """The sums per distinct score, or those that were passed: the argument of a measure."""
-        if self.given is not None:
-            self.warn_one_class(self.given)
-            return self.given
-        assert self.rows is not None
-        _ = self.in_clusters  # warns of few clusters
-        found = self._tally()
+        if self.given is None:
+            _ = self.in_clusters  # warns of few clusters
+        found = self._tally() if self.given is None else self.given
         self.warn_one_class(found)
         return found
 
@@ -232,7 +211,7 @@ class Evidence:
 
     def rule(self, bins: BinsLike | BySize) -> BinRule:
         """The bin rule, which may depend on the number of rows."""
-        return bins.rule(self.weight) if isinstance(bins, BySize) else as_rule(bins)
+        return rule_for(bins, self.weight)
 
     @property
     def parts(self) -> tuple[Cells, ...] | tuple[Bins, ...]:
@@ -270,7 +249,7 @@ class Evidence:
             self.require_one("this question")
         if rows.pixels and not rows.logits:
             rows = Sample(rows.y, np.asarray(rows.p), rows.w, rows.classes, rows.tolerance, rows.rows, rows.dropped)
-        return with_probabilities(rows) if rows.logits else rows
+        return multiclass.with_probabilities(rows) if rows.logits else rows
 
     @cached_property
     def classwise(self) -> Tally | None:
@@ -407,8 +386,7 @@ class Evidence:
             return self
         if self.weight_type == "frequency" and self.weights == "fractional":
             demand = "must be whole numbers, which count rows and sum to less than 2³⁵"
-            remedy = "For other weights use `weight_type='importance'`."
-            raise InputError("sample_weight", demand, remedy=remedy)
+            raise InputError("sample_weight", demand, remedy="For other weights use `weight_type='importance'`.")
         if self.whole:
             if w.sum() > _MOST_ROWS:
                 raise InputError("sample_weight", f"must sum to at most {_MOST_ROWS:,} rows", f"got {w.sum():,.0f}")
@@ -451,11 +429,8 @@ class Evidence:
         order = np.lexsort((top.y, top.p, codes) if w is None else (w, top.y, top.p, codes))
         counts = buckets is not None and self.whole
         found = ClusteredRows(top.at(order, None if w is None else w[order]), codes[order], counts)
-        warn_few_clusters(
-            found.cluster,
-            found.weight,
-            "rows by `sample_weight`" if self.cluster is None else "clusters" if buckets is None else "buckets",
-        )
+        what = "rows by `sample_weight`" if self.cluster is None else "clusters" if buckets is None else "buckets"
+        warn_few_clusters(found.cluster, found.weight, what)
         return found
 
     @property
@@ -477,12 +452,12 @@ class Evidence:
                 return  # a label that no row has is nothing unusual
             equal, n = bool((y[:99] == y[0]).all() and (y == y[0]).all()), y.size
         if equal:
-            warn_one_class(n)
+            rows_or_sums.warn_one_class(n)
 
     def _warn_few_rows(self, rule: BinRule) -> None:
         if rule.n_requested > self.weight and not self.memory.get(rule.n_requested):
             self.memory[rule.n_requested] = True
-            warn_few_rows(round(self.weight), rule)
+            rows_or_sums.warn_few_rows(round(self.weight), rule)
 
 
 def _same(part: Sample) -> Sample:

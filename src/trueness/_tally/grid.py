@@ -60,14 +60,6 @@ class GridCells:
         return self.table is not None
 
     @property
-    def low(self) -> Floats:
-        return self.ends[:, 0]
-
-    @property
-    def high(self) -> Floats:
-        return self.ends[:, 1]
-
-    @property
     def by_label(self) -> Numbers:
         """Σw of each label, of shape (m, 2)."""
         sums: Any = self.floats if self.table is None else self.table
@@ -76,14 +68,14 @@ class GridCells:
     @property
     def scores_by_label(self) -> Floats:
         """Σwp of each label, of shape (m, 2); without weights, each score is cut to a multiple of 2⁻⁵³."""
-        return self._value_by_label(1)
+        return self._by_label(1)
 
     @property
     def squares_by_label(self) -> Floats:
         """Σwp² of each label, of shape (m, 2)."""
-        return self._value_by_label(2)
+        return self._by_label(2)
 
-    def _value_by_label(self, power: int) -> Floats:
+    def _by_label(self, power: int) -> Floats:
         if self.table is not None:
             return fixed_value(self.table[:, :, 2 * power - 1], self.table[:, :, 2 * power])
         assert self.floats is not None
@@ -115,7 +107,7 @@ class GridCells:
     @property
     def score(self) -> Floats:
         """Mean score, clipped to the ends of the cell."""
-        return np.clip(self.sum_score / self.weight, self.low, self.high)
+        return np.clip(self.sum_score / self.weight, *self.ends.T)
 
     @property
     def totals(self) -> Totals:
@@ -156,8 +148,8 @@ class GridCells:
 
         count, ends = check_row_total(added(self.count, other.count)), _no_ends(cell.size)
         for at, part in ((here, self), (there, other)):
-            ends[at, 0] = np.minimum(ends[at, 0], part.low)
-            ends[at, 1] = np.maximum(ends[at, 1], part.high)
+            ends[at, 0] = np.minimum(ends[at, 0], part.ends[:, 0])
+            ends[at, 1] = np.maximum(ends[at, 1], part.ends[:, 1])
         weighted = self.squares is not None or other.squares is not None
         squares = added(self._weight_squares, other._weight_squares) if weighted else None
         if self.table is None or other.table is None:

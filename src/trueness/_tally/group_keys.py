@@ -11,7 +11,7 @@ from trueness._input.arguments import checked_whole
 from trueness._input.columns import column, is_missing, refuse_bad
 from trueness._input.segment_columns import MISSING, joined
 from trueness.errors import DroppedRowsWarning, InputError, in_context, warn
-from trueness.typing import Bools, Ints
+from trueness.typing import Ints
 
 Name: TypeAlias = str | int | float | bool | None
 Group: TypeAlias = Name | tuple[Name, ...]
@@ -62,11 +62,6 @@ def without_small(groups: Mapping[Key, Any], min_rows: Any) -> dict[Key, Any]:
     return {key: sums for key, sums in groups.items() if sums.n >= least}
 
 
-def _is_one_group(group: Any) -> bool:
-    """Whether this is one name for all rows, not one for each row."""
-    return isinstance(group, str | bytes) or np.ndim(group) == 0
-
-
 def plain_group(key: Any, by: By = None) -> Group:
     """The name as it comes back from a file: text, a whole number, true or false, or a finite number.
 
@@ -98,10 +93,7 @@ def plain_group(key: Any, by: By = None) -> Group:
 
 def rows_by_group(group: Any, n: int, by: By = None) -> list[tuple[Group, Ints]]:
     """The rows of each group that has any; the names of a column must be of one type."""
-    if isinstance(by, tuple):
-        keys, codes = _crossed(group, n, by)
-    else:
-        keys, codes = _numbered(group, n)
+    keys, codes = _crossed(group, n, by) if isinstance(by, tuple) else _numbered(group, n)
     order = np.argsort(codes, kind="stable")
     ends = np.searchsorted(codes[order], np.arange(1, len(keys)))
     return [(key, at) for key, at in zip(keys, np.split(order, ends) if keys else [], strict=True) if at.size]
@@ -129,7 +121,7 @@ def _crossed(group: Any, n: int, by: tuple[str, ...]) -> tuple[list[Group], Ints
 
 def _numbered(group: Any, n: int) -> tuple[list[Group], Ints]:
     """The names of one column, and the number of that of each row."""
-    if _is_one_group(group):
+    if isinstance(group, str | bytes) or np.ndim(group) == 0:  # one name for all rows
         return [plain_group(group)], np.zeros(n, dtype=np.int64)
     missing = None
     if isinstance(group, Sequence):
@@ -144,18 +136,14 @@ def _numbered(group: Any, n: int) -> tuple[list[Group], Ints]:
     of_type = {type(key): key for key in values}
     if missing is None and not of_type.keys() <= {str, int, bool}:
         missing = np.fromiter(map(is_missing, values), bool, n)
-    _refuse_missing(missing)
+    if missing is not None and missing.any():
+        remedy = "Leave such rows out, or give their group a name."
+        refuse_bad("group", "must not have missing values", missing, "are, the first", remedy=remedy)
     first, *others = map(plain_group, of_type.values()) if of_type else [None]
     for other in others:
         refuse_other_type(first, other)
     number = {key: i for i, key in enumerate(dict.fromkeys(values))}
     return [plain_group(key) for key in number], np.fromiter(map(number.__getitem__, values), np.int64, n)
-
-
-def _refuse_missing(missing: Bools | None) -> None:
-    if missing is not None and missing.any():
-        remedy = "Leave such rows out, or give their group a name."
-        refuse_bad("group", "must not have missing values", missing, "are, the first", remedy=remedy)
 
 
 def refuse_other_type(known: Group, new: Group) -> None:

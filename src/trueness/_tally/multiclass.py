@@ -104,9 +104,9 @@ def binary_of_two_columns(sample: Sample) -> Sample:
 TWO_COLUMNS = "The two columns of scores are one binary problem: the event is the second."
 
 
-def two_columns_in_words(classes: Sequence[Any]) -> str:
+def two_columns_in_words(classes: Sequence[Any] | None) -> str:
     """The sentence that goes with :func:`binary_of_two_columns`."""
-    return f"{TWO_COLUMNS.removesuffix('.')}, {classes[1]!r}."
+    return f"{TWO_COLUMNS.removesuffix('.')}, {classes[1]!r}." if classes else TWO_COLUMNS
 
 
 class _Top(NamedTuple):

@@ -26,18 +26,8 @@ Part = TypeVar("Part")
 
 _PIXELS = 1 << 14  # of images that are summed together, so that nothing is kept of each pixel
 _SUMS = (Tally, Binned, Sketch)  # `Tally | Binned | Sketch` would be made anew at every call
-ROW_OPTIONS = {
-    "kind": "classwise",
-    "labels": None,
-    "pos_label": None,
-    "sample_weight": None,
-    "missing": "raise",
-    "clip_tolerance": 0.0,
-    "sum_tolerance": None,
-    "from_logits": False,
-    "percent": False,
-    "ignore_index": None,
-}
+_READ = inspect.signature(read_sample).parameters
+ROW_OPTIONS = {name: _READ[name].default if name in _READ else "classwise" for name in RowOptions.__annotations__}
 
 
 def takes_rows(measure: Measure, *, kind: Kind = "classwise", by: bool = False) -> Measure:

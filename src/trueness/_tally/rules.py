@@ -268,12 +268,7 @@ class EqualMass(BinRule):
 
     def group(self, cells: Cells) -> Groups:
         """Cut after the cell that contains unit ⌊jW/n⌋ of the weight."""
-        return _groups_from(cells, self._starts(cells))
-
-    def _starts(self, cells: Cells) -> Ints:
-        if cells.whole and cells.totals.weight == cells.size:  # each cell has one row: cut j begins at cell ⌊jN/n⌋
-            return np.concatenate([[0], self.ranks(cells.size)])
-        return self.first_cells(np.cumsum(cells.weight))
+        return _groups_from(cells, self.first_cells(np.cumsum(cells.weight)))
 
     def first_cells(self, reached: NDArray[Any]) -> Ints:
         """The first cell of each bin, from the cumulative weights of the cells."""
@@ -315,7 +310,7 @@ class MassAndWidth(BinRule):
 
     def group(self, cells: Cells) -> Groups:
         """Cut wherever either rule cuts; bins without rows vanish."""
-        by_mass = EqualMass(self.mass)._starts(cells)
+        by_mass = EqualMass(self.mass).first_cells(np.cumsum(cells.weight))
         by_width = np.searchsorted(cells.score, _width_edges(self.width)[1:-1], side="left")
         return _groups_from(cells, np.union1d(by_mass, by_width[by_width < cells.size]))
 

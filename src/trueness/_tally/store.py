@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from functools import reduce
 from operator import add
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, TypeAlias
+from typing import Any, NamedTuple, NoReturn, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +41,6 @@ _LEVEL = 4  # of zlib; 6 saves one percent and takes three times as long
 # A body may be this long, plus this many times the packed bytes: enough for any sums, too little to fill a memory.
 _ROOM, _RATIO = 1 << 26, 256
 _MOST_CLASSES = 1 << 18  # each part of a class is read by itself, in about 0.1 ms
-_VIEWS = ("binary", "classwise", "confidence", "top-label", "multilabel")
 _ROUNDING = 1e-9  # what rounding may do to the sum of the scores of a bin, relative to its weight
 
 Part: TypeAlias = Cells | Bins | GridCells
@@ -307,7 +306,7 @@ def restore(form: str, described: Fields) -> _Read:
     if described.keys() - {"what"} != {"kind", "classes", "largest_cluster", "parts"}:
         refuse("its header is damaged")
     kind, classes, parts = described["kind"], described["classes"], described["parts"]
-    if kind not in _VIEWS:
+    if kind not in get_args(View):
         refuse(f"its kind is {kind!r}")
     if not (classes is None or isinstance(classes, list)) or (kind == "binary") != (classes is None):
         refuse("its classes do not fit its kind")
@@ -383,7 +382,7 @@ def check_sums(part: Part) -> None:
     if isinstance(part, Cells):
         low, high, total = part.score, part.score, part.score * weight
     else:
-        low, high = (part.edges[:-1], part.edges[1:]) if isinstance(part, Bins) else (part.low, part.high)
+        low, high = (part.edges[:-1], part.edges[1:]) if isinstance(part, Bins) else part.ends.T
         total = part.sum_score
     ascending = bool((low <= high).all() and (high[:-1] <= low[1:]).all() and (high <= 1).all())
     if not ascending or (isinstance(part, GridCells) and (cell_of(part.ends) != part.cell[:, None]).any()):

@@ -157,7 +157,7 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists and numbers, ready for JSON; the key ``schema`` numbers the format."""
-        found: dict[str, Any] = _store().to_dict(type(self).__name__.lower(), self._described())
+        found: dict[str, Any] = _store().to_dict(type(self).__name__.lower(), _store().describe(self))
         return found
 
     @classmethod
@@ -167,7 +167,7 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
 
     def to_bytes(self) -> bytes:
         """The sums in few bytes; without weights, the same for the same rows in any order and partition."""
-        return bytes(_store().pack({"what": type(self).__name__.lower(), **self._described()}))
+        return bytes(_store().pack({"what": type(self).__name__.lower(), **_store().describe(self)}))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
@@ -189,9 +189,6 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
         cells = sum(part.size for part in self.parts)
         clusters = "" if self.buckets is None else f", {len(self.buckets.parts)} buckets of clusters"
         return f"{type(self).__name__}({self.kind}, {self.n:,} rows, {cells:,} {self._cells}{clusters})"
-
-    def _described(self) -> Any:
-        return _store().describe(self)
 
 
 def _store() -> Any:
