@@ -68,11 +68,8 @@ def is_real(value: Any) -> bool:
 
 def is_number(value: Any) -> bool:
     """Whether it is a finite number of Python or NumPy, and not a truth value."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        return False
-    try:
-        # Not compared with the largest float64: NumPy warns that a float32 cannot hold it.
-        return math.isfinite(value)
+    try:  # not compared with the largest float64: NumPy warns that a float32 cannot hold it
+        return is_real(value) and math.isfinite(value)
     except OverflowError:  # a whole number that is too large for a float
         return False
 

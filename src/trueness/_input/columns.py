@@ -35,8 +35,7 @@ class Categories(NamedTuple):
     """The categories of a categorical column, in its order, those without rows included."""
 
     names: tuple[Any, ...]
-    ordered: bool
-    """Whether the order was declared: by an ordered categorical, an Enum or an ordered dictionary."""
+    ordered: bool  # whether the order was declared: by an ordered categorical, an Enum or an ordered dictionary
 
 
 def categories_of(passed: Any) -> Categories | None:

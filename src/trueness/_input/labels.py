@@ -187,11 +187,10 @@ def refuse_permuted_codes(
         shown = ", ".join(written[:4]) + (", …" if len(written) > 4 else "")
         position = ", or pass the frame's `.to_numpy()` to match by position" if argument == "y_prob" else ""
         text = f"Say `labels=[{shown}]` to match columns by name{position}."
-        remedy, demand = (
-            Remedy("labels-order", text, list(names or ())),
-            "must have the columns of class codes in order",
+        remedy = Remedy("labels-order", text, list(names or ()))
+        raise InputError(
+            argument, "must have the columns of class codes in order", f"they are named {shown}", remedy=remedy
         )
-        raise InputError(argument, demand, f"they are named {shown}", remedy=remedy)
 
 
 def _codes(values: NDArray[Any], n_classes: int, rows: Ints | None) -> Ints:

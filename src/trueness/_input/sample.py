@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from trueness._input import scores
 from trueness._input.arguments import checked_word
 from trueness._input.columns import Column, by_row, categories_of, column, first_place, refuse_bad, refuse_missing
 from trueness._input.labels import (
@@ -15,18 +16,6 @@ from trueness._input.labels import (
     labels_missing,
     multilabel_names,
     refuse_swapped,
-)
-from trueness._input.scores import (
-    clip_scores,
-    explain_logits,
-    explain_scores,
-    explain_sums,
-    format_value,
-    fractions,
-    logistic,
-    numeric,
-    refuse_nan,
-    row_sum_tolerance,
 )
 from trueness.errors import InputError, Remedy, TruenessWarning, in_context, warn
 from trueness.typing import ArrayLike, Bools, Floats, Ints, Missing
@@ -89,11 +78,11 @@ class Sample:
         if self.pixels and self.p.ndim == 2:
             self._explain_images(self.p)
         if self.logits:
-            explain_logits(self.p, "y_prob", self.rows)
+            scores.explain_logits(self.p, "y_prob", self.rows)
         else:
-            explain_scores(self.p, "y_prob", self.rows)
+            scores.explain_scores(self.p, "y_prob", self.rows)
         if self.p.ndim == 2 and not self.logits:
-            explain_sums(self.p, "y_prob", self.tolerance, self.rows)
+            scores.explain_sums(self.p, "y_prob", self.tolerance, self.rows)
         explain_labels(self.y, self.p, self.rows)
         raise AssertionError("a pass refused rows in which no bad value can be found")
 
@@ -104,11 +93,11 @@ class Sample:
         for i in np.unique(image):
             one = np.asarray(p[image == i])
             with in_context(f"Image {i}"):
-                (explain_logits if self.logits else explain_scores)(one, "y_prob", row[image == i])
+                (scores.explain_logits if self.logits else scores.explain_scores)(one, "y_prob", row[image == i])
             off[i] = float(np.abs(one.sum(axis=1, dtype=np.float64) - 1).max())
         i = int(np.argmax(off))
         with in_context(f"Image {i}"):
-            explain_sums(np.asarray(p[image == i]), "y_prob", self.tolerance, row[image == i])
+            scores.explain_sums(np.asarray(p[image == i]), "y_prob", self.tolerance, row[image == i])
 
 
 def plain_sample(y_true: Any, y_prob: Any) -> Sample | None:
@@ -144,7 +133,7 @@ def read_sample(
     needed. Scores of more than two dimensions are dense: (B, C, …), with a label per pixel. `multilabel` reads a column
     of 0/1 for each column of scores.
     """
-    _check_options(missing, ignore_index, from_logits=from_logits, percent=percent)
+    _check_options(missing, ignore_index, from_logits, percent, clip_tolerance, sum_tolerance)
     if multilabel and not (pos_label is None and ignore_index is None):
         name = "ignore_index" if pos_label is None else "pos_label"
         raise InputError(name, "does not go with `kind='multilabel'`", "labels are 0 or 1 in a column each")
@@ -157,7 +146,7 @@ def read_sample(
         _check_shapes(y.values, p.values)
     if y.values.shape[0] == 0 and not (allow_empty or allow_none_left):
         raise InputError("", "`y_true` and `y_prob` must have at least one row", "both are empty")
-    p = numeric(p, "y_prob")
+    p = scores.numeric(p, "y_prob")
     n = p.values.shape[0]
     read = described or p.values.ndim == 2  # labels that are read before the pass over the rows
     w = None if sample_weight is None else row_weights(sample_weight, n, pixels)
@@ -165,32 +154,37 @@ def read_sample(
     y, p, w, rows = _without_missing(y, p, w, missing, read, allow_none_left, skip)
     if w is not None:
         check_weights(w.values, rows, allow_zeros=allow_none_left)
-    tolerance = row_sum_tolerance(p.values.dtype, sum_tolerance)
-    scores = _scores(p.values, clip_tolerance, sum_tolerance, from_logits, percent, rows, multilabel)
+    tolerance = scores.row_sum_tolerance(p.values.dtype, sum_tolerance)
+    values = _scores(p.values, clip_tolerance, from_logits, percent, rows, multilabel)
     if multilabel:
-        codes, classes = y.values, multilabel_names(scores.shape[1], labels, p.names, y.names)
-    elif scores.ndim == 1:
+        codes, classes = y.values, multilabel_names(values.shape[1], labels, p.names, y.names)
+    elif values.ndim == 1:
         codes, classes = binary_labels(y.values, labels, pos_label, rows, categories_of(y_true)), None
     elif pos_label is not None:
         raise InputError("pos_label", "is only for a vector of scores", "`y_prob` is a matrix, so use `labels=`")
     else:
-        codes, classes = class_labels(y.values, scores.shape[1], labels, p.names, rows, categories_of(y_true))
+        codes, classes = class_labels(y.values, values.shape[1], labels, p.names, rows, categories_of(y_true))
         if labels is None and y.values.dtype.kind in "iuf" and not (from_logits or allow_none_left):
-            _warn_shifted(codes, scores)
-    matrix, dropped = scores.ndim == 2 and not multilabel, 0 if rows is None else n - rows.size
+            _warn_shifted(codes, values)
+    matrix, dropped = values.ndim == 2 and not multilabel, 0 if rows is None else n - rows.size
     weights = None if w is None else w.values
-    found = Sample(codes, scores, weights, classes, tolerance * matrix, rows, dropped, bool(from_logits and matrix))
+    found = Sample(codes, values, weights, classes, tolerance * matrix, rows, dropped, bool(from_logits and matrix))
     found.ignored, found.pixels, found.note = 0 if skip is None else int(skip.sum()), pixels, note
     return found
 
 
-def _check_options(missing: Any, ignore_index: Any, **flags: Any) -> None:
+def _check_options(
+    missing: Any, ignore_index: Any, from_logits: Any, percent: Any, clip_tolerance: Any, sum_tolerance: Any
+) -> None:
     checked_word(missing, "missing", ("raise", "drop"))
-    for name, flag in flags.items():
+    for name, flag in (("from_logits", from_logits), ("percent", percent)):
         if not isinstance(flag, bool | np.bool_):
             raise InputError(name, "must be True or False", f"got {flag!r}")
     if ignore_index is not None and (isinstance(ignore_index, bool) or not isinstance(ignore_index, int | np.integer)):
         raise InputError("ignore_index", "must be a whole number or None", f"got {ignore_index!r}")
+    if from_logits and (clip_tolerance or percent or sum_tolerance is not None):
+        name = "clip_tolerance" if clip_tolerance else "percent" if percent else "sum_tolerance"
+        raise InputError(name, "is only for probabilities", "logits (`from_logits=True`) need none")
 
 
 def _shaped(y: Column, p: Column, multilabel: bool) -> tuple[Column, Column, int, str]:
@@ -229,7 +223,7 @@ def _label_matrix(y: Column, p: Column) -> Column:
         demand = "`y_true` and `y_prob` must have a column per label and one shape if `kind='multilabel'`"
         remedy = "Class labels, one per row, need no `kind`." if y.values.ndim == 1 else ""
         raise InputError("", demand, f"got {y.values.shape} and {p.values.shape}", remedy=remedy)
-    found = numeric(y, "y_true")
+    found = scores.numeric(y, "y_true")
     gone = by_row(np.isnan(found.values)) if found.values.dtype.kind == "f" else None
     if gone is None or not gone.any():
         return found
@@ -243,7 +237,7 @@ def row_weights(given: Any, n_rows: int, pixels: int = 0) -> Column:
     if found.values.shape != (n_rows,):
         demand = f"must have one entry per row ({n_rows:,})"
         raise InputError("sample_weight", demand, f"got shape {found.values.shape}")
-    found = numeric(found, "sample_weight")
+    found = scores.numeric(found, "sample_weight")
     return found._replace(values=np.require(found.values, dtype=np.float64, requirements=["C", "A"]))
 
 
@@ -257,10 +251,10 @@ def check_weights(w: Floats, rows: Ints | None = None, *, allow_zeros: bool = Fa
     if least >= high / _LARGEST and 1 / _LARGEST <= high <= _LARGEST:
         return
     if np.isnan(w).any():
-        refuse_nan(w, "sample_weight", rows)
+        scores.refuse_nan(w, "sample_weight", rows)
     bad = ~((w >= 0) & (w < np.inf))
     if bad.any():
-        words = f"weights are not, the first is {format_value(w[np.argmax(bad)])}"
+        words = f"weights are not, the first is {scores.format_value(w[np.argmax(bad)])}"
         refuse_bad("sample_weight", "must be finite and at least 0", bad, words, rows)
     if high == 0 and allow_zeros:
         return
@@ -268,33 +262,22 @@ def check_weights(w: Floats, rows: Ints | None = None, *, allow_zeros: bool = Fa
         raise InputError("sample_weight", "must have a weight above zero", f"all {w.size:,} are zero")
     if 1 / _LARGEST <= high <= _LARGEST:
         demand = f"must be 0 or at least {1 / _LARGEST:g} of the largest weight"
-        got = f"they reach from {format_value(least)} to {format_value(high)}"
+        got = f"they reach from {scores.format_value(least)} to {scores.format_value(high)}"
         remedy = "Set the smallest weights to 0: beside the largest they count for nothing."
         raise InputError("sample_weight", demand, got, place=first_place(w == least, rows), remedy=remedy)
-    demand, got = (
-        f"must have its largest weight between {1 / _LARGEST:g} and {_LARGEST:g}",
-        f"it is {format_value(high)}",
-    )
+    demand = f"must have its largest weight between {1 / _LARGEST:g} and {_LARGEST:g}"
+    got = f"it is {scores.format_value(high)}"
     scale = Remedy("rescale-weights", "Multiply all weights by one number: calibration errors do not change.")
     raise InputError("sample_weight", demand, got, place=first_place(w == high, rows), remedy=scale)
 
 
 def _scores(
-    values: NDArray[Any],
-    clip_tolerance: float,
-    sum_tolerance: float | None,
-    from_logits: bool,
-    percent: bool,
-    rows: Ints | None,
-    multilabel: bool,
+    values: NDArray[Any], clip_tolerance: float, from_logits: bool, percent: bool, rows: Ints | None, multilabel: bool
 ) -> NDArray[Any]:
-    if not from_logits:
-        values = fractions(np.asarray(values), "y_prob", rows) if percent else values
-        return clip_scores(np.asarray(values) if clip_tolerance else values, clip_tolerance)
-    if clip_tolerance or sum_tolerance is not None or percent:
-        name = "clip_tolerance" if clip_tolerance else "percent" if percent else "sum_tolerance"
-        raise InputError(name, "is only for probabilities", "logits (`from_logits=True`) need none")
-    return logistic(values, "y_prob", rows) if values.ndim == 1 or multilabel else values
+    if from_logits:
+        return scores.logistic(values, "y_prob", rows) if values.ndim == 1 or multilabel else values
+    values = scores.fractions(np.asarray(values), "y_prob", rows) if percent else values
+    return scores.clip_scores(np.asarray(values) if clip_tolerance else values, clip_tolerance)
 
 
 def _check_shapes(y: NDArray[Any], p: NDArray[Any]) -> None:

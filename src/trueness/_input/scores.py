@@ -25,16 +25,14 @@ def numeric(given: Column, name: str) -> Column:
     if kind not in "biuf":
         what = {"U": "strings", "S": "bytes", "c": "complex numbers", "M": "dates", "m": "durations"}
         raise InputError(name, "must hold numbers", f"got {what.get(kind, f'dtype {values.dtype}')}")
-    return given._replace(values=_as_float64(values)) if kind == "f" and values.dtype.itemsize > 8 else given
-
-
-def _as_float64(values: NDArray[Any]) -> Floats:
+    if kind != "f" or values.dtype.itemsize <= 8:
+        return given
     with np.errstate(over="ignore"):
         narrow = values.astype(np.float64)
     # 1 + 1e-19 is not a probability; rounding must not make it one.
     narrow[(narrow == 1) & (values > 1)] = np.nextafter(1, 2)
     narrow[(narrow == 0) & (values < 0)] = -np.nextafter(0, 1)
-    return narrow
+    return given._replace(values=narrow)
 
 
 def row_sum_tolerance(dtype: np.dtype[Any], tolerance: float | None) -> float:
@@ -81,8 +79,6 @@ def logistic(logits: NDArray[Any], name: str, rows: Ints | None = None) -> Float
 
 def explain_logits(logits: NDArray[Any], name: str, rows: Ints | None = None) -> None:
     """Raise for a row that has no softmax, by the user's row number; return if all have one."""
-    if logits.dtype.kind != "f":
-        return
     if np.isnan(logits).any():
         refuse_nan(logits, name, rows)
     bad = np.isposinf(logits)

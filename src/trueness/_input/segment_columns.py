@@ -33,16 +33,11 @@ class SegmentColumn(NamedTuple):
     """A column cut into segments; every row belongs to one of them."""
 
     name: str
-    code: Ints
-    """The segment of each row."""
-    values: tuple[str, ...]
-    """The name of each segment."""
-    note: str = ""
-    """How numbers were cut into groups, if they were."""
-    edges: tuple[float, ...] = ()
-    """For numbers cut into groups: the smallest number of each group but the first."""
-    crossed: int = 1
-    """How many columns were crossed."""
+    code: Ints  # the segment of each row
+    values: tuple[str, ...]  # the name of each segment
+    note: str = ""  # how numbers were cut into groups, if they were
+    edges: tuple[float, ...] = ()  # for numbers cut into groups: the smallest number of each group but the first
+    crossed: int = 1  # how many columns were crossed
 
     def rule(self, code: int) -> str:
         """The rows of one segment, in words."""
@@ -73,9 +68,7 @@ def read_by(
     """Read ``by=``: one column, a dict of columns or a frame, without the rows that were dropped.
 
     Measurements are cut into `groups` of about equal weight. Whole numbers of many values may be those, or names;
-    without `whole`, they are measurements if hardly any is repeated.
-
-    With `crossed`, the crossings of up to that many columns follow the columns themselves.
+    without `whole`, they are measurements if hardly any is repeated. Crossings of up to `crossed` columns follow.
     """
     return () if by is None else with_crossings(_columns(by, y_true, kept, (whole, groups, weight)), crossed)
 
@@ -189,14 +182,10 @@ def crossing(columns: tuple[SegmentColumn, ...]) -> SegmentColumn:
 class GradeColumn(NamedTuple):
     """The grade of each row."""
 
-    names: tuple[str, ...]
-    """The grades: the categories of an ordered categorical, or the values, sorted."""
-    code: Ints
-    """The number of the grade of each row that is kept."""
-    kept: Bools
-    """Which of the rows have a grade."""
-    ordered: bool
-    """Whether the names are in the order of a categorical."""
+    names: tuple[str, ...]  # the grades: the categories of an ordered categorical, or the values, sorted
+    code: Ints  # the number of the grade of each row that is kept
+    kept: Bools  # which of the rows have a grade
+    ordered: bool  # whether the names are in the order of a categorical
 
     @property
     def dropped(self) -> int:

@@ -177,9 +177,8 @@ def cells(p: Scores, y: Labels) -> tuple[int, Floats, Ints, Ints]:
         return status | reference.faults(p, y), np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64)
     firsts = _first_cells(pieces)
     score, (count, events) = np.empty(firsts[-1]), np.empty((2, firsts[-1]), np.int64)
-    in_threads(
-        lambda i: call("collect_cells", (pieces[i], score, count, events), len(pieces[i]), firsts[i]), len(pieces)
-    )
+    out = score, count, events
+    in_threads(lambda i: call("collect_cells", (pieces[i], *out), len(pieces[i]), firsts[i]), len(pieces))
     return status, score, count, events
 
 

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 _SHIFT: Final = 52 - 7
 _LOWEST: Final = (1022 - 30) << 7
 _HALF: Final = 30 * 2**7 + 2
-GRID_CELLS: Final = 2 * _HALF
-"""Number of cells; the same number as in grid.h."""
+GRID_CELLS: Final = 2 * _HALF  # number of cells; the same number as in grid.h
 
 
 def cell_of(p: NDArray[np.floating[Any]]) -> NDArray[np.int64]:

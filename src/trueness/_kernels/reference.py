@@ -154,14 +154,15 @@ def weighted_bin_sums(p: Scores, y: Labels, w: Floats, edges: Floats, table: Flo
         label = y[rows][kept].astype(np.float64)
         index = _bin_of(score, edges, uniform)
         which, position = np.unique(index, return_inverse=True) if n_bins > _PLAIN_SUM else (every_bin, index)
+        product = weight * score
         terms = (
             np.ones_like(weight),
             weight,
             weight * weight,
             weight * label,
-            weight * score,
-            weight * score * score,
-            weight * label * score,
+            product,
+            product * score,
+            product * label,
         )
         sums = [np.bincount(position, term, minlength=which.size) for term in terms]
         add_compensated(table, which, np.column_stack(sums))
@@ -243,21 +244,17 @@ def cells(p: Scores, y: Labels) -> tuple[int, Floats, Ints, Ints]:
 
 def weighted_cells(p: Scores, y: Labels, w: Floats) -> tuple[int, Floats, Ints, Floats, Floats, Floats, Floats]:
     """The same for the rows of positive weight: their number, Σw, Σwy, Σw² and Σw²y of each score; also BAD_WEIGHT."""
-    status = faults(p, y) | weight_faults(w)
-    if status:
+    status, kept = faults(p, y) | weight_faults(w), w > 0
+    if status or not kept.any():
         none = np.empty(0)
         return status, none, np.empty(0, np.int64), none, none, none, none
-    kept = w > 0
     score, label, weight = _without_minus_zero(p[kept]), y[kept].astype(np.float64), w[kept]
     order = np.argsort(score, kind="stable")
     score, label, weight = score[order], label[order], weight[order]
     starts = _run_starts(score)
     count = np.diff(starts, append=score.size)
     terms = weight, weight * label, weight * weight, weight * weight * label
-    if score.size:
-        weight, events, squares, event_squares = (np.add.reduceat(term, starts) for term in terms)
-    else:
-        weight, events, squares, event_squares = terms
+    weight, events, squares, event_squares = (np.add.reduceat(term, starts) for term in terms)
     return status, score[starts], count, weight, events, squares, event_squares
 
 

@@ -121,6 +121,10 @@ def pava(weight: NDArray[Any], events: NDArray[Any]) -> Ints:
     left is not below the mean on the right; means are compared as fractions (int64) or as float64 quotients.
     """
     exact = weight.dtype == np.int64
+
+    def not_below(left_sum: Any, left: Any, right_sum: Any, right: Any) -> bool:
+        return bool(left_sum * right >= right_sum * left if exact else left_sum / left >= right_sum / right)
+
     starts: list[int] = []
     weights: list[Any] = []
     sums: list[Any] = []
@@ -128,7 +132,7 @@ def pava(weight: NDArray[Any], events: NDArray[Any]) -> Ints:
         starts.append(i)
         weights.append(w)
         sums.append(e)
-        while len(starts) > 1 and _not_below(sums[-2], weights[-2], sums[-1], weights[-1], exact):
+        while len(starts) > 1 and not_below(sums[-2], weights[-2], sums[-1], weights[-1]):
             starts.pop()
             w, e = weights.pop(), sums.pop()
             weights[-1] += w
@@ -190,12 +194,6 @@ def block_pava(count: Ints, events: Ints, n_min: int, n_max: int) -> Ints:
             elif sizes[-2] < n_min and n_max >= 2 * n_min - 1:
                 merge(len(starts) - (3 if left_has_room() else 2))
     return np.array(starts, np.int64)
-
-
-def _not_below(left_sum: Any, left: Any, right_sum: Any, right: Any, exact: bool) -> bool:
-    if exact:
-        return bool(left_sum * right >= right_sum * left)
-    return bool(left_sum / left >= right_sum / right)
 
 
 def venn_abers(corner_weight: Ints, corner_events: Ints, unit: int) -> tuple[Ints, Ints]:

@@ -183,7 +183,13 @@ class Accumulator:
     def _with(self, pieces: Iterable[tuple[Group, Sums]]) -> dict[Group, Sums]:
         added = dict(self._sums)
         for key, piece in pieces:
-            _refuse_other_classes(added, key, piece)
+            name, known = next(iter(added.items()), (key, piece))
+            group_keys.refuse_other_type(name, key)
+            if (known.kind, known.classes) != (piece.kind, piece.classes):
+                earlier, this = (f"{one.kind} of {list_classes(one.classes)}" for one in (known, piece))
+                got = f"earlier batches are {earlier}, this one is {this}"
+                remedy = "`labels=` of the Accumulator names the classes once for all batches."
+                raise InputError("", "All batches must be of one kind, with the same classes", got, remedy=remedy)
             if piece.n:
                 added[key] = added[key] + piece if key in added else piece
         return added
@@ -206,8 +212,7 @@ class Accumulator:
             raise InputError("y_true", "must hold two labels in all batches", got)
 
     def _pieces(self, sample: Sample, kind: Kind, group: Any, clusters: RowClusters | None) -> list[tuple[Group, Sums]]:
-        every = np.arange(sample.n)
-        found = [(None, every)] if group is None else group_keys.rows_by_group(group, sample.n, self.by)
+        found: list[Any] = [(None, None)] if group is None else group_keys.rows_by_group(group, sample.n, self.by)
         if len(found) == 1:
             return [(found[0][0], by_bucket(self._summed, sample, kind, clusters))] if sample.n else []
         try:
@@ -302,9 +307,7 @@ class Accumulator:
     def _refuse_other_settings(self, other: Accumulator) -> None:
         if other is self:
             raise InputError("other", "must be another Accumulator", "it is this one")
-        mine, theirs = (
-            {"bins": a.bins, "by": a.by, "buckets": a.buckets, "about": a.about, **a._options} for a in (self, other)
-        )
+        mine, theirs = (a._settings | a._options for a in (self, other))
         for name in {**mine, **theirs}:
             if mine.get(name) != theirs.get(name):
                 got = f"`{name}` is {mine.get(name)!r} here and {theirs.get(name)!r} there"
@@ -345,6 +348,10 @@ class Accumulator:
             raise InputError("", "Only sums of the same kind, classes, bins and buckets can be added", got)
 
     @property
+    def _settings(self) -> dict[str, Any]:
+        return {"bins": self.bins, "by": self.by, "buckets": self.buckets, "about": self.about}
+
+    @property
     def _form(self) -> str:
         return {"sketch": "sketch", "distinct": "tally"}.get(str(self.bins), "binned")
 
@@ -354,17 +361,11 @@ class Accumulator:
 
     def to_bytes(self) -> bytes:
         """Everything as compact bytes, identical for the same unweighted rows in any order and partition."""
-        settings = {
-            "bins": self.bins,
-            "by": self.by,
-            "buckets": self.buckets,
-            "about": store.json_ready(self.about, "about"),
-            "options": self._options,
-            "position": store.json_ready(self.position, "position"),
-            "other_label": self._other_label,
-        }
+        for name in ("about", "position"):
+            store.json_ready(getattr(self, name), name)
+        state = {"options": self._options, "position": self.position, "other_label": self._other_label}
         groups = [[key, store.describe(one)] for key, one in self.groups.items()]
-        return store.pack({"what": "accumulator", "form": self._form, **settings, "groups": groups})
+        return store.pack({"what": "accumulator", "form": self._form, **self._settings, **state, "groups": groups})
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
@@ -448,16 +449,3 @@ def _rows_of_group(sample: Sample, key: Group, at: Ints) -> Sample:
         with in_context(f"Group {key!r}"):
             check_weights(found.w, found.rows, allow_zeros=True)
     return found
-
-
-def _refuse_other_classes(known: dict[Group, Sums], key: Group, piece: Sums) -> None:
-    """Refuse classes and names of groups that differ from those of earlier pieces."""
-    if not known:
-        return
-    name, sums = next(iter(known.items()))
-    group_keys.refuse_other_type(name, key)
-    if (sums.kind, sums.classes) != (piece.kind, piece.classes):
-        earlier, this = (f"{one.kind} of {list_classes(one.classes)}" for one in (sums, piece))
-        remedy = "`labels=` of the Accumulator names the classes once for all batches."
-        got = f"earlier batches are {earlier}, this one is {this}"
-        raise InputError("", "All batches must be of one kind, with the same classes", got, remedy=remedy)

@@ -30,18 +30,12 @@ class BinnedScores:
     Neither the bins nor the order depend on the labels.
     """
 
-    z: Floats
-    """The k scores of each entry, of shape (m, k)."""
-    count: Ints
-    """Rows of each entry, (m,); a row of weight 2 is two."""
-    hits: Ints
-    """How many of them have the class of the j-th score as their label, (m, k)."""
-    first: Ints
-    """Where the bins begin; none is empty."""
-    classes: int | None
-    """K, or None when the score is P(positive)."""
-    bins: str
-    """Description of the bins."""
+    z: Floats  # the k scores of each entry, of shape (m, k)
+    count: Ints  # rows of each entry, (m,); a row of weight 2 is two
+    hits: Ints  # how many of them have the class of the j-th score as their label, (m, k)
+    first: Ints  # where the bins begin; none is empty
+    classes: int | None  # K, or None when the score is P(positive)
+    bins: str  # description of the bins
 
     @property
     def k(self) -> int:

@@ -20,11 +20,9 @@ from trueness._tally.clusters import cluster_column, distinct_clusters
 from trueness.errors import InputError
 from trueness.typing import Floats, Ints
 
-CHOICES = (32, 64, 128, 256)
-"""The numbers of buckets: below 32 no level would be kept, above 256 one byte does not suffice."""
+CHOICES = (32, 64, 128, 256)  # below 32 no level would be kept, above 256 one byte does not suffice
 
-MISSING = -1
-"""The bucket of a cluster without a name."""
+MISSING = -1  # the bucket of a cluster without a name
 
 Part = TypeVar("Part", bound=Any)
 
@@ -33,8 +31,7 @@ class Buckets(NamedTuple, Generic[Part]):
     """The sums of each bucket, in order."""
 
     parts: tuple[Part, ...]
-    largest: int
-    """Rows of the largest cluster, or more: sums do not show whether they share a cluster."""
+    largest: int  # rows of the largest cluster, or more: sums do not show whether they share a cluster
 
     def __add__(self, other: "Buckets[Part]") -> "Buckets[Part]":  # type: ignore[override]  # not a tuple's
         if len(self.parts) != len(other.parts):

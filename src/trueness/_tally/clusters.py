@@ -15,20 +15,16 @@ from trueness._tally.row_sums import cells_of_rows
 from trueness.errors import FewClustersWarning, InputError, warn
 from trueness.typing import Floats, Ints
 
-FEW_CLUSTERS = 20
-"""With fewer clusters of equal size, tests at 0.1 rejected 0.2 of calibrated data sets in simulations."""
+FEW_CLUSTERS = 20  # with fewer clusters of equal size, tests at 0.1 rejected 0.2 of calibrated data sets in simulations
 
 
 @dataclass(frozen=True)
 class ClusteredRows:
     """One score per row, and rows in clusters; their order depends neither on the input order nor on cluster names."""
 
-    top: Sample
-    """Labels, scores and, perhaps, importance weights; of a matrix, the largest scores."""
-    cluster: Ints
-    """The cluster of each row, numbered from 0."""
-    counts: bool = False
-    """Whether weights count rows of one score, label and cluster, as those of sums do; else they are importance."""
+    top: Sample  # labels, scores and, perhaps, importance weights; of a matrix, the largest scores
+    cluster: Ints  # the cluster of each row, numbered from 0
+    counts: bool = False  # whether weights count rows of one score, label and cluster, as those of sums do
 
     @property
     def weight(self) -> Floats | None:

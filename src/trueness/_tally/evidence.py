@@ -32,40 +32,28 @@ from trueness.typing import ArrayLike, Ints, Kind, RowOptions
 Sums: TypeAlias = Tally | Binned | Sketch
 WeightType: TypeAlias = Literal["frequency", "importance", "auto"]
 TwoColumns: TypeAlias = Literal["binary", "keep"]
-SKETCHED = "From a sketch: all scores of a cell are at their mean."
 _MOST_ROWS = 1 << 28
-_LARGE = 4 * 10**6
-"""Scores of a matrix from which on the sums of its classes, six times its memory, are made when they are needed."""
+_LARGE = (
+    4 * 10**6
+)  # scores of a matrix from which on the sums of its classes, six times its memory, are made when needed
 
 
 @dataclass(frozen=True)
 class Evidence:
     """The rows of one model, or their sums."""
 
-    view: View
-    """The question: 'binary' for one event per row, else the view of a matrix of scores."""
-    rows: Sample | None = None
-    """The rows as read, in input order; two columns are already the binary problem. None if there are only sums."""
-    given: Sums | None = None
-    """The sums, where they are known already: those passed in place of rows."""
-    cluster: Ints | None = None
-    """The cluster of each row, numbered from 0; of sums, the buckets of clusters that they keep."""
-    weight_type: WeightType = "auto"
-    """Whether weights count rows. 'auto': whole numbers do, others express importance."""
-    kept: Ints | None = None
-    """The place of each row in the input; None if all are there."""
-    dropped: int = 0
-    """Rows dropped because a value was missing."""
-    two_columns: bool = False
-    """Whether two columns, or two classes, became the binary problem of the second."""
-    event: Any = None
-    """The class of the second of two columns."""
-    rounded_to: float | None = None
-    """The unit to which scores were rounded, if the caller says so: those of exactly 0 and 1 may be others."""
-    notes: tuple[str, ...] = ()
-    """What was decided about the rows, in sentences."""
-    memory: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
-    """Results that several questions share."""
+    view: View  # the question: 'binary' for one event per row, else the view of a matrix of scores
+    rows: Sample | None = None  # rows as read, in input order (two columns: the binary problem); None for sums
+    given: Sums | None = None  # the sums, where they are known already: those passed in place of rows
+    cluster: Ints | None = None  # the cluster of each row, numbered from 0; of sums, the buckets that they keep
+    weight_type: WeightType = "auto"  # whether weights count rows; 'auto': whole numbers do, others express importance
+    kept: Ints | None = None  # the place of each row in the input; None if all are there
+    dropped: int = 0  # rows dropped because a value was missing
+    two_columns: bool = False  # whether two columns, or two classes, became the binary problem of the second
+    event: Any = None  # the class of the second of two columns
+    rounded_to: float | None = None  # the unit to which scores were rounded, if known: 0 and 1 may be others
+    notes: tuple[str, ...] = ()  # what was decided about the rows, in sentences
+    memory: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)  # shared by several questions
 
     @classmethod
     def of(
@@ -102,7 +90,7 @@ class Evidence:
     @classmethod
     def of_sums(cls, sums: Any, *, two_columns: TwoColumns = "binary", weight_type: WeightType = "auto") -> "Evidence":
         """Take sums as they are; class-wise sums of two classes are the binary problem of the second."""
-        notes = [SKETCHED] if isinstance(sums, Sketch) else []
+        notes = ["From a sketch: all scores of a cell are at their mean."] if isinstance(sums, Sketch) else []
         two = two_columns != "keep" and sums.kind == "classwise" and len(sums.parts) == 2
         if two:
             notes.append(multiclass.two_columns_in_words(sums.classes))

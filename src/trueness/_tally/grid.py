@@ -16,8 +16,7 @@ from trueness._tally.rules import Groups
 from trueness.errors import InputError
 from trueness.typing import Floats, Ints, Numbers
 
-LAST_CELL = GRID_CELLS - 1
-"""The cell of the score 1."""
+LAST_CELL = GRID_CELLS - 1  # the cell of the score 1
 
 _CHUNK = 1 << 16
 
@@ -222,6 +221,5 @@ def _weighted(sample: Sample, w: Floats) -> GridCells:
     squares = np.ascontiguousarray(by_label[cell, :, 2])
     if whole:
         return GridCells(cell, count[cell], ends[cell], table[cell], None, squares)
-    return GridCells(
-        cell, count[cell], ends[cell], None, np.ascontiguousarray(by_label[cell][:, :, [1, 4, 5]]), squares
-    )
+    sums = np.ascontiguousarray(by_label[cell][:, :, [1, 4, 5]])
+    return GridCells(cell, count[cell], ends[cell], None, sums, squares)

@@ -14,8 +14,7 @@ from trueness.errors import DroppedRowsWarning, InputError, in_context, warn
 from trueness.typing import Ints
 
 Name: TypeAlias = str | int | float | bool | None
-Group: TypeAlias = Name | tuple[Name, ...]
-"""The name of a group, or of several columns the tuple of names; None stands for all rows."""
+Group: TypeAlias = Name | tuple[Name, ...]  # of several columns, the tuple of names; None stands for all rows
 By: TypeAlias = str | tuple[str, ...] | None
 Key = TypeVar("Key")
 
@@ -63,10 +62,7 @@ def without_small(groups: Mapping[Key, Any], min_rows: Any) -> dict[Key, Any]:
 
 
 def plain_group(key: Any, by: By = None) -> Group:
-    """The name as it comes back from a file: text, a whole number, true or false, or a finite number.
-
-    Of several columns, a tuple of these.
-    """
+    """The name as it comes back from a file: text, true or false, or a finite number; of several columns, a tuple."""
     if isinstance(by, tuple):
         if not isinstance(key, tuple | list) or len(key) != len(by):
             raise InputError("group", f"must be a tuple of {len(by)} names", f"got {reprlib.repr(key)}")

@@ -21,10 +21,7 @@ INDEPENDENT: Any = object()
 def read_models(
     y_true: Any, models: Mapping[str, Any], rows: RowOptions, kind: Kind, cluster: ArrayLike | None, argument: str
 ) -> tuple[dict[str, Sample], Kind, dict[str, Any]]:
-    """The same rows of all models, the view of a matrix and other fields of `Evidence`.
-
-    `argument` is the name of `models` in messages.
-    """
+    """The same rows of all models, the view of a matrix, other fields of `Evidence`; `argument` names `models`."""
     options: dict[str, Any] = {name: value for name, value in rows.items() if name != "kind" or value is not None}
     labels = _labels_by_model(y_true, models, argument)
     samples, asked = {}, kind

@@ -21,8 +21,7 @@ from trueness.typing import Floats, Ints, Kind
 
 View: TypeAlias = Literal["binary", "classwise", "confidence", "top-label", "multilabel"]
 _KINDS = ("classwise", "confidence", "top-label", "multilabel")
-EACH_ROW: Final = ("classwise", "multilabel")
-"""Views of which every part sees all rows."""
+EACH_ROW: Final = ("classwise", "multilabel")  # views of which every part sees all rows
 Part = TypeVar("Part")
 
 
@@ -156,14 +155,10 @@ _FEWEST_COLUMNS = 4  # a cache line that is read for one column should serve som
 class Softmax(NamedTuple):
     """The result of one pass over the logits, row by row."""
 
-    top: Floats
-    """The largest logit."""
-    total: Floats
-    """The sum of the powers of e of all differences from it."""
-    predicted: Ints
-    """Where the largest probability stands, the first if tied."""
-    correct: NDArray[np.uint8]
-    """Whether that class is the label."""
+    top: Floats  # the largest logit
+    total: Floats  # the sum of the powers of e of all differences from it
+    predicted: Ints  # where the largest probability stands, the first if tied
+    correct: NDArray[np.uint8]  # whether that class is the label
 
     def fill(self, logits: NDArray[Any], rows: slice, out: Floats) -> Floats:
         """The probabilities of some rows, or of some of their columns."""

@@ -27,17 +27,15 @@ def bins_of_rows(sample: Sample, rule: BinRule, *, moments: bool = False) -> Bin
     edges = rule.fixed_edges
     if edges is not None:
         uniform = isinstance(rule, EqualWidth)
-        return _fixed(sample, edges, uniform, moments) if sample.w is None else _weighted(sample, edges, uniform)
+        if sample.w is not None:
+            return _weighted(sample, edges, uniform)
+        table = np.zeros((edges.size - 1, 2, 5), dtype=np.int64)
+        sum_rows(sample, lambda p, y, _: _kernels.bin_sums(p, y, edges, table, uniform=uniform, moments=moments), edges)
+        return Bins(edges, table, moments=moments)
     if isinstance(rule, EqualMass) and sample.w is None:
         return _equal_mass(sample, rule, moments)
     cells = cells_of_rows(sample, split_ties=rule.splits_ties)
     return Bins.from_cells(cells, rule.group(cells))
-
-
-def _fixed(sample: Sample, edges: Floats, uniform: bool, moments: bool) -> Bins:
-    table = np.zeros((edges.size - 1, 2, 5), dtype=np.int64)
-    sum_rows(sample, lambda p, y, _: _kernels.bin_sums(p, y, edges, table, uniform=uniform, moments=moments), edges)
-    return Bins(edges, table, moments=moments)
 
 
 def add_to_tables(sample: Sample, group: NDArray[np.uint32], rule: BinRule, table: Ints) -> None:
@@ -182,10 +180,8 @@ def as_float(p: NDArray[Any]) -> NDArray[Any]:
 class UnsortedRows(NamedTuple):
     """Checked rows without weights in the order in which they came, for measures that need no order."""
 
-    score: NDArray[Any]
-    """The score of each row, float32 or float64."""
-    events: NDArray[Any]
-    """The label of each row."""
+    score: NDArray[Any]  # the score of each row, float32 or float64
+    events: NDArray[Any]  # the label of each row
     n_events: int
     weight: None = None  # each row weighs 1, and no array says so
 

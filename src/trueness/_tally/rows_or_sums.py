@@ -55,10 +55,7 @@ def as_binned(
     moments: bool = False,
     kind: Kind = "classwise",
 ) -> Binned:
-    """The sums per bin of rows or of other sums, with the warnings that every measure gives.
-
-    `bins` may depend on the number of rows; `kind` is the default view of a matrix.
-    """
+    """The sums per bin of rows or of other sums, with the warnings that every measure gives."""
     if isinstance(y_true, _SUMS):
         refuse_row_arguments(y_true, y_prob, options)
         rule = rule_for(bins, y_true.weight)
@@ -86,10 +83,7 @@ def as_tally(
     rule: BinRule | None = None,
     kind: Kind = "classwise",
 ) -> Tally:
-    """The sums per distinct score of rows or of other sums, with the warnings that every measure gives.
-
-    All rows of a cell of a sketch get the mean score of the cell.
-    """
+    """The sums per distinct score of rows or of other sums, with the warnings that every measure gives."""
     if isinstance(y_true, _SUMS):
         found = tally_of_sums(y_true)
         refuse_row_arguments(y_true, y_prob, options)
@@ -104,16 +98,12 @@ def as_tally(
 def as_rows_or_cells(
     y_true: ArrayLike | Tally | Sketch, y_prob: ArrayLike | None, options: RowOptions
 ) -> Parts[UnsortedRows] | Tally:
-    """Unsorted rows for a measure that needs no order; the sums per distinct score where rows are weighted or summed.
-
-    Warnings as of :func:`as_tally`.
-    """
+    """Unsorted rows for a measure that needs no order; sums per distinct score where rows are weighted or summed."""
     if isinstance(y_true, _SUMS):
         return as_tally(y_true, y_prob, options)
     sample, kind = sample_and_kind(y_true, y_prob, options, keep_logits=True)
-    found: Parts[Any] = (
-        Parts(*_parts(sample, kind, unsorted_rows, False)) if sample.w is None else tally_of(sample, kind)
-    )
+    unsorted = sample.w is None
+    found: Parts[Any] = Parts(*_parts(sample, kind, unsorted_rows, False)) if unsorted else tally_of(sample, kind)
     _give_warnings(found)
     return found
 

@@ -16,10 +16,8 @@ from trueness._tally.cells import Cells
 from trueness.errors import InputError, did_you_mean
 from trueness.typing import ArrayLike, Floats, Ints
 
-MOST_BINS = 1 << 20
-"""The largest number of bins of equal width, each of which is stored and drawn, empty or not."""
-MOST_MASS_BINS = 1 << 24
-"""The largest number of bins of equal mass, of which there are no more than distinct scores."""
+MOST_BINS = 1 << 20  # the largest number of bins of equal width, each of which is stored and drawn, empty or not
+MOST_MASS_BINS = 1 << 24  # the largest number of bins of equal mass, of which there are no more than distinct scores
 _MOST_CLASS_BINS = 1 << 23  # the bins of all classes together: 32 for each of 2¹⁸ words
 _DISTINCT = "`Distinct()` makes a bin of every distinct score."
 
@@ -48,8 +46,7 @@ class BinRule(ABC):
     """How scores are cut into bins. A rule is immutable and does not depend on the order of the rows."""
 
     _options: tuple[str, ...] = ()
-    splits_ties = False
-    """Whether rows of equal score enter one by one, so that their order matters."""
+    splits_ties = False  # whether rows of equal score enter one by one, so that their order matters
 
     def __init__(self) -> None:
         super().__init__()  # no options, unless a rule has its own

@@ -31,8 +31,7 @@ from trueness._tally.grid import GridCells
 from trueness._tally.multiclass import View
 from trueness.errors import InputError, in_context
 
-FORMAT = 5
-"""The number of the format; a reader refuses every other."""
+FORMAT = 5  # the number of the format; a reader refuses every other
 
 _MAGIC = b"TNTALLYS"
 _START, _LENGTH = struct.Struct("<8sBQ"), struct.Struct("<Q")
@@ -46,8 +45,7 @@ _ROUNDING = 1e-9  # what rounding may do to the sum of the scores of a bin, rela
 Part: TypeAlias = Cells | Bins | GridCells
 Fields: TypeAlias = dict[str, Any]
 _Read: TypeAlias = tuple[View, tuple[Any, ...], tuple[Any, ...] | None, Buckets[Any] | None]
-_Column: TypeAlias = tuple[str, tuple[int, ...]]
-"""Type and shape of a row; int64 or float64 ('?') as the flag `whole` says."""
+_Column: TypeAlias = tuple[str, tuple[int, ...]]  # type and shape of a row; '?' is int64 or float64, as `whole` says
 
 
 class _Form(NamedTuple):
