@@ -8,7 +8,7 @@ import ctypes
 import os
 import sys
 from collections.abc import Callable, Iterable
-from functools import reduce
+from functools import cache, reduce
 from itertools import pairwise
 from operator import or_
 from typing import Any, Final, TypeVar
@@ -40,16 +40,13 @@ def _load() -> ctypes.CDLL | None:
 
 _library = _load()
 
-
-class _Struct(ctypes.c_void_p):
-    """The struct of an array, which a function of the library takes as it is."""
-
-
 # Finds the struct inside the capsule that `array.__array_struct__` returns. The usual `array.ctypes.data` takes five
 # times as long, longer than everything else in a call on ten rows.
-_struct_in = ctypes.PYFUNCTYPE(_Struct, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
+_struct_in = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
 
-# What C takes for the numbers of Python; anything else is passed on as it is.
+# What C takes for the numbers of Python; anything else is an address.
 _TYPES: dict[type, Any] = {bool: ctypes.c_int, int: ctypes.c_int64, float: ctypes.c_double}
 
 # Returned by the loops instead of a status or a number.
@@ -66,13 +63,19 @@ def available() -> bool:
     return _library is not None
 
 
+@cache
+def _function(name: str, n_arrays: int, *numbers: type) -> Any:
+    function = _library[name]  # type: ignore[index]  # without a library nothing is called
+    function.argtypes = [ctypes.c_void_p] * n_arrays + [_TYPES.get(one, ctypes.c_void_p) for one in numbers]
+    function.restype = ctypes.c_int64
+    return function
+
+
 def call(name: str, arrays: tuple[NDArray[Any], ...], *numbers: Any) -> int:
     """Call a function of the library with contiguous arrays of the types that the C code expects, then numbers."""
-    function = getattr(_library, name)
-    function.restype = ctypes.c_int64
     held = [array.__array_struct__ for array in arrays]
-    typed = [_TYPES[type(n)](n) if type(n) in _TYPES else n for n in numbers]
-    returned: int = function(*[_struct_in(capsule, None) for capsule in held], *typed)
+    function = _function(name, len(arrays), *map(type, numbers))
+    returned: int = function(*[_struct_in(capsule, None) for capsule in held], *numbers)
     if returned == _NO_MEMORY:
         raise MemoryError
     if returned == _WRONG_ARRAY:
