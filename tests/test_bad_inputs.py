@@ -57,7 +57,7 @@ WRONG = {
         lambda: tn.TemperatureScaling(ridge=10**400).fit(P, Y),
         "`ridge` must be a finite number",
     ),
-    "more rows than there can be": (lambda: tn.max_bins(10**400, 0.1), "`n` must be below 2⁶²"),
+    "more rows than there can be": (lambda: tn.max_bins(10**400, 0.1), "`n` must be at most 9,007,199,254,740,992"),
     "an array as kind of a report": (lambda: tn.report(CLASS, np.exp(LOGITS), kind=np.array([1, 2])), "`kind` must be"),
     "no kind of a risk": (lambda: tn.risk_coverage(Y, P, kind=pd.NA), "`kind` must be"),
     "no kind of a scan": (lambda: tn.scan(FRAME, label="y", prob=["p", "q"], kind=pd.NA), "`kind` must be"),
