@@ -70,14 +70,15 @@ def largest_clusters(frame: Any, question: Question, schema: Any) -> dict[Group,
     names = plain_names(frame)
     by = [f"by{i}" for i in range(len(question.by))]
     plain = select_plainly(frame, question, schema, opaque=False)
-    columns = dict(zip((*by, "k"), (*question.by, question.cluster), strict=True))
-    weight = nw.lit(1.0) if question.weight is None else nw.col(names[question.weight]).cast(nw.Float64)
-    rows = plain.select(*[nw.col(names[name]).alias(key) for key, name in columns.items()], weight.alias("w"))
-    sizes = rows.lazy().group_by(*columns).agg(nw.col("w").sum().alias("n"))
+    keys = dict(zip((*by, "k"), (*question.by, question.cluster), strict=True))
+    weight = [] if question.weight is None else [nw.col(names[question.weight]).cast(nw.Float64).alias("w")]
+    rows = plain.select(*[nw.col(names[name]).alias(key) for key, name in keys.items()], *weight)
+    size = nw.col("w").sum() if weight else nw.len()
+    sizes = rows.lazy().group_by(*keys).agg(size.alias("n"))
     most = (sizes.group_by(*by).agg(nw.col("n").max()) if by else sizes.select(nw.col("n").max())).collect()
-    keys = [known_values(most.get_column(name)) for name in by]
+    groups = [known_values(most.get_column(name)) for name in by]
     values = [0 if is_missing(v) else int(np.ceil(float(v))) for v in most.get_column("n").to_list()]
-    return dict(zip(zip(*keys, strict=True) if by else [()], values, strict=True))
+    return dict(zip(zip(*groups, strict=True) if by else [()], values, strict=True))
 
 
 def fold_buckets(sums: dict[Group, Any], largest: dict[Group, int], question: Question) -> dict[Group, Any]:

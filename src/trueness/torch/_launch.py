@@ -27,6 +27,7 @@ _IN_REGISTERS = 8_192  # bytes of rows, as wide as their powers, that one warp h
 _SKIPPED = 3  # beside wrong, right and a label that is no class
 
 _compiled: dict[tuple, Any] = {}
+_properties = lru_cache(maxsize=64)(torch.cuda.get_device_properties)
 
 
 def _launch(
@@ -92,8 +93,7 @@ def _vector_sums(
     most = (8 if layout.moments else 10) if weighted else (5 if layout.moments else 16)
     groups, bins = _bins(layout, p.dtype, most, parts)
     blocks = -(-n // (_THREADS * vector * _FEWEST_BLOCKS))
-    processors = torch.cuda.get_device_properties(p.device).multi_processor_count
-    programs = processors * (_PROGRAMS if p.ndim == 1 else _SHORT_PROGRAMS)
+    programs = _properties(p.device).multi_processor_count * (_PROGRAMS if p.ndim == 1 else _SHORT_PROGRAMS)
     shares = min(blocks, max(1, programs // groups))
     shares = max(shares, -(-n // (_THREADS * (_MOST_WEIGHTED_ROWS if weighted else _MOST_ROWS))))
     size = {"T": _THREADS, "V": vector}
@@ -141,7 +141,7 @@ def _class_sums(rows: TensorRows, layout: Layout, top: torch.Tensor, share: torc
         return
     groups, bins = _bins(layout, share.dtype, 5 if layout.moments else 16)
     vector, tiles = 4, -(-k // _THREADS)
-    programs = 2 * torch.cuda.get_device_properties(device).multi_processor_count * _PROGRAMS
+    programs = 2 * _properties(device).multi_processor_count * _PROGRAMS
     shares = max(1, min(-(-n // (vector * 16)), programs // (tiles * groups)))
     shares = max(shares, -(-n // _MOST_ROWS))
     y, limits = as_bytes(rows.codes).contiguous(), layout.limits(device)
