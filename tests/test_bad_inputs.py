@@ -52,6 +52,9 @@ WRONG = {
     "a distance of text": (lambda: BAND.share_within("x"), "`eps` must be a number between 0 and 1; got 'x'"),
     "a share above 1": (lambda: BAND.within(0.1, share=2), "`share` must be a number between 0 and 1; got 2"),
     "a level beyond all floats": (lambda: tn.monotone_band(Y, P, level=10**400), "`level` must lie"),
+    "a cost beyond all floats": (lambda: tn.decide(Y, P, cost_fp=10**400, cost_fn=1), "`cost_fp` must be a number"),
+    "a shift beyond all floats": (lambda: tn.Watch(alternatives=[(10**400, 1)]), "`alternatives` must be pairs"),
+    "a threshold beyond all floats": (lambda: tn.net_benefit(Y, P, thresholds=[10**400]), "`thresholds` must be"),
     "a norm beyond all floats": (lambda: tn.ece(Y, P, norm=10**400), "`norm` must be"),
     "a penalty beyond all floats": (
         lambda: tn.TemperatureScaling(ridge=10**400).fit(P, Y),

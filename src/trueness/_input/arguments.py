@@ -56,7 +56,7 @@ def checked_number(
     value: Any, name: str, demand: str = "a finite number", *, low: float = -math.inf, high: float = math.inf
 ) -> float:
     """A number strictly between `low` and `high`, which `demand` describes."""
-    if not is_real(value) or not low < value < high:
+    if not is_number(value) or not low < value < high:
         raise InputError(name, f"must be {demand}", f"got {value!r}")
     return float(value)
 

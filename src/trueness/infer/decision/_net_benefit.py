@@ -112,7 +112,7 @@ def _checked_thresholds(given: Any) -> Floats:
         return np.arange(1, 100) / 100
     try:
         t = np.unique(np.asarray(given, dtype=np.float64).ravel())
-    except (TypeError, ValueError) as reason:
+    except (TypeError, ValueError, OverflowError) as reason:
         raise InputError("thresholds", "must be numbers between 0 and 1", str(reason)) from None
     if not t.size or not ((t > 0) & (t < 1)).all():
         raise InputError("thresholds", "must lie strictly between 0 and 1", f"got {np.asarray(given).ravel()[:5]}")

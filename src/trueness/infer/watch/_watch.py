@@ -412,7 +412,7 @@ def _slope(look: Look) -> tuple[float | None, ...]:
 def _checked_alternatives(given: Iterable[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
     try:
         found = tuple((float(shift), float(slope)) for shift, slope in given)
-    except (TypeError, ValueError) as reason:
+    except (TypeError, ValueError, OverflowError) as reason:
         raise InputError("alternatives", "must be pairs of a shift and a slope", str(reason)) from None
     for shift, slope in found:
         if not math.isfinite(shift) or not math.isfinite(slope) or slope <= 0 or (shift, slope) == (0, 1):
