@@ -82,17 +82,7 @@ LARGE = ["many rows", "many weights", "large sketch", "large weighted sketch", "
 ESTIMATED = [*VECTORS, *MATRICES, "one row", "one heavy row", "clusters", "weighted clusters", "clustered classes"]
 ESTIMATED += ["weighted tally", "class-wise tally", "bins", "sketch"]
 NO_CLUSTERS = [one for one in ALL if one not in CLUSTERS]
-MAPS = [
-    "equal scores",
-    "two rows",
-    "one heavy row",
-    "rows",
-    "inner scores",
-    "repeated rows",
-    "weights",
-    "rare events",
-    "one label",
-]
+MAPS = ["equal scores", "two rows", "one heavy row", *VECTORS[:6]]
 IMPORTANCE = {"weight_type": "importance"}
 
 
@@ -119,20 +109,8 @@ RULES = [
 EDGES = [[0, 1], [0.0, 0.5, 1.2], [-0.1, 0.5, 1], [0, 0.5, 0.5, 1], [0.2, 0.8], [0, 0.01, 1], [1], [], [[0, 1]], 0, 1]
 TESTS = ["omnibus", "exact", "analytic", "t-cal", "adaptive-t-cal", "ks", "kuiper", "spiegelhalter", "cox"]
 RESAMPLED = ["bootstrap", "basic-bootstrap", "centred-bootstrap", "subsampling", "politis-romano", "adaptive-hulc"]
-MEASURES = [
-    "ece",
-    "ece_l2",
-    "l2",
-    "ace",
-    "mce",
-    "gce",
-    "tce",
-    "smooth_ece",
-    "squared_ece",
-    "brier",
-    "scaled_brier",
-    "log_loss",
-]
+MEASURES = ["ece", "ece_l2", "l2", "ace", "mce", "gce", "tce", "smooth_ece", "squared_ece", "brier"]
+MEASURES += ["scaled_brier", "log_loss"]
 MEASURES += ["calibration_slope", "calibration_intercept", "free_intercept", "observed_expected", "auc", "ici", "e50"]
 MEASURES += ["e90", "emax", "miscalibration", "discrimination", "uncertainty", "ks", "kuiper", "prevalence", "accuracy"]
 MEASURE_CALLS = [

@@ -12,25 +12,8 @@ import pytest
 import trueness as tn
 
 SMALL = "y,p\n0,0.1\n1,0.9\n0,0.4\n1,0.3\n"
-VERBS = [
-    "report",
-    "measure",
-    "test",
-    "segments",
-    "slices",
-    "grades",
-    "compare",
-    "gate",
-    "decide",
-    "watch",
-    "tally",
-    "plot",
-    "plan",
-    "fit",
-    "apply",
-    "export",
-    "reproduce",
-]
+VERBS = ["report", "measure", "test", "segments", "slices", "grades", "compare", "gate", "decide", "watch", "tally"]
+VERBS += ["plot", "plan", "fit", "apply", "export", "reproduce"]
 BARE = ("measure", "--no-intervals", "-")
 
 

@@ -55,20 +55,8 @@ def test_an_empty_cell_is_a_value_and_numbers_written_as_text_are_numbers(call, 
         for i, (y, p) in enumerate(zip(rng.integers(0, 2, 400), rng.random(400), strict=True))
     ]
     (tmp_path / "x.csv").write_text("\n".join(["y,p,x,code", *lines]) + "\n")
-    asked = [
-        "slices",
-        "x.csv",
-        "--label",
-        "y",
-        "--prob",
-        "p",
-        "--columns",
-        "x,code",
-        "--depth",
-        "1",
-        "--min-rows",
-        "20",
-    ]
+    asked = ["slices", "x.csv", "--label", "y", "--prob", "p", "--columns", "x,code", "--depth", "1", "--min-rows"]
+    asked += ["20"]
     rules = {one["rule"] for one in csv.DictReader(io.StringIO(call(*asked, "--format", "csv").stdout))}
     assert "x is missing" in rules
     assert any(rule.startswith("x < ") for rule in rules)

@@ -214,9 +214,7 @@ def _blocks(labels: list[int], n_min: int, n_max: int, end: End = "code") -> lis
 
 def _tce(y: Array, p: Array, first: Array, alpha: float, *, t: bool = False) -> float:
     k, n = np.add.reduceat(y, first), np.diff(np.append(first, y.size))
-    wrong = (
-        t_rejections(k, n, first, p, alpha, published=True) if t else binomial_rejections(k, n, first, p, alpha)
-    )
+    wrong = t_rejections(k, n, first, p, alpha, published=True) if t else binomial_rejections(k, n, first, p, alpha)
     return float(100 * wrong.sum() / y.size)
 
 

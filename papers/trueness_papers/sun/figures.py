@@ -209,8 +209,7 @@ def _finish(figure: "Figure", axes: list[list["Axes"]], labels: tuple[str, ...])
             seen |= {name: handle for handle, name in zip(*panel.get_legend_handles_labels(), strict=True)}
     for panel in axes[-1]:
         panel.set_xlabel("l2 calibration error")
-    place = {"loc": "outside lower center", "ncols": 5}
-    figure.legend(list(seen.values()), list(seen), frameon=False, fontsize=9, **place)
+    figure.legend(list(seen.values()), list(seen), loc="outside lower center", ncols=5, frameon=False, fontsize=9)
 
 
 def draw_bins(rows: Sequence[Row]) -> "Figure":
