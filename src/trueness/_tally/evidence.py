@@ -24,8 +24,8 @@ from trueness._tally.multiclass import EACH_ROW, ClassParts, View, parts_of
 from trueness._tally.row_sums import are_whole, cells_of_rows
 from trueness._tally.rows_or_sums import binned_of, rule_for, tally_of
 from trueness._tally.rules import BinRule, BinsLike, BySize, EqualMass
-from trueness._tally.sketch import Sketch, tally_of_sums
-from trueness._tally.tally import Binned, Parts, Tally, binary_of_two_classes, checked_rule, need_moments
+from trueness._tally.sketch import Sketch
+from trueness._tally.tally import Binned, Parts, Tally, binary_of_two_classes, checked_rule, need_moments, tally_of_sums
 from trueness.errors import InputError, TruenessWarning, collected_warnings, warn
 from trueness.typing import ArrayLike, Ints, Kind, RowOptions
 

@@ -15,8 +15,8 @@ from trueness._tally.grid import grid_of_rows
 from trueness._tally.multiclass import EACH_ROW, View, check_kind, class_bins, parts_of, with_probabilities
 from trueness._tally.row_sums import UnsortedRows, bins_of_rows, cells_of_rows, unsorted_rows
 from trueness._tally.rules import BinRule, BinsLike, BySize, EqualWidth, as_rule, check_class_bins
-from trueness._tally.sketch import Sketch, tally_of_sums
-from trueness._tally.tally import Binned, Parts, Tally, checked_rule, need_moments
+from trueness._tally.sketch import Sketch
+from trueness._tally.tally import Binned, Parts, Tally, checked_rule, need_moments, tally_of_sums
 from trueness.errors import DroppedRowsWarning, FewRowsWarning, InputError, OneClassWarning, Remedy, dropped_rows, warn
 from trueness.typing import ArrayLike, Kind, RowOptions
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from trueness._tally.grid import GridCells
-from trueness._tally.tally import Binned, Parts, Tally
-from trueness.errors import InputError
+from trueness._tally.tally import Parts, Tally
 
 
 class Sketch(Parts[GridCells]):
@@ -34,11 +33,3 @@ class Sketch(Parts[GridCells]):
     def as_tally(self) -> Tally:
         """The tally of rows that lie at the mean score of their cell, without buckets of clusters."""
         return Tally(self.kind, tuple(part.at_means() for part in self.parts), self.classes)
-
-
-def tally_of_sums(sums: Tally | Binned | Sketch, what: str = "This measure") -> Tally:
-    """The sums per distinct score; the rows of a sketch are at mean scores, and bins are refused."""
-    if isinstance(sums, Binned):
-        remedy = "Pass a Tally, or labels and scores."
-        raise InputError("", f"{what} needs every distinct score", "bins do not keep them", remedy=remedy)
-    return sums.as_tally() if isinstance(sums, Sketch) else sums

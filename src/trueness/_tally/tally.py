@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
@@ -18,6 +18,8 @@ from trueness.errors import InputError
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from trueness._tally.sketch import Sketch
 
 
 Part = TypeVar("Part", bound=Any)  # rows of one binary problem, or their sums: they have a `size` and `totals`
@@ -277,3 +279,18 @@ def list_classes(classes: tuple[Any, ...] | None) -> str:
     if classes is None:
         return "two classes"
     return f"{len(classes)} classes ({', '.join(map(repr, classes[:4]))}{', …' if len(classes) > 4 else ''})"
+
+
+def tally_of_sums(sums: Tally | Binned | Sketch, what: str = "This measure") -> Tally:
+    """The sums per distinct score; the rows of a sketch are at mean scores, and bins are refused."""
+    if isinstance(sums, Binned):
+        remedy = "Pass a Tally, or labels and scores."
+        raise InputError("", f"{what} needs every distinct score", "bins do not keep them", remedy=remedy)
+    return sums if isinstance(sums, Tally) else sums.as_tally()
+
+
+def class_of_lines(sums: Tally | Binned, sizes: Iterable[int]) -> tuple[Any, ...] | None:
+    """The class of each line of a table, from the number of lines per class; None for a single problem."""
+    if len(sums.parts) == 1 or sums.classes is None:
+        return None
+    return tuple(name for name, size in zip(sums.classes, sizes, strict=True) for _ in range(size))

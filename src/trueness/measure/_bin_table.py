@@ -11,8 +11,7 @@ from trueness._numerics import proportions
 from trueness._tally.bins import Bins
 from trueness._tally.rows_or_sums import as_binned, takes_rows
 from trueness._tally.rules import BinsLike
-from trueness._tally.tally import Binned, Tally
-from trueness.measure._curve import class_labels
+from trueness._tally.tally import Binned, Tally, class_of_lines
 from trueness.results import BinTable, EstimationError
 from trueness.typing import ArrayLike, Floats, IntervalMethod, RowOptions
 
@@ -92,7 +91,7 @@ def bin_columns(binned: Binned, ends: Sequence[tuple[Floats, Floats]]) -> dict[s
         **{name: column(attrgetter(name)) for name in ("weight", "score", "rate", "gap")},
         "low": low,
         "high": high,
-        "label": class_labels(binned, (part.size for part in binned.parts)),
+        "label": class_of_lines(binned, (part.size for part in binned.parts)),
         "kind": binned.kind,
     }
 

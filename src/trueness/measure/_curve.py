@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack
 
@@ -13,7 +12,7 @@ from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells, score_sums, segment_sums
 from trueness._tally.rows_or_sums import as_binned, as_tally, takes_rows
 from trueness._tally.rules import BinsLike, Isotonic, as_rule
-from trueness._tally.tally import Binned, Tally
+from trueness._tally.tally import Binned, Tally, class_of_lines
 from trueness.errors import InputError
 from trueness.results import Curve
 from trueness.results._curves import CURVE_COLUMNS
@@ -197,16 +196,9 @@ def _no_points(cells: Cells) -> _Columns:
     return _points(none, none, none, cells, np.zeros(1, np.int64))
 
 
-def class_labels(sums: Tally | Binned, sizes: Iterable[int]) -> tuple[Any, ...] | None:
-    """The class of each line of a table, from the number of lines per class; None for a single problem."""
-    if len(sums.parts) == 1 or sums.classes is None:
-        return None
-    return tuple(name for name, size in zip(sums.classes, sizes, strict=True) for _ in range(size))
-
-
 def _concatenate(parts: list[Curve], sums: Tally | Binned) -> Curve:
     columns: _Columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in CURVE_COLUMNS}
     widths = tuple(part.bandwidth[0] for part in parts if part.bandwidth is not None)
     knots = tuple(part.knots[0] for part in parts if part.knots is not None)
-    label = class_labels(sums, map(len, parts))
+    label = class_of_lines(sums, map(len, parts))
     return replace(parts[0], **columns, label=label, kind=sums.kind, bandwidth=widths or None, knots=knots or None)
