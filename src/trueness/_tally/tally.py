@@ -19,8 +19,6 @@ from trueness.errors import InputError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from trueness._tally.sketch import Sketch
-
 
 Part = TypeVar("Part", bound=Any)  # rows of one binary problem, or their sums: they have a `size` and `totals`
 Value = TypeVar("Value", float, list[float])
@@ -281,12 +279,13 @@ def list_classes(classes: tuple[Any, ...] | None) -> str:
     return f"{len(classes)} classes ({', '.join(map(repr, classes[:4]))}{', …' if len(classes) > 4 else ''})"
 
 
-def tally_of_sums(sums: Tally | Binned | Sketch, what: str = "This measure") -> Tally:
+def tally_of_sums(sums: Any, what: str = "This measure") -> Tally:
     """The sums per distinct score; the rows of a sketch are at mean scores, and bins are refused."""
     if isinstance(sums, Binned):
         remedy = "Pass a Tally, or labels and scores."
         raise InputError("", f"{what} needs every distinct score", "bins do not keep them", remedy=remedy)
-    return sums if isinstance(sums, Tally) else sums.as_tally()
+    found: Tally = sums if isinstance(sums, Tally) else sums.as_tally()
+    return found
 
 
 def class_of_lines(sums: Tally | Binned, sizes: Iterable[int]) -> tuple[Any, ...] | None:
