@@ -130,7 +130,8 @@ def test_messages_name_options_and_files(call, fails, days, tmp_path):
     )
     odd = fails("watch", "s.json", "odd.csv", *COLUMNS, "--time", "day")
     assert "odd.csv: `--time` must hold dates such as 2025-01-31; got '31/01/2025'" in odd
-    assert "`STATE` must lie in a folder that exists" in fails("watch", "no/s.json", "day01.csv", *COLUMNS)
+    for state in ("no/s.json", "."):
+        assert "`STATE` must be a file in a folder that exists" in fails("watch", state, "day01.csv", *COLUMNS)
     dropped = call("watch", "s.json", "gaps.csv", *COLUMNS, "--missing", "drop").stderr
     assert "warning: gaps.csv: " in dropped
     assert "rows have a missing value and were dropped." in dropped

@@ -33,9 +33,8 @@ Sums: TypeAlias = Tally | Binned | Sketch
 WeightType: TypeAlias = Literal["frequency", "importance", "auto"]
 TwoColumns: TypeAlias = Literal["binary", "keep"]
 _MOST_ROWS = 1 << 28
-_LARGE = (
-    4 * 10**6
-)  # scores of a matrix from which on the sums of its classes, six times its memory, are made when needed
+# Scores of a matrix from which on the sums of its classes, six times its memory, are made when needed.
+_LARGE = 4 * 10**6
 
 
 @dataclass(frozen=True)

@@ -109,13 +109,13 @@ def _opened(path: Path, options: dict[str, Any]) -> "tn.Watch":
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
     """Let one process at a time change a state, where the system has locks."""
+    if path.is_dir() or not path.parent.is_dir():
+        raise InputError("STATE", "must be a file in a folder that exists", f"got {str(path)!r}")
     try:
         import fcntl
     except ImportError:
         yield
         return
-    if not path.parent.is_dir():
-        raise InputError("STATE", "must lie in a folder that exists", f"got {str(path)!r}")
     with path.with_name(f".{path.name}.lock").open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -94,7 +94,7 @@ class HistogramBinning(Calibrator):
         "n_bins": Field("number of bins", whole(1)),
         "n": Field("number of rows; a row of weight 2 counts twice", whole(1)),
         "edges": Field("bin b is [edges[b], edges[b + 1]), the last one closed", _all_edges),
-        "ties": Field("random number of each inner edge, which tied rows above it reach; null if unused", _inner, True),
+        "ties": Field("of each inner edge: rows on it are above if their random number reaches it", _inner, True),
         "values": Field("prediction of each bin", _per_bin),
         "counts": Field(
             "labels averaged in each bin, boundary rows only with 'original'; (Σw)²/Σw² for fractional weights",

@@ -31,6 +31,7 @@ from trueness.typing import ArrayLike, Floats, Ints, RowOptions
 Portfolio: TypeAlias = Literal["infinite", "finite"]
 
 _MOST_DISTINCT = 50
+_COUNTED = "Weights are not whole numbers"
 _ALL = Edges([0, 1])
 _TOTAL = "total"
 
@@ -308,8 +309,9 @@ def _table(sums: _GradeSums, cells: Cells | None, notes: tuple[str, ...], model:
     total = _grade(_TOTAL, sums.each(lambda values: values.sum(keepdims=True)), 0, every, model)
     there = [g for g in grades if g.n > 0]
     inversions = tuple((a.grade, b.grade) for a, b in pairwise(there) if b.rate < a.rate)
-    offset, said = _offset(cells, total, model.level), (*notes, *_notes(there, sums, model))
-    return GradeTable(tuple(grades), total, offset, inversions, *model, said)
+    offset = _offset(cells, total, model.level)
+    said = (*(one for one in notes if sums.whole or not one.startswith(_COUNTED)), *_notes(there, sums, model))
+    return GradeTable(tuple(grades), total, offset, inversions, **model._asdict(), notes=said)
 
 
 def _grade(name: str, sums: _GradeSums, i: int, law: OneFactor, model: _Model) -> Grade:
@@ -336,10 +338,11 @@ def _grade(name: str, sums: _GradeSums, i: int, law: OneFactor, model: _Model) -
     without = math.inf if rate > 0 else math.nan  # expected events
     ratio, ratio_low, ratio_high = (x / score if score > 0 else without for x in (rate, low, high))
     both, light = min(1.0, 2 * min(many, few)), _light(rate > amber, rate > red) if large else _exact_light(many, model)
-    return Grade(
-        *(name, int(n), weight, score, expected, events, rate, low, high, ratio, ratio_low, ratio_high),
-        *(lower(two_sided), upper(two_sided), amber, red, many, few, both, many, light, few <= 1 - model.amber),
-    )
+    found: Any = {"n": int(n), "weight": weight, "score": score, "expected": expected, "events": events, "rate": rate}
+    found |= {"low": low, "high": high, "ratio": ratio, "ratio_low": ratio_low, "ratio_high": ratio_high}
+    found |= {"limit_low": lower(two_sided), "limit_high": upper(two_sided), "amber_above": amber, "red_above": red}
+    found |= {"pvalue": many, "pvalue_few": few, "pvalue_two_sided": both, "adjusted_pvalue": many}
+    return Grade(name, **found, light=light, few=few <= 1 - model.amber)
 
 
 def _exact_light(pvalue: float, model: _Model) -> Literal["green", "amber", "red"]:
@@ -372,7 +375,7 @@ def _notes(there: list[Grade], sums: _GradeSums, model: _Model) -> Iterable[str]
     if falls:
         yield f"Predicted PDs are inverted: {', '.join(falls)}."
     if not sums.whole:
-        yield "With weights that are not whole numbers, limits and p-values use the effective number of rows."
+        yield f"{_COUNTED}: limits and p-values use the effective number of rows."
     if model.correlation == 0:
         return
     yield "The limits of rates, O/E and offset take rows as independent."

@@ -110,14 +110,16 @@ def segments(
     **Shrinkage.** `shrunk_gap` assumes that the log-odds of each segment of a column are shifted by
     :math:`\mu + \tau t_s`, with :math:`t_s` from Student's t distribution with 4 degrees of freedom; all segments of
     the column give :math:`\mu` and :math:`\tau`. Its limits cover about as often as stated on average over segments,
-    not for each one.
+    not for each one. `cost` is :math:`w_s\,\mathrm{shrunk\_gap}_s^2` with the share :math:`w_s` of the rows, in
+    units of the Brier score.
 
     **Weights** that are whole numbers count rows. With others, each row has one label; the tail comes from the first
     three moments of :math:`\sum w (y - p)`, the joint test stays exact, and limits use the effective number of rows.
 
     **Clusters.** The cluster sums of the residuals get random signs, as in :func:`trueness.calibration_test`; the
     larger of both p-values counts. This needs many clusters: segments with fewer than 20 effective ones are named in
-    `notes`. **Sums** with mean scores of cells or bins have slightly too large tails (Hoeffding 1956).
+    `notes`, and if all rows have fewer, there is a :class:`trueness.FewClustersWarning`. **Sums** with mean scores of
+    cells or bins have slightly too large tails (Hoeffding 1956).
 
     References
     ----------

@@ -99,8 +99,8 @@ def calibration_series(
     false alarms far more often; for that use :class:`Watch`.
 
     Two questions are asked, each at half of 1 − level: *which days are miscalibrated?* (p-values adjusted by Holm's
-    method) and *did calibration change?* The chance that a calibrated series shows any flag or change is at most
-    1 − level.
+    method) and *did calibration change?* Adjusted p-values are therefore twice those of one question alone, and the
+    chance that a calibrated series shows any flag or change is at most 1 − level.
 
     A change means that the event rate given the score differs between days; a model that is miscalibrated in the same
     way on all days has flags but no change, and scores may drift. The level and the slope of the residuals of every run

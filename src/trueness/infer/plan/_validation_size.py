@@ -65,7 +65,8 @@ def validation_size(
     log_odds : (float, float), optional
         Mean and standard deviation of the log-odds of the scores, which are taken to be normal.
     scores : array-like of shape (n,), optional
-        Scores of the model on earlier rows, instead of `log_odds`. Prevalence and c-statistic follow from either.
+        Scores of the model on earlier rows, instead of `log_odds`. Prevalence and c-statistic follow from either,
+        unless they are given too.
     oe_width, slope_width, brier_width, c_width : float, optional
         The distance between the confidence limits of observed/expected events, of the calibration slope, the Brier
         score and the c-statistic. By default, if no other criterion is given: 0.2, 0.2, 0.02 and 0.1, as far as they

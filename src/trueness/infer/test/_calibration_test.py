@@ -101,7 +101,8 @@ def calibration_test(
             :math:`\sum p (1 - p) (y - p)`; 'waves', cosines along the scores (``docs/methods/omnibus-test.md``). All
             come from the same redrawn labels. Their p-values :math:`p_j` are combined by
             :math:`\sum w_j p_j^{-1/2}`, and the sum is ranked among the redrawn labels: the level holds at any n. The
-            statistic is the smallest :math:`p_j`; `strongest` says whose. See Notes.
+            statistic is the smallest :math:`p_j`; `strongest` says whose. A label that a score of exactly
+            0 or 1 rules out gives p = 0. See Notes.
         'exact'
             Debiased squared error :math:`T` of :func:`trueness.squared_ece`, upper tail, compared with labels
             redrawn from the scores. Keeps its level at any n. Default bins: max(5, round(n^0.4)) of equal mass. Above
