@@ -28,6 +28,7 @@ def test_every_kernel_agrees_with_the_reference_on_many_rows(compiled_kernels, s
     assert list(disagreements(compiled_kernels, [seed], fuzz.LEAST_GRID + 900)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [None, 300, fuzz.LEAST_GRID + 900])
 def test_threads_agree_with_the_reference(three_threads, n):
     assert list(disagreements(three_threads, range(2), n)) == []

@@ -55,6 +55,7 @@ def test_the_sentence_of_the_verdict_has_the_evidence(off):
     assert limits in off.verdict
 
 
+@pytest.mark.slow
 def test_several_models_get_one_sentence_and_one_each(two):
     assert two.verdict == "“off” is miscalibrated; “fine” shows no miscalibration."
     assert two.to_dict()["verdict"]["code"] == "miscalibrated"

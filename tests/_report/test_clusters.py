@@ -30,6 +30,7 @@ def clustered(rows):
     return tn.report(y, {"a": p, "b": p**1.3}, cluster=c, by=by, level=0.9, seed=3)
 
 
+@pytest.mark.slow
 def test_sets_and_tests_are_those_of_the_library_with_clusters(rows, clustered):
     y, p, c = rows
     for i, scores in enumerate((p, p**1.3)):

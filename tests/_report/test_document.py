@@ -34,6 +34,7 @@ def test_tables_have_as_many_cells_in_every_row(request, which):
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}) == 1
 
 
+@pytest.mark.slow
 def test_hostile_names_stay_text_in_markdown(hostile):
     text = hostile.to_markdown()
     assert "<script>" not in re.sub(r"\\[<>]", "", text)

@@ -50,6 +50,7 @@ def test_the_name_of_the_output_decides_its_form_and_what_is_said_goes_to_standa
     assert [p.name for p in tmp_path.iterdir()] == [f"r.{ending}"]
 
 
+@pytest.mark.slow
 def test_the_numbers_are_the_librarys(call, grouped, tmp_path):
     write_columns(tmp_path / "x.csv", grouped)
     asked = ["--prob", "p", "--by", "region", "--weight", "w", "--bins", "5", "--level", "0.9", "--no-intervals"]

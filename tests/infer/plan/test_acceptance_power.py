@@ -9,6 +9,7 @@ from scipy.special import expit
 import trueness as tn
 
 
+@pytest.mark.slow
 def test_narrower_margins_and_more_power_need_more_rows_to_be_accepted():
     how = {"log_odds": (-1, 1), "seed": 0, "progress": False}
     wide, narrow = (tn.validation_size(**how, accept_ece=within) for within in (0.1, 0.05))

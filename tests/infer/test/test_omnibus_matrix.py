@@ -98,6 +98,7 @@ def test_it_says_which_class_spoke():
     assert set(found.alone) == {*(f"class {name!r}" for name in "abcd"), "the largest score"}
 
 
+@pytest.mark.slow
 def test_one_wrong_class_among_very_many_is_found():
     """200 columns share 20,000 cells."""
     rng = np.random.default_rng(4)
