@@ -1,16 +1,17 @@
-"""Strings made safe and made to fit: unseen characters, Markdown, JSON, spreadsheets, width of a terminal."""
+"""Strings made safe and made to fit, and what is said grouped by its words: Markdown, JSON, spreadsheets, terminals."""
 
 import math
 import re
 import textwrap
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from trueness.errors import visible as visible
 from trueness.errors import visible_json as visible_json
 
+Value = TypeVar("Value")
 _LONG_NAME = 60
 _NARROWEST = 40
 _KEPT = "\N{NO-BREAK SPACE}%"
@@ -114,3 +115,11 @@ def json_ready(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value if isinstance(value, int | str | None) else str(value)
+
+
+def grouped(pairs: Iterable[tuple[str, Value]]) -> dict[str, list[Value]]:
+    """The values of each key, in their order."""
+    found: dict[str, list[Value]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return found

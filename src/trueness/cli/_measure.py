@@ -9,10 +9,11 @@ import click
 import trueness as tn
 import trueness.cli._options as opt
 from trueness._progress import progress_bar
+from trueness._text.strings import grouped
 from trueness._text.table import Column, Table
 from trueness.cli._columns import Group, Request, group_columns
 from trueness.cli._dataset import Arguments, Rows, open_dataset, read_rows
-from trueness.cli._printing import Output, Target, grouped, note, reword_messages, warning, wording
+from trueness.cli._printing import Output, Target, note, reword_messages, warning, wording
 from trueness.cli._tally import OWN_BINS, each, file_names, own_bins, read_total
 
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple, TypeAlias
 import trueness as tn
 from trueness._progress import progress_bar
 from trueness._text.numbers import bin_name, common_decimals, level_percent, ratio, span
-from trueness._text.strings import display_width, shorten, visible
+from trueness._text.strings import display_width, grouped, shorten, visible
 from trueness._text.table import Cell, Column, Table, written
 from trueness.cli._columns import Group, group_columns, model_column
 from trueness.cli._measurements import CERTAIN, Measurements, ModelMeasures, Options, Quantity, group_name, measure_sums
-from trueness.cli._printing import Output, grouped, interval_cell, join_names, limits_notes, note
+from trueness.cli._printing import Output, interval_cell, join_names, limits_notes, note
 from trueness.infer._catalogue import MEASURES
 from trueness.results import Series
 

@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 import click
 
 from trueness._text.numbers import number, span
-from trueness._text.strings import json_ready, markdown_text, visible, visible_lines, wrap
+from trueness._text.strings import grouped, json_ready, markdown_text, visible, visible_lines, wrap
 from trueness._text.table import Cell, Kind, Table, written
 from trueness._version import __version__
 from trueness.errors import InputError, Place, TruenessError, Wording, capital, collected_warnings
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from trueness.results import Estimate
 
 _Names: TypeAlias = Mapping[str, str] | None
-Value = TypeVar("Value")
 _WORDS = ("missing", "from_logits", "percent", "kind", "method", "measure", "scheme", "bound", "fitted")
 """Arguments of the library that are options, and whose values are words or nothing."""
 _OPTIONS = {
@@ -327,14 +326,6 @@ def limits_notes(found: Sequence[tuple[str, "Estimate"]], *, clustered: bool = F
 
     explained = f"{_FLOORS} {INDEPENDENT_FLOOR}" if clustered else _FLOORS
     return [explained, *reasons] if floors else reasons
-
-
-def grouped(pairs: Iterable[tuple[str, Value]]) -> dict[str, list[Value]]:
-    """The values of each key, in their order."""
-    found: dict[str, list[Value]] = {}
-    for key, value in pairs:
-        found.setdefault(key, []).append(value)
-    return found
 
 
 def join_names(names: Iterable[str]) -> str:

@@ -9,10 +9,11 @@ import click
 import trueness as tn
 import trueness.cli._options as opt
 from trueness._text.numbers import p_value
+from trueness._text.strings import grouped
 from trueness._text.table import Column, Table
 from trueness.cli._columns import Request, group_columns, model_column
 from trueness.cli._dataset import Arguments, Rows, read_rows
-from trueness.cli._printing import Output, Target, grouped, wording
+from trueness.cli._printing import Output, Target, wording
 
 _CLASSICAL = ("spiegelhalter", "cox", "hosmer-lemeshow")
 _METHODS = ("omnibus", "exact", "analytic", "t-cal", "adaptive-t-cal", "ks", "kuiper", *_CLASSICAL)

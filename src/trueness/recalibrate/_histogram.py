@@ -144,7 +144,7 @@ class HistogramBinning(Calibrator):
         clopper-pearson 0.0558
         """
         check_is_fitted(self)
-        alpha, bound = checked_fraction(alpha, "alpha"), checked_word(bound, "bound", tuple(_INSIDE))  # type: ignore[assignment]
+        alpha, bound = checked_fraction(alpha, "alpha"), checked_word(bound, "bound", tuple(_INSIDE))  # type: ignore[assignment]  # a word
         inside = self.counts_ - self._boundary_rows()  # the theorem is about labels between them
         used, every = self._reachable(), (inside, self.rates_, self.values_)
         counts, rates, values = (column[used].astype(np.float64) for column in every)

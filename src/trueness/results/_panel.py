@@ -1,12 +1,12 @@
 """The panel of a validation, its numbers with their uncertainty as a table and as text; also of internal validation."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from trueness._text.numbers import clusters_in_words, count, level_percent, number, percent, signed, span
-from trueness._text.strings import align, wrap
+from trueness._text.strings import align, grouped, wrap
 from trueness.errors import InputError
 from trueness.results._inference import Estimate, Significance
 from trueness.results._record import Record, html_table
@@ -185,7 +185,7 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
 
     def _notes(self, *, bounded: bool = False) -> list[str]:
         """The notes of the estimates, each once and with the measures it is about; then that of the panel."""
-        about = _grouped((e.note, e.measure) for e in self.estimates if e.note and (e.bounded or not bounded))
+        about = grouped((e.note, e.measure) for e in self.estimates if e.note and (e.bounded or not bounded))
         own = [f"{_listed(measures)}: {note[0].lower()}{note[1:]}" for note, measures in about.items()]
         return own + ([self.note] if self.note else [])
 
@@ -193,7 +193,7 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
         curve = _CURVES.get(self.curve, self.curve)
         purposes = [text.format(curve=curve) for keys, text in _PURPOSES.items() if set(keys) & set(self.names)]
         sentences = [f"Calibration was assessed in {self.rows_in_words(' with ')}: {'; '.join(purposes)}."]
-        by_method = _grouped((e.method, e.measure) for e in self.estimates if e.bounded)
+        by_method = grouped((e.method, e.measure) for e in self.estimates if e.bounded)
         limits = "; ".join(f"{_listed(measures)}: {method}" for method, measures in by_method.items())
         if limits:
             sentences.append(f"Confidence limits are two-sided at {self._level_in_text()} ({limits}).")
@@ -264,14 +264,6 @@ def _reference(key: str, estimate: Estimate, level: str) -> str:
     if math.isnan(estimate.floor):
         return "(discrimination)" if key == "auc" else ""
     return f"{number(estimate.floor)}, {level} below {number(estimate.floor_high)}"
-
-
-def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """Measures by what is said of them."""
-    found: dict[str, list[str]] = {}
-    for said, measure in pairs:
-        found.setdefault(said, []).append(measure)
-    return found
 
 
 def _listed(words: list[str]) -> str:
