@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from trueness._level import Level
 from trueness.typing import Floats, Ints
 
 # Beyond the window lies less than 2·exp(−37) < 2e-16.
@@ -73,7 +74,7 @@ def central_interval(p: Floats, count: Ints, level: float) -> tuple[int, int]:
     Exact, unless the variance exceeds 10⁴ or that takes more than 3·10⁷ factors (some 5·10⁴ distinct scores); then the
     quantiles of the normal distribution corrected for skewness (Cornish and Fisher), which are at most one count off.
     """
-    tail = (1 - level) / 2
+    tail = Level(level).tail
     if count @ (p * (1 - p)) > _LARGE_VARIANCE or p.size * float(_window(p, count)[1]) / 2 > _MOST_WORK:
         return _corrected_normal(p, count, tail)
     first, pmf = distribution(p, count)

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betainccinv, betaincinv, ndtri, stdtrit
 
+from trueness._level import Level
 from trueness.typing import Bools, Floats
 
 
@@ -43,7 +44,7 @@ def wilson(k: ArrayLike, n: ArrayLike, level: float) -> tuple[Floats, Floats]:
     American Statistical Association 22 (1927), 209-212. :doi:`10.1080/01621459.1927.10502953`
     """
     k, n = _counts(k, n)
-    z = -float(ndtri((1 - level) / 2))
+    z = -float(ndtri(Level(level).tail))
     with np.errstate(invalid="ignore"):
         # The product of the roots over the larger one: centre minus half-width cancels for small k, and at
         # k = 0 it would leave a rounding error where the end is 0.
@@ -60,7 +61,7 @@ def _counts(k: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
 def _beta_ends(k: ArrayLike, n: ArrayLike, level: float, prior: float) -> tuple[Floats, Floats]:
     """Quantiles of beta distributions; the low end is 0 at k = 0, the high end 1 at k = n, both nan without trials."""
     k, n = _counts(k, n)
-    tail = (1 - level) / 2
+    tail = Level(level).tail
     low, high = betaincinv(k + prior, n - k + 1 - prior, tail), betainccinv(k + 1 - prior, n - k + prior, tail)
     low, high = np.where(k > 0, low, 0.0), np.where(k < n, high, 1.0)
     return np.where(n > 0, low, np.nan), np.where(n > 0, high, np.nan)

@@ -11,6 +11,7 @@ import numpy as np
 
 from trueness._input.arguments import generator
 from trueness._input.segment_columns import SegmentColumn
+from trueness._level import Level
 from trueness._report.answers import answer_questions, conclusion, overall_conclusion
 from trueness._report.decisions import decisions
 from trueness._report.pictures import explorer, isotonic_blocks, offered
@@ -324,7 +325,7 @@ def _definitions(settings: Settings, subject: Subject, *, segmented: bool) -> di
         ("class-wise ECE", "share of ECE", "top 1 to k"): subject.view != "confidence" or not of_rows,
     }
     absent = {term for terms, holds in lacking.items() if holds for term in terms}
-    words = {"level": level_percent(settings.level), "part": level_percent(round(1 - settings.level, 12))}
+    words = {"level": level_percent(settings.level), "part": level_percent(Level(settings.level).alpha)}
     words |= {"bins": settings.bins_in_words, "rate": "accuracy" if top_label else "event rate"}
     words["share"] = " divided by the number of labels" if subject.view == "multilabel" else ""
     return {term: text.format(**words) for term, text in _DEFINITIONS.items() if term not in absent}

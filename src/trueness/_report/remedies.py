@@ -14,6 +14,7 @@ import numpy as np
 from trueness import recalibrate
 from trueness._input.arguments import generator
 from trueness._input.sample import Sample
+from trueness._level import Level
 from trueness._report.records import Course, Guarantee, Provenance, Remedies, Remedy
 from trueness._report.subject import Notes, Options, collect_warnings
 from trueness._tally.evidence import Evidence
@@ -286,7 +287,7 @@ def _guarantee(sample: Sample, level: float, notes: Notes, *, clustered: bool) -
     if n < 2 * n_bins:
         return None
     scheme: Any = _scheme(sample)
-    epsilon: Callable[..., float] = partial(recalibrate.epsilon, n, n_bins, alpha=round(1 - level, 12), scheme=scheme)
+    epsilon: Callable[..., float] = partial(recalibrate.epsilon, n, n_bins, alpha=Level(level).alpha, scheme=scheme)
     kinds = ("conditional", "marginal")
     both = notes.attempt("The guarantee of histogram binning", lambda: [float(epsilon(kind=kind)) for kind in kinds])
     return None if both is None else Guarantee(n, n_bins, scheme, both[0], level, both[1])

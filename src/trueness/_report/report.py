@@ -15,6 +15,7 @@ import numpy as np
 
 from trueness._input.arguments import Seed, generator
 from trueness._input.segment_columns import read_by
+from trueness._level import check_drawn_level, checked_level
 from trueness._progress import Progress, reporter
 from trueness._report.contents import MOST_BINS, compute_contents
 from trueness._report.document import markdown, text
@@ -29,7 +30,6 @@ from trueness._tally.rules import BinRule, BinsLike, as_rule, blind_to_labels
 from trueness._tally.tally import Parts
 from trueness._text.strings import visible_json
 from trueness.errors import InputError
-from trueness.infer.interval._ece_interval import check_drawn_level, checked_level
 from trueness.results import Series
 from trueness.typing import ArrayLike, RowOptions
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 
 from trueness._input.columns import column
+from trueness._level import Level
 from trueness._report.records import RowCounts, Source
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.evidence import Evidence, Sums
@@ -40,7 +41,7 @@ class Options(NamedTuple):
     @property
     def alpha(self) -> float:
         """The error rate of each question: all rows, segments, classes."""
-        return round(1 - self.level, 12)
+        return Level(self.level).alpha
 
 
 class Notes:

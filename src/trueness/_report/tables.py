@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from trueness._level import Level
 from trueness._report.answers import adjusted_pvalues
 from trueness._report.measure_tables import bracketed, measure_with_limits, panel_table, summary_table
 from trueness._report.records import Blocks, Clusters, Contents, Model, Remedies, Remedy, Segments
@@ -205,7 +206,7 @@ def _segments(segments: Segments, brier: float) -> Table:
         cells["ratio"] = bracketed(one["ratio"], one["ratio_low"], one["ratio_high"], ratio)
         cells["shrunk"] = bracketed(one["shrunk_gap"], one["shrunk_low"], one["shrunk_high"], _THREE)
         rows.append({**one, **cells, "cost": one["cost"] / brier if brier > 0 else math.nan})
-    terms = _SEGMENT_TERMS.format(level=level_percent(round(1 - segments.alpha, 12)))
+    terms = _SEGMENT_TERMS.format(level=level_percent(Level.of_alpha(segments.alpha).confidence))
     notes, others = [f"Tested: {segments.test} {terms}"], len(segments.rows) - len(shown)
     if others:
         left_out = f"{count(others, 'segment')} that cost less and are not flagged are left out here"

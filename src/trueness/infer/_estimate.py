@@ -12,12 +12,12 @@ import numpy as np
 from trueness import measure as measures
 from trueness._input.arguments import Seed, checked_word, generator, spelled_out
 from trueness._keywords import unknown_keyword
+from trueness._level import checked_level
 from trueness._numerics.averages import exponent
 from trueness._tally.evidence import Evidence, TwoColumns
 from trueness._tally.rules import BinRule, EqualMass, as_rule
 from trueness.errors import InputError, did_you_mean
 from trueness.infer._catalogue import ALIASES, MEASURES, Measure
-from trueness.infer.interval._ece_interval import checked_level
 from trueness.infer.limits._curve_errors import CURVE_ERRORS, curve_distances
 from trueness.infer.limits._ece import gaps_of, squared_error_of
 from trueness.infer.limits._limits import Asked, Limits, Options, bootstrap_limits, limits_or_note, no_limits

@@ -6,6 +6,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from trueness._input.arguments import Seed, checked_word, generator
+from trueness._level import checked_level
 from trueness._tally.cells import Cells
 from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import takes_rows
@@ -13,7 +14,6 @@ from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Tally
 from trueness.errors import InputError, collected_warnings, quietly
 from trueness.infer._estimate import estimates_of
-from trueness.infer.interval._ece_interval import checked_level
 from trueness.infer.limits._curve_errors import CURVE_ERRORS
 from trueness.infer.test._calibration_test import test_of
 from trueness.measure._flexible_curve import METHODS, FlexibleMethod

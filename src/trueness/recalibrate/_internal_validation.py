@@ -16,11 +16,11 @@ from sklearn.utils.validation import has_fit_parameter
 
 from trueness._input.arguments import Seed, check_jobs, checked_resamples, checked_word, generator
 from trueness._keywords import suggests_keywords
+from trueness._level import checked_level
 from trueness._progress import Progress, Report, reporter
 from trueness._tally.rows_or_sums import tally
 from trueness.errors import InputError, TruenessWarning, collected_warnings, warn
 from trueness.infer._panel import panel, panel_values
-from trueness.infer.interval._ece_interval import checked_level
 from trueness.measure._flexible_curve import FlexibleMethod
 from trueness.recalibrate import _classifier as classifiers
 from trueness.recalibrate._calibration_set import group_codes

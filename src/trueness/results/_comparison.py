@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from math import floor, isclose, log10
 from typing import Any
 
+from trueness._level import Level
 from trueness._text.numbers import level_percent, p_value
 from trueness._text.strings import align, visible
 from trueness.errors import InputError
@@ -130,7 +131,7 @@ class Comparison(Table):
     def winner(self) -> str | None:
         """The model that is better than every other by adjusted p-values of at most 1 − level; None without one."""
         best, _, pvalue = self._ahead
-        return best if self.better and pvalue <= round(1 - self.level, 12) else None
+        return best if self.better and pvalue <= Level(self.level).alpha else None
 
     @property
     def sentence(self) -> str:
@@ -138,7 +139,7 @@ class Comparison(Table):
         name, (best, rival, pvalue) = self.name or self.measure, self._ahead
         several, more = len(self.pairs) > 1, self.better == "more"
         if not self.better:
-            differ = sum(pair.adjusted_pvalue <= round(1 - self.level, 12) for pair in self.pairs)
+            differ = sum(pair.adjusted_pvalue <= Level(self.level).alpha for pair in self.pairs)
             if not several and not differ:
                 return f"No winner: the difference in {name} may be chance ({p_value(pvalue)})."
             pairs = f"{differ} of {len(self.pairs)} pairs" if several else "the models"

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from trueness._level import Level
 from trueness._text.numbers import count, level_percent, number, p_value, rule_in_words
 from trueness.results._record import Record
 
@@ -149,7 +150,7 @@ class Gate(Record):
         """What the level holds for, if a gate can fail for several findings."""
         if self.require or len(self.findings) < 2:
             return ""
-        most = level_percent(round(1 - self.level, 12))
+        most = level_percent(Level(self.level).alpha)
         return f"All {len(self.findings)} comparisons share one error rate of {most}."
 
     def __str__(self) -> str:

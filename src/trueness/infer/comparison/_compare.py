@@ -19,6 +19,7 @@ from trueness._input.arguments import (
     generator,
 )
 from trueness._input.columns import column
+from trueness._level import Level
 from trueness._progress import Progress, Report, reporter
 from trueness._tally.binned_scores import bin_numbers, default_rule
 from trueness._tally.evidence import Evidence, TwoColumns
@@ -374,7 +375,7 @@ def _by_influence(a: _Estimate, b: _Estimate, cluster: Ints | None, weight: Floa
         error = math.sqrt(max(error**2 - pairs, pairs))
 
     def interval(level: float) -> tuple[float, float]:
-        reach = -float(stdtrit(units - 1, (1 - level) / 2)) * error
+        reach = -float(stdtrit(units - 1, Level(level).tail)) * error
         return difference - reach, difference + reach
 
     pvalue = 2 * float(stdtr(units - 1, -abs(difference) / error)) if error else float(difference == 0)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias, Unpack
 import numpy as np
 
 from trueness._input.arguments import Seed, check_seed, generator, is_real
+from trueness._level import HIGHEST_DRAWN, Level, checked_level
 from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinRule, BinsLike, as_rule, blind_to_labels
@@ -16,15 +17,13 @@ from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError, quietly
 from trueness.infer.decision._net_benefit import models_by_name
-from trueness.infer.interval._ece_interval import checked_level, interval_of
+from trueness.infer.interval._ece_interval import interval_of
 from trueness.infer.limits._ece import ece_limits_of
 from trueness.infer.limits._observed_expected import ratio_limits
 from trueness.infer.test._equivalence import TOO_GOOD, finest, margin, omnibus_of, too_good_of
 from trueness.results._gate import Finding, Gate, Quantity
 from trueness.typing import ArrayLike, RowOptions
 
-_HIGHEST = 0.9999
-"""The highest level of a confidence set of the l2 error."""
 _FEW_ROWS = 20
 _GROSS_FACTOR, _GROSS_ERROR = 2.0, 0.25
 """Limits that allow the bound times this, and an error of at least this, show nothing."""
@@ -168,7 +167,7 @@ def gate_of(
 
     To certify all, each is tested at the level itself (intersection-union); to fail for any, Bonferroni's method.
     """
-    each = level if require else round(1 - (1 - level) / (len(subjects) * len(bounds)), 12)
+    each = level if require else Level.of_alpha((1 - level) / (len(subjects) * len(bounds))).confidence
     tail = TOO_GOOD if require else TOO_GOOD / len(subjects)
     judge = partial(_finding, require=require, level=each, alone=level, tail=tail, seed=seed)
     findings = []
@@ -244,7 +243,7 @@ def _l2(evidence: Evidence, level: float, seed: Seed) -> _Limits | None:
     if isinstance(evidence.given, Binned):
         return None
     two_sided = 2 * level - 1
-    if two_sided > _HIGHEST:
+    if two_sided > HIGHEST_DRAWN:
         # Too many groups for random draws. The ECE of any bins is at most the l2 error, so its lower limit holds.
         both = interval_of(evidence, rng=generator(seed))
         return _Limits(both.n, both.estimate, ece_limits_of(evidence, level=level, rng=generator(seed)).low, 1.0)

@@ -9,6 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from trueness._input.arguments import Seed, check_seed, generator
+from trueness._level import Level, check_drawn_level, checked_level
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.clusters import effective_number
 from trueness._tally.evidence import Evidence
@@ -20,7 +21,7 @@ from trueness.errors import InputError, quietly
 from trueness.infer._estimate import estimates_of
 from trueness.infer.group._prior_shift import shift_of_limits
 from trueness.infer.group._segments import classes_of, describe_segments, segments_of, sums_by_group, worst_class
-from trueness.infer.interval._ece_interval import check_drawn_level, checked_level, interval_of
+from trueness.infer.interval._ece_interval import interval_of
 from trueness.infer.plan._power import detection_power
 from trueness.infer.test._calibration_test import test_of
 from trueness.infer.test._equivalence import TOO_GOOD
@@ -122,7 +123,7 @@ def verdict(
 
 def verdict_of(evidence: Evidence, segments: Segments | None, *, level: float, seed: Seed) -> Verdict:
     """The verdict on rows or sums that have been read, as :func:`verdict`."""
-    alpha = round(1 - level, 12)
+    alpha = Level(level).alpha
     test = attempted(significance_of, evidence, level, generator(seed))
     interval = attempted(interval_of, evidence, level=level, rng=generator(seed))
     # Sums of bins give the ECE in these bins.
@@ -156,7 +157,7 @@ def judge(
     of_answers: bool = False,
 ) -> Verdict:
     """Decide from what is known."""
-    alpha = round(1 - level, 12)
+    alpha = Level(level).alpha
     # Fractional weights in clusters have no test, but a set that zero is tested for.
     rejected = test.pvalue <= alpha if test is not None else interval is not None and not interval.includes_zero
     score, rate, _ = evidence.means
@@ -190,7 +191,7 @@ def _code(v: Verdict) -> Code:
 
 def significance_of(evidence: Evidence, level: float, rng: np.random.Generator) -> Significance:
     """The omnibus test, with as many draws as the level needs."""
-    draws = required_draws(round(1 - level, 12))  # as for the confidence set, so that both have one p-value
+    draws = required_draws(Level(level).alpha)  # as for the confidence set, so that both have one p-value
     return test_of(evidence, resamples=draws, rng=rng)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from trueness._input.arguments import checked_fraction, checked_word, is_real
 from trueness._input.segment_columns import MOST_GRADES, read_grades
+from trueness._level import checked_level
 from trueness._numerics.proportions import clopper_pearson
 from trueness._numerics.vasicek import OneFactor
 from trueness._tally.bins import Bins
@@ -21,7 +22,6 @@ from trueness._tally.rules import BinRule, BinsLike, Distinct, Edges, as_rule, b
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import DroppedRowsWarning, InputError, Remedy, dropped_rows, warn
-from trueness.infer.interval._ece_interval import checked_level
 from trueness.infer.limits._slope import shift_limits
 from trueness.infer.test._method import holm
 from trueness.measure._slope import inside_cells

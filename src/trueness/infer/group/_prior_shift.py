@@ -6,11 +6,11 @@ from typing import Unpack
 
 import numpy as np
 
+from trueness._level import checked_level
 from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
-from trueness.infer.interval._ece_interval import checked_level
 from trueness.infer.limits._limits import Limits
 from trueness.infer.limits._slope import shift_limits, slope_limits
 from trueness.measure._slope import InsideCells, inside_cells

@@ -11,6 +11,7 @@ from scipy.special import bdtr, bdtrc
 
 from trueness._input.arguments import Seed, checked_fraction, checked_resamples, generator
 from trueness._input.segment_columns import SegmentColumn
+from trueness._level import Level, check_drawn_level, checked_level
 from trueness._numerics.shrinkage import shrink
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.cells import Cells
@@ -24,7 +25,6 @@ from trueness.errors import InputError
 from trueness.infer.group._segment_rows import SegmentRows, of_groups, of_rows
 from trueness.infer.group._segment_tests import joint_tests
 from trueness.infer.group._slice_sums import segment_sums
-from trueness.infer.interval._ece_interval import check_drawn_level, checked_level
 from trueness.infer.limits._observed_expected import ratio_limits
 from trueness.infer.null._redrawn_labels import is_nearly_normal
 from trueness.infer.test._calibration_test import test_of
@@ -199,7 +199,7 @@ def describe_segments(
     rows: SegmentRows, level: float, draws: int | None, rng: np.random.Generator, rounded_to: float | None = None
 ) -> Segments:
     """Test, measure and sort all segments."""
-    alpha = round(1 - level, 12)
+    alpha = Level(level).alpha
     if draws is None:
         check_drawn_level(level, "`segments`", "Or say how many `resamples` to draw.")
     moved = rows.moved_inside(rounded_to)

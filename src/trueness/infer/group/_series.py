@@ -11,6 +11,7 @@ import numpy as np
 from trueness._input.arguments import Seed, checked_resamples, generator
 from trueness._input.segment_columns import MISSING
 from trueness._keywords import suggests_keywords
+from trueness._level import checked_level
 from trueness._progress import Progress, reporter
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.cells import Cells
@@ -21,7 +22,7 @@ from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError, collected_warnings, quietly
 from trueness.infer.group._change_point import change_point
-from trueness.infer.interval._ece_interval import checked_level, ece_interval
+from trueness.infer.interval._ece_interval import ece_interval
 from trueness.infer.limits._ece import ece_limits_of
 from trueness.infer.null._measure_floor import gap_floor
 from trueness.infer.test._calibration_test import calibration_test

@@ -11,6 +11,7 @@ from scipy.special import betainc, ndtr, stdtr
 
 from trueness._input.arguments import Seed, checked_resamples, checked_whole, checked_word, generator
 from trueness._input.segment_columns import GROUPS, TIMES, SegmentColumn, number_groups
+from trueness._level import Level, check_drawn_level, checked_level
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.clusters import FEW_CLUSTERS, mix_bits
 from trueness._tally.evidence import Evidence
@@ -20,7 +21,6 @@ from trueness.infer.group._segment_rows import SegmentRows, of_rows
 from trueness.infer.group._segment_tests import batch_sizes, by_signs, common_part, normal_score, step_down
 from trueness.infer.group._segments import Sums, sums_by_group
 from trueness.infer.group._slice_sums import Members, SliceSums, all_slices, mask_of, search, some_slices, tree_groups
-from trueness.infer.interval._ece_interval import check_drawn_level, checked_level
 from trueness.infer.null._redrawn_labels import draw_hits
 from trueness.infer.test._method import holm
 from trueness.results import Slices
@@ -346,7 +346,7 @@ def _by_labels(rows: SegmentRows, members: Members, draws: int, rng: np.random.G
 
 def _described(rows: SegmentRows, table: SliceSums, tests: _Tests, plan: SlicePlan) -> Slices:
     """The record: limits of all slices, and the worst ones in words."""
-    alpha = round(1 - plan.level, 12)
+    alpha = Level(plan.level).alpha
     low, high = (end - table.expected / table.weight for end in table.rate_limits(tests.each))
     reach, total = np.maximum(high, -low), float(rows.weight.sum())
     order = np.lexsort((-np.abs(table.z), tests.adjusted))[: plan.most]

@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, Unpack
 import numpy as np
 
 from trueness._input.arguments import checked_resamples, checked_word, generator
+from trueness._level import Level, check_drawn_level, checked_level
 from trueness._numerics.pairs import PairSums, Support, pair_sums
 from trueness._tally.binned_scores import (
     BinnedScores,
@@ -64,8 +65,6 @@ RESAMPLING: Final[dict[str, Callable[..., tuple[float, float]]]] = BOOTSTRAPS | 
 }
 
 _RESAMPLES = 500
-_HIGHEST = 0.9999
-_LEAST_ALPHA = 1e-9
 # The bootstrap draws rows up to this number, and the sums of bins beyond.
 _FEW = 2_000
 
@@ -275,7 +274,7 @@ class _Question(NamedTuple):
 
     @property
     def alpha(self) -> float:
-        return round(1 - self.level, 12)
+        return Level(self.level).alpha
 
     @property
     def per_axis(self) -> int | None:
@@ -395,22 +394,6 @@ _METHODS: Final[Mapping[str, Callable[[Evidence, _Question, np.random.Generator]
     "analytic": _analytic,
     **dict.fromkeys(RESAMPLING, _resampling),
 }
-
-
-def checked_level(level: Any) -> float:
-    """The level of a confidence set, more than 1/2."""
-    if isinstance(level, bool) or not isinstance(level, int | float | np.floating) or not 0.5 < level < 1:
-        raise InputError("level", "must lie strictly between 0.5 and 1", f"got {level!r}")
-    if round(1 - float(level), 12) < _LEAST_ALPHA:
-        raise InputError("level", f"must be at most 1 - {_LEAST_ALPHA:g}", f"got {level!r}")
-    return float(level)
-
-
-def check_drawn_level(level: float, what: str, remedy: str = "") -> None:
-    """Raise if a test that draws labels cannot reject at 1 − level, far below one over the number of draws."""
-    if level > _HIGHEST:
-        demand = f"must be at most {_HIGHEST} for {what}, which draws 20 / (1 - level) sets of labels"
-        raise InputError("level", demand, f"got {level!r}", remedy=remedy)
 
 
 def _classes(sums: Tally | Binned) -> int | None:

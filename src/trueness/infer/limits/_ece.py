@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from scipy.special import chdtr, ndtr, ndtri, stdtrit
 
+from trueness._level import Level
 from trueness._numerics.averages import exponent
 from trueness._numerics.proportions import clopper_pearson
 from trueness._tally.binned_scores import bin_numbers, checked_smoothness, default_rule
@@ -42,7 +43,7 @@ _STEPS = 60
 
 def ece_limits_of(evidence: Evidence, *, bins: BinsLike = 10, level: float, rng: np.random.Generator) -> Limits:
     """The ECE in given bins, which must not depend on the labels; each of its limits holds at the level."""
-    gaps, alpha = bin_gaps(evidence, bins), round(1 - level, 12)
+    gaps, alpha = bin_gaps(evidence, bins), Level(level).alpha
     return Limits(gaps.low(alpha, rng), gaps.high(alpha), value=gaps.ece)
 
 
@@ -272,7 +273,7 @@ def gap_limits(function: str, asked: Asked) -> Limits:
     if asked.evidence.one is None:
         return Limits(note=SEVERAL)
     found = quietly(bin_gaps, asked.evidence, gaps.rule)
-    low, high = found.low(asked.alpha, asked.rng), found.high(asked.alpha)
+    low, high = found.low(asked.tail, asked.rng), found.high(asked.tail)
     return Limits(low, high, "signed sums of gaps, and redrawn labels")
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
+from trueness._level import Level
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.clusters import ClusteredRows
@@ -63,9 +64,9 @@ class Asked:
         return self.measure(self.evidence)
 
     @property
-    def alpha(self) -> float:
+    def tail(self) -> float:
         """Probability beyond each limit."""
-        return (1 - self.level) / 2
+        return Level(self.level).tail
 
 
 LimitsOf: TypeAlias = Callable[[Asked], Limits]

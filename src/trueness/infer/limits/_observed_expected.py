@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
+from trueness._level import Level
 from trueness._numerics.proportions import clopper_pearson
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells, pool_cells
@@ -33,7 +34,7 @@ def ratio_limits(sums: Cells | Bins, level: float, cluster_rows: ClusteredRows |
     E. L. Korn and B. I. Graubard, Confidence intervals for proportions with small expected number of positive counts
     estimated from survey data, Survey Methodology 24 (1998), 193-201.
     """
-    return EffectiveEvents.of(sums, cluster_rows).limits((1 - level) / 2)
+    return EffectiveEvents.of(sums, cluster_rows).limits(Level(level).tail)
 
 
 class EffectiveEvents(NamedTuple):

@@ -13,12 +13,12 @@ from trueness._input.columns import column, refuse_bad
 from trueness._input.labels import labels_missing
 from trueness._input.sample import refuse_shuffled_index
 from trueness._input.scores import numeric
+from trueness._level import Level, checked_level
 from trueness._tally.binned_scores import bin_numbers
 from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinsLike, EqualMass, as_rule, blind_to_labels
 from trueness.errors import InputError, SelectedRowsWarning, warn
-from trueness.infer.interval._ece_interval import checked_level
 from trueness.infer.limits._observed_expected import EffectiveEvents
 from trueness.results import Estimate, Powered
 from trueness.typing import ArrayLike, Floats, Ints, RowOptions
@@ -248,7 +248,7 @@ class _Mean(NamedTuple):
             return self.value, self.value
         rows = min(max(self.value * (1 - self.value), self.one) / self.variance, self.n)
         freedom = self.units - 1 if self.units > 1 + 1e-9 else 0.0
-        found = EffectiveEvents(self.value, self.value, 1.0, rows, freedom).limits((1 - level) / 2)
+        found = EffectiveEvents(self.value, self.value, 1.0, rows, freedom).limits(Level(level).tail)
         return found.low, found.high
 
     def parts(self, unit: float = 1.0) -> tuple[float, float]:

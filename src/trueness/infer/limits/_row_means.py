@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import entr, gammaincinv, logit, ndtri, stdtrit
 
 from trueness._input.sample import Sample
+from trueness._level import Level
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells, pool_cells, pool_runs, segment_sums
 from trueness._tally.clusters import ClusteredRows, effective_number
@@ -284,7 +285,7 @@ def _mean_limits(mean: float, moments: _Moments, surprise: float, level: float) 
     second, third = moments.second + excess**2 / 2, moments.third + excess**3 / 2
     if second <= 0:
         return Limits(mean, mean, method, moments.error)
-    tail = (1 - level) / 2
+    tail = Level(level).tail
     spread = math.sqrt(second * moments.units / freedom) / moments.total
     spread *= float(stdtrit(freedom, tail) / ndtri(tail))
     skewness = 2 * third / second**1.5

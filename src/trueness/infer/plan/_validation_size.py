@@ -10,11 +10,11 @@ from scipy.special import ndtr, ndtri
 
 from trueness._input.arguments import Seed, checked_fraction, generator, is_number
 from trueness._keywords import suggests_keywords
+from trueness._level import checked_level
 from trueness._numerics.roots import bracketed_root
 from trueness._progress import Progress, reporter
 from trueness._tally.cells import Cells
 from trueness.errors import InputError
-from trueness.infer.interval._ece_interval import checked_level
 from trueness.infer.plan._power import MOST_ROWS, Accepted, ScoreLaw, acceptance_size, moved, rows_for, score_law
 from trueness.infer.test._omnibus import power_function
 from trueness.results import ValidationSize

@@ -11,6 +11,7 @@ from typing import Any, Self, Unpack
 import numpy as np
 
 from trueness._input.arguments import checked_fraction
+from trueness._level import Level
 from trueness._numerics.logistic import logits, recalibration_line
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.atomic import as_path, replace_file
@@ -305,7 +306,7 @@ class Watch:
     @property
     def shift(self) -> Shift | None:
         """The shift of all rows with a confidence sequence; None if a look came from bins, which do not give one."""
-        return None if self._shift is None else Shift(*self._shift.limits, level=round(1 - self.alpha, 12))
+        return None if self._shift is None else Shift(*self._shift.limits, level=Level.of_alpha(self.alpha).confidence)
 
     @property
     def history(self) -> dict[str, WatchHistory]:

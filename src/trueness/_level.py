@@ -1,0 +1,58 @@
+"""The confidence level of an answer, and the probabilities of error that follow from it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from trueness.errors import InputError
+
+HIGHEST_DRAWN = 0.9999
+"""The highest level of an answer that draws labels: above it more than 200,000 sets would be needed."""
+_LEAST_ALPHA = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A confidence level, as a user gives it, and what may go wrong."""
+
+    confidence: float
+
+    @classmethod
+    def of_alpha(cls, alpha: float) -> "Level":
+        """The level 1 − α."""
+        return cls(_complement(alpha))
+
+    @property
+    def alpha(self) -> float:
+        """The probability that the answer is wrong: 1 − confidence, to which p-values are compared."""
+        return _complement(self.confidence)
+
+    @property
+    def tail(self) -> float:
+        """The probability beyond each of two limits."""
+        # A quantile, unlike a comparison, does not see the last bits of 1 − confidence.
+        return (1 - self.confidence) / 2
+
+
+def checked_level(level: Any) -> float:
+    """The level of a confidence set, more than 1/2."""
+    is_number = isinstance(level, int | float | np.floating) and not isinstance(level, bool)
+    if not is_number or not 0.5 < level < 1:
+        raise InputError("level", "must lie strictly between 0.5 and 1", f"got {level!r}")
+    if Level(float(level)).alpha < _LEAST_ALPHA:
+        raise InputError("level", f"must be at most 1 - {_LEAST_ALPHA:g}", f"got {level!r}")
+    return float(level)
+
+
+def check_drawn_level(level: float, what: str, remedy: str = "") -> None:
+    """Raise if a test that draws labels needs too many draws to reject at 1 − level."""
+    if level > HIGHEST_DRAWN:
+        draws = "which draws 20 / (1 - level) sets of labels"
+        demand = f"must be at most {HIGHEST_DRAWN} for {what}, {draws}"
+        raise InputError("level", demand, f"got {level!r}", remedy=remedy)
+
+
+def _complement(probability: float) -> float:
+    # Not 1 - 0.9 as it is, 0.09999999999999998: a p-value of 0.1 would not reject at the level 0.9.
+    return round(1 - probability, 12)
