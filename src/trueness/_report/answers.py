@@ -6,11 +6,12 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from trueness._numerics.holm import holm_adjusted
 from trueness._report.records import Answer, Conclusion, Model, Provenance, Remedies, Remedy, Summary
 from trueness._report.remedies import PRIOR_CORRECTION, fit_command, segment_command
 from trueness._text.numbers import changed, level_percent, number, p_value, percent, percents, points, span
 from trueness._text.strings import quoted, shorten
-from trueness.infer.group._segments import holm_adjusted, worst_class
+from trueness.infer.group._segments import worst_class
 from trueness.results import PriorShift, Verdict
 from trueness.results._verdict import Code
 

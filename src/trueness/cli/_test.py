@@ -131,7 +131,7 @@ def _adjust(results: list[dict[str, Any]]) -> None:
     """Holm's adjustment over models and groups, for each method separately; none for a single test."""
     import numpy as np
 
-    from trueness.infer.test._method import holm
+    from trueness._numerics.holm import holm
 
     for alike in grouped((entry["method"], entry) for entry in results).values():
         adjusted = holm(np.array([entry["pvalue"] for entry in alike]))

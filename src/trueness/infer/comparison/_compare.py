@@ -20,6 +20,7 @@ from trueness._input.arguments import (
 )
 from trueness._input.columns import column
 from trueness._level import Level
+from trueness._numerics.holm import holm
 from trueness._progress import Progress, Report, reporter
 from trueness._tally.binned_scores import bin_numbers, default_rule
 from trueness._tally.evidence import Evidence, TwoColumns
@@ -35,7 +36,6 @@ from trueness.infer.interval._resampling import centred_interval
 from trueness.infer.interval._residuals import BinnedResiduals, pair_variance
 from trueness.infer.limits._limits import biased
 from trueness.infer.null._noise_floor import TallyMeasure, measure_name, measure_value
-from trueness.infer.test._method import holm
 from trueness.results import Comparison, Difference
 from trueness.typing import ArrayLike, Floats, Ints, RowOptions
 

@@ -11,6 +11,7 @@ import numpy as np
 from trueness._input.arguments import checked_fraction, checked_word, is_real
 from trueness._input.segment_columns import MOST_GRADES, read_grades
 from trueness._level import checked_level
+from trueness._numerics.holm import holm
 from trueness._numerics.proportions import clopper_pearson
 from trueness._numerics.vasicek import OneFactor
 from trueness._tally.bins import Bins
@@ -23,7 +24,6 @@ from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import DroppedRowsWarning, InputError, Remedy, dropped_rows, warn
 from trueness.infer.limits._slope import shift_limits
-from trueness.infer.test._method import holm
 from trueness.measure._slope import inside_cells
 from trueness.results import Estimate, Grade, GradeTable
 from trueness.typing import ArrayLike, Floats, Ints, RowOptions

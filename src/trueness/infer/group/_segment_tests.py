@@ -17,10 +17,10 @@ import numpy as np
 from scipy import sparse
 from scipy.special import ndtr, xlogy
 
+from trueness._numerics.holm import holm
 from trueness._numerics.poisson_binomial import tails
 from trueness.infer.group._segment_rows import SegmentRows
 from trueness.infer.null._redrawn_labels import draw_hits
-from trueness.infer.test._method import holm
 from trueness.typing import Floats
 
 # Drawn labels, and values of statistics, at a time.

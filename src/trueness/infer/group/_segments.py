@@ -12,6 +12,7 @@ from scipy.special import bdtr, bdtrc
 from trueness._input.arguments import Seed, checked_fraction, checked_resamples, generator
 from trueness._input.segment_columns import SegmentColumn
 from trueness._level import Level, check_drawn_level, checked_level
+from trueness._numerics.holm import holm_adjusted
 from trueness._numerics.shrinkage import shrink
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.cells import Cells
@@ -28,7 +29,6 @@ from trueness.infer.group._slice_sums import segment_sums
 from trueness.infer.limits._observed_expected import ratio_limits
 from trueness.infer.null._redrawn_labels import is_nearly_normal
 from trueness.infer.test._calibration_test import test_of
-from trueness.infer.test._method import holm
 from trueness.measure import ece
 from trueness.results import Segments
 from trueness.results._segments import ClassRow
@@ -324,10 +324,3 @@ def _draws(parts: Sequence[Cells], alpha: float) -> int | None:
         if left < 0 or not part.whole:
             return None
     return draws
-
-
-def holm_adjusted(pvalues: list[float | None]) -> list[float | None]:
-    """Holm's adjustment over the p-values that exist."""
-    known = np.array([p for p in pvalues if p is not None], dtype=np.float64)
-    done = iter(holm(known).tolist())
-    return [None if p is None else next(done) for p in pvalues]

@@ -12,6 +12,7 @@ from trueness._input.arguments import Seed, checked_resamples, generator
 from trueness._input.segment_columns import MISSING
 from trueness._keywords import suggests_keywords
 from trueness._level import checked_level
+from trueness._numerics.holm import holm
 from trueness._progress import Progress, reporter
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.cells import Cells
@@ -26,7 +27,6 @@ from trueness.infer.interval._ece_interval import ece_interval
 from trueness.infer.limits._ece import ece_limits_of
 from trueness.infer.null._measure_floor import gap_floor
 from trueness.infer.test._calibration_test import calibration_test
-from trueness.infer.test._method import holm
 from trueness.measure import calibration_slope, ece, observed_expected
 from trueness.results import Change, Series
 from trueness.typing import ArrayLike, Floats, Ints

@@ -12,6 +12,7 @@ from scipy.special import betainc, ndtr, stdtr
 from trueness._input.arguments import Seed, checked_resamples, checked_whole, checked_word, generator
 from trueness._input.segment_columns import GROUPS, TIMES, SegmentColumn, number_groups
 from trueness._level import Level, check_drawn_level, checked_level
+from trueness._numerics.holm import holm
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.clusters import FEW_CLUSTERS, mix_bits
 from trueness._tally.evidence import Evidence
@@ -22,7 +23,6 @@ from trueness.infer.group._segment_tests import batch_sizes, by_signs, common_pa
 from trueness.infer.group._segments import Sums, sums_by_group
 from trueness.infer.group._slice_sums import Members, SliceSums, all_slices, mask_of, search, some_slices, tree_groups
 from trueness.infer.null._redrawn_labels import draw_hits
-from trueness.infer.test._method import holm
 from trueness.results import Slices
 from trueness.typing import ArrayLike, Bools, Floats, RowOptions
 

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, Unpack
 import numpy as np
 
 from trueness._input.arguments import Seed, checked_resamples, checked_word, generator
+from trueness._numerics.holm import holm
 from trueness._tally.binned_scores import cells_per_axis, checked_k, default_cells, of_matrix
 from trueness._tally.cells import Cells
 from trueness._tally.clusters import order_by_content
@@ -26,7 +27,6 @@ from trueness.infer.test._method import (
     Test,
     entries_of_equal_weights,
     have_equal_weights,
-    holm,
     require_counts,
     significance,
 )

@@ -97,15 +97,3 @@ def require_counts(cells: Cells, what: str, takers: str = _TAKERS) -> Cells:
         demand = f"must be whole numbers that sum to less than 2³⁵ for {what}, which counts rows"
         raise InputError("sample_weight", demand, remedy=f"Other weights are taken by {takers}.")
     return cells
-
-
-def holm(pvalues: Floats) -> Floats:
-    """Holm's adjusted p-values: rejecting those at most α keeps the family-wise error rate at α.
-
-    The smallest of m is multiplied by m, the next by m − 1, and so on; none is smaller than the one before.
-    """
-    order = np.argsort(pvalues, kind="stable")
-    scaled = pvalues[order] * np.arange(pvalues.size, 0, -1)
-    adjusted = np.empty(pvalues.size)
-    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(scaled))
-    return adjusted
