@@ -8,7 +8,6 @@ import pytest
 import trueness as tn
 from trueness._input.sample import read_sample
 from trueness._tally.binned_scores import bin_numbers, bin_starts
-from trueness._tally.clusters import effective_number
 from trueness._tally.evidence import Evidence
 from trueness._tally.row_sums import bins_of_rows
 from trueness._tally.rules import BySize
@@ -93,9 +92,6 @@ def test_without_clusters_every_row_is_its_own():
     assert read().clustered.clusters == 4
     assert read().in_clusters is None
     assert read(cluster=[0, 0, 1, 1]).in_clusters.clusters == 2
-    assert effective_number(np.array([0, 0, 1, 2, 2, 2])) == pytest.approx(36 / 14)
-    assert effective_number(np.array([0, 0, 1]), np.array([0.5, 0.5, 3.0])) == pytest.approx(16 / 10)
-    assert effective_number(np.zeros(0, int)) == 0
 
 
 def test_dropped_rows_are_counted_and_named():

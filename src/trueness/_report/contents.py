@@ -12,6 +12,7 @@ import numpy as np
 from trueness._input.arguments import generator
 from trueness._input.segment_columns import SegmentColumn
 from trueness._level import Level
+from trueness._numerics.clustered import effective_number
 from trueness._report.answers import answer_questions, conclusion, overall_conclusion
 from trueness._report.decisions import decisions
 from trueness._report.pictures import explorer, isotonic_blocks, offered
@@ -19,7 +20,6 @@ from trueness._report.records import Clusters, Contents, Explorer, Model, Pictur
 from trueness._report.remedies import remedies
 from trueness._report.subject import Groups, Notes, Options, Subject, collect_warnings
 from trueness._report.summary import ALPHA, calibration_curve, summarize, top_k, validation_panel
-from trueness._tally.clusters import effective_number
 from trueness._tally.evidence import Evidence, Sums
 from trueness._tally.rows_or_sums import tally_of
 from trueness._tally.rules import BinRule, EqualMass, EqualWidth

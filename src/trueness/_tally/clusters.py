@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from trueness._input.columns import Column, column, refuse_missing
 from trueness._input.labels import labels_missing
 from trueness._input.sample import Sample, by_pixel, refuse_shuffled_index
+from trueness._numerics.clustered import effective_number
 from trueness._tally.cells import Cells
 from trueness._tally.row_sums import cells_of_rows
 from trueness.errors import FewClustersWarning, InputError, warn
@@ -73,12 +74,6 @@ class ClusteredRows:
         """The sums of each distinct score; those of importance weights are floats, whose unit cuts no bin."""
         found = cells_of_rows(self.top)
         return found.as_floats() if self.importance else found
-
-
-def effective_number(cluster: Ints, weight: Floats | None = None) -> float:
-    r"""Effective number of clusters of equal size or weight: :math:`(\sum n_g)^2 / \sum n_g^2`."""
-    sizes = np.bincount(cluster, weight).astype(np.float64)
-    return float(sizes.sum() ** 2 / (sizes @ sizes)) if sizes.size else 0.0
 
 
 def warn_few_clusters(cluster: Ints, weight: Floats | None, what: str = "clusters") -> None:

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.special import expit, ndtr, ndtri, stdtrit
+from scipy.special import expit, ndtr, ndtri
 
+from trueness._numerics.clustered import design_effect, effective_number, mean_of_rows, t_limits
 from trueness._numerics.logistic import ridge_logistic
 from trueness._numerics.softmax import inverse_temperature, log_softmax
 from trueness._tally.cells import Cells
@@ -147,26 +148,20 @@ def held_out_weights(loss: Floats, design_effect: float = 1.0) -> Floats:
 
 def mean_gain(difference: Floats, weight: Floats, cluster: Ints | None, level: float, rows: float) -> Gain:
     """Mean of differences, with limits by Student's t; without clusters, `rows` is how many rows they are worth."""
-    mean = float(np.average(difference, weights=weight))
-    if cluster is None:
-        freedom = rows - 1
-        variance = float(np.average((difference - mean) ** 2, weights=weight)) / max(freedom, 1)
-    else:
-        sums, size = np.bincount(cluster, weight * (difference - mean)), np.bincount(cluster, weight)
-        freedom = float(size.sum() ** 2 / (size @ size)) - 1
-        variance = float(sums @ sums) / size.sum() ** 2 * sums.size / max(sums.size - 1, 1)
-    if freedom <= 0:
-        return mean, -np.inf, np.inf
-    reach = float(stdtrit(freedom, (1 + level) / 2)) * variance**0.5
-    return mean, mean - reach, mean + reach
+    if cluster is not None:
+        mean, error, _ = mean_of_rows(difference, weight, cluster)
+        return mean, *t_limits(mean, error, effective_number(cluster, weight) - 1, level)
+    mean, freedom = float(np.average(difference, weights=weight)), rows - 1
+    variance = float(np.average((difference - mean) ** 2, weights=weight)) / max(freedom, 1)
+    return mean, *t_limits(mean, variance**0.5, freedom, level)
 
 
-def design_effect(difference: Floats, weight: Floats, cluster: Ints) -> float:
+def cluster_effect(difference: Floats, weight: Floats, cluster: Ints | None) -> float:
     """How much clusters enlarge the variance of a mean; at least 1."""
-    away = difference - np.average(difference, weights=weight)
-    alone = float(((weight * away) ** 2).sum())
-    together = np.bincount(cluster, weight * away)
-    return max(1.0, float(together @ together) / alone) if alone > 0 else 1.0
+    if cluster is None:
+        return 1.0
+    away = weight * (difference - np.average(difference, weights=weight))
+    return design_effect(away, cluster, float((away**2).sum()))
 
 
 def vector_shapes(reach: float, knots: Floats) -> dict[str, LogitShape]:
@@ -236,7 +231,7 @@ def _weigh_vector(
     effect = 1.0
     if plan.cluster is not None:
         best = int(loss[1:].sum(axis=(1, 2)).argmin()) + 1
-        effect = design_effect(at_rows(_differences(log_odds[0], log_odds[best])[0]), rows.weights, plan.cluster)
+        effect = cluster_effect(at_rows(_differences(log_odds[0], log_odds[best])[0]), rows.weights, plan.cluster)
     mixed = np.einsum("cdf,cdfm->dfm", held_out_weights(loss, effect), log_odds)
     together: Any = np.concatenate if plan.cluster is None else at_rows
     weight = np.concatenate(folds[:2]) / deals if plan.cluster is None else rows.weights
@@ -325,7 +320,7 @@ def fit_matrix(rows: CalibrationSet, plan: Plan) -> AutoFit:
     by_fold = [np.array([np.bincount(fold, w * one) for one in own[i]]) for i, fold in enumerate(dealt)]
     loss = np.stack(by_fold, axis=1)
     best = 1 + int(loss[1:].sum(axis=(1, 2)).argmin())
-    effect = 1.0 if cluster is None else design_effect(own[0][0] - own[0][best], w, cluster)
+    effect = cluster_effect(own[0][0] - own[0][best], w, cluster)
     weights = held_out_weights(loss, effect)
     differences = [_mixture_gain(log, rows.y, weights[:, i, dealt[i]]) for i, log in enumerate(logs)]
     gains = [mean_gain(one, w, cluster, plan.level, worth) for one in np.mean(differences, axis=0)]

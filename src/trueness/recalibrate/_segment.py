@@ -17,7 +17,7 @@ from trueness._tally.row_sums import are_whole
 from trueness.errors import FewRowsWarning, InputError, TruenessWarning, warn
 from trueness.recalibrate import _calibrator as base
 from trueness.recalibrate._auto import AutoCalibration
-from trueness.recalibrate._auto_candidates import LEAST_CHANCE, chance_of_gain, deal_rows, design_effect, mean_gain
+from trueness.recalibrate._auto_candidates import LEAST_CHANCE, chance_of_gain, cluster_effect, deal_rows, mean_gain
 from trueness.recalibrate._calibration_set import CalibrationSet, group_codes, used_rows
 from trueness.recalibrate._formula import Map, PythonOnly
 from trueness.recalibrate._logistic import PlattScaling
@@ -156,7 +156,7 @@ class SegmentCalibration(base.Calibrator):
         if shifts.size > 1:
             q = overall._formula()(rows.p)
             effective = np.ones(there.size) if are_whole(w) else np.bincount(code, w) / np.bincount(code, w * w)
-            effective /= 1.0 if cluster is None else design_effect(rows.y - q, w, cluster)
+            effective /= cluster_effect(rows.y - q, w, cluster)
             shifts[there] = shrink(q, w, w * rows.y, code, effective, _LEVEL).shift
         return overall, shifts
 

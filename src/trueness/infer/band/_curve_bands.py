@@ -6,13 +6,14 @@ from functools import partial
 from typing import Literal, TypeAlias, Unpack
 
 import numpy as np
-from scipy.special import chdtri, expit, fdtri, ndtr, ndtri, stdtr, stdtrit
+from scipy.special import chdtri, expit, fdtri, ndtr, stdtr
 
 from trueness._input.arguments import checked_fraction, checked_word
+from trueness._numerics.clustered import cluster_sums, covariance_of_sums, effective_number, t_quantile
 from trueness._numerics.logistic import logits
 from trueness._numerics.roots import bracketed_root
 from trueness._tally.cells import Cells
-from trueness._tally.clusters import ClusteredRows, effective_number
+from trueness._tally.clusters import ClusteredRows
 from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.tally import Tally
@@ -247,8 +248,7 @@ def _cluster_spread(terms: Floats, rows: ClusteredRows, kept: Ints) -> Floats:
     if rows.weight is not None:
         terms = terms * rows.weight[kept][:, None]
     codes = np.unique(rows.cluster[kept], return_inverse=True)[1]
-    sums = np.stack([np.bincount(codes, column) for column in terms.T])
-    return np.asarray(sums @ sums.T * (sums.shape[1] / max(1, sums.shape[1] - 1)))
+    return covariance_of_sums(cluster_sums(terms.T, codes))
 
 
 def critical_value(path: Floats, level: float, freedom: float, *, simultaneous: bool) -> float:
@@ -257,7 +257,7 @@ def critical_value(path: Floats, level: float, freedom: float, *, simultaneous: 
     The rows have standard errors as lengths and correlations as cosines; see :func:`curve_band`.
     """
     normal = math.isinf(freedom)
-    pointwise = float(ndtri((1 + level) / 2) if normal else stdtrit(freedom, (1 + level) / 2))
+    pointwise = t_quantile(level, freedom)
     if not simultaneous or len(path) == 1:
         return pointwise
     unit = path / np.maximum(np.linalg.norm(path, axis=1), 1e-300)[:, None]

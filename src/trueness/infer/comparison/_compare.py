@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import Any, Literal, NamedTuple, TypeAlias, Unpack, cast
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
+from scipy.special import stdtr
 
 from trueness._input.arguments import (
     MOST_WORKERS,
@@ -19,7 +19,7 @@ from trueness._input.arguments import (
     generator,
 )
 from trueness._input.columns import column
-from trueness._level import Level
+from trueness._numerics.clustered import mean_of_rows, t_limits
 from trueness._numerics.holm import holm
 from trueness._progress import Progress, Report, reporter
 from trueness._tally.binned_scores import bin_numbers, default_rule
@@ -366,17 +366,13 @@ def _by_influence(a: _Estimate, b: _Estimate, cluster: Ints | None, weight: Floa
     """The difference judged by the influence of each row."""
     difference = a.value - b.value
     d = cast(Floats, a.influence) - cast(Floats, b.influence)
-    if weight is not None:  # values whose plain mean is the weighted mean, and whose spread gives its variance
-        mean = np.average(d, weights=weight)
-        d = mean + weight / weight.mean() * (d - mean)
-    error, units = _error_of_mean(d, cluster)
+    _, error, units = mean_of_rows(d, weight, cluster)
     if a.residuals is not None and b.residuals is not None:
         pairs = pair_variance(a.residuals, b.residuals)
         error = math.sqrt(max(error**2 - pairs, pairs))
 
     def interval(level: float) -> tuple[float, float]:
-        reach = -float(stdtrit(units - 1, Level(level).tail)) * error
-        return difference - reach, difference + reach
+        return t_limits(difference, error, units - 1, level)
 
     pvalue = 2 * float(stdtr(units - 1, -abs(difference) / error)) if error else float(difference == 0)
     return _Difference(difference, error, pvalue, interval)
@@ -395,16 +391,6 @@ def _with_adjustment(found: Mapping[tuple[str, str], _Difference], level: float)
         Difference(*names, d.value, d.error, *d.interval(level), d.pvalue, float(p), *d.interval(each))
         for (names, d), p in zip(found.items(), adjusted, strict=True)
     )
-
-
-def _error_of_mean(values: Floats, cluster: Ints | None) -> tuple[float, int]:
-    """Standard error of the mean over rows, and the number of independent units behind it."""
-    rest = values - values.mean()
-    sums = rest if cluster is None else np.bincount(cluster, rest)
-    units = sums.size
-    # Equal values leave only the rounding of their mean.
-    spread = 0.0 if (values == values[0]).all() else float(sums @ sums) * units / (units - 1)
-    return float(np.sqrt(spread)) / values.size, units
 
 
 def _multiplicity(models: int, m: int, level: float) -> str:

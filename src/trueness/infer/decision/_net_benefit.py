@@ -7,9 +7,9 @@ from itertools import combinations
 from typing import Any, Unpack
 
 import numpy as np
-from scipy.special import stdtrit
 
 from trueness._input.arguments import checked_fraction
+from trueness._numerics.clustered import covariance_of_sums, t_quantile
 from trueness._numerics.proportions import clopper_pearson
 from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import takes_rows
@@ -23,6 +23,7 @@ from trueness.typing import ArrayLike, Floats, RowOptions
 _FEW = 10
 """With fewer accepted events, or accepted rows without, limits are exact and the simultaneous band ends."""
 _DRAWS = 4000
+_NEARLY_NORMAL = 1e9  # degrees of freedom
 _FIELDS = ("value", "low", "high", "band_low", "band_high", "gain", "gain_low", "gain_high", "treat_all")
 
 
@@ -133,7 +134,7 @@ def _curve(evidence: Evidence, t: Floats, level: float, prevalence: float | None
     else:
         units, both = evidence.units, [_clustered(evidence, t, a, b, below=below) for below in (False, True)]
     covariance, (errors, gain_error) = both[0], (np.sqrt(np.clip(np.diag(one), 0, None)) for one in both)
-    reach = float(stdtrit(max(units - 1, 1), (1 + level) / 2))
+    reach = t_quantile(level, max(units - 1, 1))
     low, high = _with_exact(value, reach * errors, accepted, all_rows, odds, a, b, level)
     fewer = _with_exact(-gain, reach * gain_error, missed, all_rows, odds, a, b, level)
     enough = (accepted >= _FEW).all(axis=0) & (errors > 0)
@@ -188,7 +189,7 @@ def _clustered(evidence: Evidence, t: Floats, a: float, b: float, *, below: bool
         taken = (p < threshold) if below else (p >= threshold)
         sums[i] = np.bincount(rows.cluster, count * taken * (a * y - b * (1 - y) * threshold / (1 - threshold)), units)
     sums -= sums.mean(axis=1, keepdims=True)
-    return np.asarray(sums @ sums.T * units / max(units - 1, 1))
+    return covariance_of_sums(sums)
 
 
 def _with_exact(
@@ -212,8 +213,8 @@ def _joint_quantile(covariance: Floats, level: float, units: int) -> float:
     values, vectors = np.linalg.eigh(covariance / np.outer(error, error))
     root = vectors * np.sqrt(np.clip(values, 0, None))
     draws = np.abs(np.random.default_rng(0).standard_normal((_DRAWS, error.size)) @ root.T).max(axis=1)
-    tail = (1 + level) / 2
-    return float(np.quantile(draws, level) * stdtrit(max(units - 1, 1), tail) / stdtrit(1e9, tail))
+    quantile = float(np.quantile(draws, level))
+    return quantile * t_quantile(level, max(units - 1, 1)) / t_quantile(level, _NEARLY_NORMAL)
 
 
 def _difference(one: Evidence, two: Evidence, t: Floats, level: float, prevalence: float | None) -> Floats:

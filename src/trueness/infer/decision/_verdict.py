@@ -10,8 +10,8 @@ import numpy as np
 
 from trueness._input.arguments import Seed, check_seed, generator
 from trueness._level import Level, check_drawn_level, checked_level
+from trueness._numerics.clustered import design_effect, effective_number
 from trueness._tally.accumulator import Accumulator
-from trueness._tally.clusters import effective_number
 from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import Edges, EqualWidth
@@ -204,9 +204,7 @@ def power_of(evidence: Evidence, alpha: float, rng: np.random.Generator) -> Dete
     if evidence.cluster is not None:
         rows = evidence.clustered
         clusters = effective_number(rows.cluster, rows.w if rows.counts else None)
-        # The variance of the sum of residuals in clusters, as a multiple of that of independent rows.
-        sums = np.bincount(rows.cluster, rows.w * rows.u)
-        effective /= max(1.0, float(sums @ sums) / max(float(rows.squares @ rows.u**2), 1e-300))
+        effective /= design_effect(rows.w * rows.u, rows.cluster, float(rows.squares @ rows.u**2))
     return detection_power(cells, alpha, effective, rng, clusters)
 
 

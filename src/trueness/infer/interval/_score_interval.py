@@ -9,12 +9,13 @@ import numpy as np
 from scipy import sparse
 from scipy.special import chdtri, chndtr, ndtr, stdtrit
 
+from trueness._numerics.clustered import effective_number, squared_sums
 from trueness._numerics.pairs import PairSums, null_moments, score_pair_sums
 from trueness._numerics.proportions import clopper_pearson
 from trueness._numerics.roots import bracketed_root
 from trueness._tally.binned_scores import BinnedScores, bin_starts, bins_in_words, default_rule, of_cells
 from trueness._tally.cells import Cells
-from trueness._tally.clusters import ClusteredRows, effective_number
+from trueness._tally.clusters import ClusteredRows
 from trueness._tally.rules import BinRule, Distinct, EqualMass, MassAndWidth
 from trueness.infer.interval._analytic import Region
 from trueness.infer.interval._residuals import BinnedResiduals, residuals_in
@@ -345,14 +346,8 @@ def _noise(rows: ClusteredRows, residuals: BinnedResiduals) -> tuple[float, floa
     # Rows of one cluster may be correlated, and then the mean of the others varies less than their own sum.
     share = 1 - n / size if residuals.unit.size == residuals.u.size else np.ones(n.size)
     rest = w * (residuals.u - others) * np.sqrt(share)
-    least, mean = _squared_sums(residuals.entry, rest) / rows.n, float((w * error * error).sum()) / rows.n
+    least, mean = squared_sums(rest, residuals.entry) / rows.n, float((w * error * error).sum()) / rows.n
     if mean == 0:
         return least, 0.0
-    along = _squared_sums(rows.cluster, error * rest) / (rows.n * mean)
-    return max(along, least), _squared_sums(rows.cluster, w * (error**2 - mean)) / (rows.n * mean**2)
-
-
-def _squared_sums(group: Ints, values: Floats) -> float:
-    """The sum of the squared sums of groups."""
-    sums = np.bincount(group, values)
-    return float((sums * sums).sum())
+    along = squared_sums(error * rest, rows.cluster) / (rows.n * mean)
+    return max(along, least), squared_sums(w * (error**2 - mean), rows.cluster) / (rows.n * mean**2)

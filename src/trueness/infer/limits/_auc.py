@@ -6,9 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, logit
 
+from trueness._numerics.clustered import effective_number, variance_of_sum
 from trueness._numerics.proportions import clopper_pearson
 from trueness._tally.cells import Cells
-from trueness._tally.clusters import ClusteredRows, effective_number
+from trueness._tally.clusters import ClusteredRows
 from trueness.infer.limits._limits import Limits, wald_limits
 from trueness.measure._proper_scores import area, placements
 
@@ -78,9 +79,8 @@ def _clustered_spread(cells: Cells, auc: float, rows: ClusteredRows) -> _Spread:
     found = placements(cells)
     assert found is not None
     influence = w * np.where(y > 0, (found.below[at] - auc) / total, (found.above[at] - auc) / rest)
-    sums = np.bincount(rows.cluster, influence)
     of_events, of_others = (effective_number(rows.cluster, of_class) for of_class in (w * y, w * (1 - y)))
-    variance = float(sums @ sums) * sums.size / max(sums.size - 1, 1)
+    variance = variance_of_sum(influence, rows.cluster)
     return _Spread(variance, of_events, of_others, effective_number(rows.cluster, rows.weight) - 1, _PSEUDO)
 
 

@@ -9,10 +9,11 @@ from scipy.special import chdtr, ndtr, ndtri, stdtrit
 
 from trueness._level import Level
 from trueness._numerics.averages import exponent
+from trueness._numerics.clustered import covariance_of_sums, effective_number, t_over_normal
 from trueness._numerics.proportions import clopper_pearson
 from trueness._tally.binned_scores import bin_numbers, checked_smoothness, default_rule
 from trueness._tally.bins import Bins
-from trueness._tally.clusters import ClusteredRows, effective_number
+from trueness._tally.clusters import ClusteredRows
 from trueness._tally.evidence import Evidence
 from trueness._tally.rules import (
     BinRule,
@@ -165,7 +166,7 @@ class ClusteredGaps:
         sums = np.bincount(cell, weight * rows.u, n_bins * clusters).reshape(n_bins, clusters)
         gap = np.bincount(bin_of, weight * rows.u, n_bins) / total
         influence = (sums - np.outer(gap, np.bincount(rows.cluster, weight, clusters))) / total
-        covariance = influence @ influence.T * (clusters / max(clusters - 1, 1))
+        covariance = covariance_of_sums(influence)
         own = np.sqrt(np.diag(covariance))
         scale = np.where(own > 0, own, 1)
         worst = float(np.linalg.eigvalsh(covariance / np.outer(scale, scale))[-1]) * float(own @ own)
@@ -187,7 +188,7 @@ class ClusteredGaps:
     def low(self, alpha: float, rng: np.random.Generator) -> float:
         """The lower limit."""
         root = np.linalg.cholesky(self._covariance + 1e-12 * np.diag(self._own**2 + 1e-300))
-        scale = self._quantile(alpha) / -float(ndtri(alpha))
+        scale = t_over_normal(alpha, self._freedom)
         noise = rng.standard_normal((_DRAWS, self._gap.size)) @ root.T * scale
         return max(min(_lower_limit(self._gap, noise, self._spread, alpha), self._alone.low(alpha, rng)), 0)
 

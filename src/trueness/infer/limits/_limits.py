@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
 
 from trueness._level import Level
+from trueness._numerics.clustered import t_limits
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.clusters import ClusteredRows
@@ -98,11 +98,9 @@ def limits_or_note(limits: LimitsOf, asked: Asked) -> Limits:
 
 def wald_limits(estimate: float, variance: float, freedom: float, level: float) -> tuple[float, float]:
     """Limits by Student's t, or by the normal law if the degrees of freedom are infinite."""
-    if freedom <= 0 or not variance > 0 or math.isnan(estimate):
+    if not variance > 0 or math.isnan(estimate):
         return -math.inf, math.inf
-    quantile = ndtri((1 + level) / 2) if math.isinf(freedom) else stdtrit(freedom, (1 + level) / 2)
-    reach = float(quantile) * math.sqrt(variance)
-    return estimate - reach, estimate + reach
+    return t_limits(estimate, math.sqrt(variance), freedom, level)
 
 
 _RESAMPLES = 999

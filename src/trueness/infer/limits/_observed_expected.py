@@ -4,13 +4,13 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
 
 from trueness._level import Level
+from trueness._numerics.clustered import effective_number, t_over_normal, variance_of_sum
 from trueness._numerics.proportions import clopper_pearson
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells, pool_cells
-from trueness._tally.clusters import ClusteredRows, effective_number
+from trueness._tally.clusters import ClusteredRows
 from trueness.infer.limits._limits import Limits
 from trueness.typing import Floats, Ints
 
@@ -70,8 +70,7 @@ class EffectiveEvents(NamedTuple):
         error = math.nan if unknown else math.sqrt(self.rate * (1 - self.rate) / self.rows) / self.mean_score
         low, high = 0.0, 1.0
         if self.freedom > 0:
-            t = 1.0 if math.isinf(self.freedom) else float((ndtri(tail) / stdtrit(self.freedom, tail)) ** 2)
-            size = self.rows * t
+            size = self.rows / t_over_normal(tail, self.freedom) ** 2
             low, high = (float(end) for end in clopper_pearson(self.rate * size, size, 1 - 2 * tail))
         return Limits(low / self.mean_score, high / self.mean_score, method, error, value=self.value)
 
@@ -110,8 +109,8 @@ def _effective_rows(strata: _Strata, rate: float, clustered: ClusteredRows | Non
         if one_class:
             return groups, math.inf
         number = strata.number[np.clip(np.searchsorted(strata.score, clustered.p), 0, strata.score.size - 1)]
-        sums = np.bincount(clustered.cluster, clustered.w * (clustered.y - strata.rate[number]))
-        variance = float(sums @ sums) * clustered.clusters / max(clustered.clusters - 1, 1) + pseudo
+        residual = clustered.w * (clustered.y - strata.rate[number])
+        variance = variance_of_sum(residual, clustered.cluster) + pseudo
         return strata.total**2 * rate * (1 - rate) / variance, groups - 1
     equal = strata.total**2 / float(strata.squares.sum())
     if one_class:

@@ -14,6 +14,7 @@ from trueness._input.labels import labels_missing
 from trueness._input.sample import refuse_shuffled_index
 from trueness._input.scores import numeric
 from trueness._level import Level, checked_level
+from trueness._numerics.clustered import squared_sums
 from trueness._tally.binned_scores import bin_numbers
 from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import takes_rows
@@ -214,7 +215,7 @@ class _Rows(NamedTuple):
 
     def squares(self, terms: Floats) -> float:
         """Σ of squares over clusters."""
-        return float((np.bincount(self.cluster, terms) ** 2).sum())
+        return squared_sums(terms, self.cluster)
 
     def mean(self, base: Floats, factor: Floats | float, ratio: float = 0.0) -> "_Mean":
         """The mean of base + factor · (label − score); its variance beyond a ratio times the mean score."""

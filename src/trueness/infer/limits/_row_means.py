@@ -5,13 +5,21 @@ from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.special import entr, gammaincinv, logit, ndtri, stdtrit
+from scipy.special import entr, gammaincinv, logit, ndtri
 
 from trueness._input.sample import Sample
 from trueness._level import Level
+from trueness._numerics.clustered import (
+    cluster_sums,
+    effective_number,
+    for_fitted_mean,
+    squared_sums,
+    t_over_normal,
+    t_quantile,
+)
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells, pool_cells, pool_runs, segment_sums
-from trueness._tally.clusters import ClusteredRows, effective_number
+from trueness._tally.clusters import ClusteredRows
 from trueness._tally.evidence import Evidence
 from trueness._tally.rules import Edges, Isotonic
 from trueness._tally.tally import Tally
@@ -118,7 +126,7 @@ def paired_limits(each: Floats, level: float, cluster: Ints | None = None, surpr
     mean = float(each.mean())
     moments = _row_moments(each - mean, np.ones(each.size), cluster)
     error = math.hypot(moments.error, surprise * moments.unit / each.size)
-    reach = float(stdtrit(max(moments.units - 1, 1), (1 + level) / 2)) * error
+    reach = t_quantile(level, max(moments.units - 1, 1)) * error
     return Limits(mean - reach, mean + reach, "t", moments.error)
 
 
@@ -167,7 +175,7 @@ def scaled_brier_limits(asked: Asked) -> Limits:
     freedom = min(moments.units - 1, rarer)
     if freedom <= 0 or ratio <= 0:
         return Limits(-math.inf, 1.0, method, error)
-    reach = float(stdtrit(freedom, (1 + asked.level) / 2)) * error
+    reach = t_quantile(asked.level, freedom) * error
     fold = math.exp(min(reach / ratio, 700.0))
     low, high = 1 - max(ratio + reach, ratio * fold), 1 - max(min(ratio - reach, ratio / fold), 0.0)
     return Limits(low, high, method, error)
@@ -236,7 +244,7 @@ class _Moments(NamedTuple):
         """Standard error of the mean; nan for a single unit."""
         if self.units <= 1:
             return math.nan
-        return math.sqrt(max(self.second, 0.0) * self.units / (self.units - 1)) / self.total
+        return math.sqrt(for_fitted_mean(max(self.second, 0.0), self.units)) / self.total
 
 
 def _moments(sums: Cells | Bins, pair: _Pair, mean: float, cluster_rows: ClusteredRows | None) -> _Moments:
@@ -265,9 +273,9 @@ def _row_moments(deviation: Floats, w: Floats, cluster: Ints | None, w2: Floats 
     second, unit = float(w2 @ deviation**2), squares / total
     if cluster is None:
         return _Moments(total, second, float((rows**3).sum()), total**2 / squares, unit)
-    sums = np.bincount(cluster, rows)
+    sums = cluster_sums(rows, cluster)
     units = effective_number(cluster, w)
-    clustered = float(sums @ sums)
+    clustered = squared_sums(rows, cluster)
     # Rows that agree with their cluster are wrong together; equal losses do not show whether they would be.
     most = total / units / unit
     together = most if np.ptp(deviation) == 0 else min(max(clustered / second, 1.0), most)
@@ -286,8 +294,8 @@ def _mean_limits(mean: float, moments: _Moments, surprise: float, level: float) 
     if second <= 0:
         return Limits(mean, mean, method, moments.error)
     tail = Level(level).tail
-    spread = math.sqrt(second * moments.units / freedom) / moments.total
-    spread *= float(stdtrit(freedom, tail) / ndtri(tail))
+    spread = math.sqrt(for_fitted_mean(second, moments.units)) / moments.total
+    spread *= t_over_normal(tail, freedom)
     skewness = 2 * third / second**1.5
     low, high = (centre + spread * _gamma_quantile(skewness, q) for q in (tail, 1 - tail))
     return Limits(max(min(low, mean), 0.0), max(high, mean), method, moments.error)
@@ -355,7 +363,7 @@ def discrimination_limits(asked: Asked) -> Limits:
     e, o = cells.events, cells.weight - cells.events
     mean = float(e @ event + o @ other) / total
     error = math.sqrt(float(e @ (event - mean) ** 2 + o @ (other - mean) ** 2) / freedom / total)
-    reach = float(stdtrit(freedom, (1 + asked.level) / 2)) * error
+    reach = t_quantile(asked.level, freedom) * error
     gains = [_gain(cells, fitted, asked.rng) for _ in range(_DRAWS)]
     low, high = max(value - float(np.mean(gains)) - reach, 0.0), min(value + reach, 0.25)
     return found._replace(low=low, high=high, standard_error=error)

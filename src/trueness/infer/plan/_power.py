@@ -16,10 +16,11 @@ from functools import partial
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.special import expit, logit, ndtri, stdtrit
+from scipy.special import expit, logit, ndtri
 
 from trueness._input.arguments import checked_fraction, is_number
 from trueness._input.columns import column
+from trueness._numerics.clustered import t_over_normal
 from trueness._numerics.roots import bracketed_root
 from trueness._tally.cells import Cells
 from trueness._tally.evidence import Evidence
@@ -62,7 +63,7 @@ def detection_power(
     if clusters is not None:
         if 2 ** (1 - clusters) > alpha:
             return DetectionPower(0.0, 0.0, tolerance, None, unknown, unknown, math.nan)
-        effective *= float(ndtri(alpha / 2) / stdtrit(clusters - 1, alpha / 2)) ** 2
+        effective /= t_over_normal(alpha / 2, clusters - 1) ** 2
     scores = _Scores(cells, effective)
     if not scores.w @ (scores.p * (1 - scores.p)):  # only scores of 0 and 1, which one wrong label contradicts
         power = -math.expm1(effective * math.log1p(-tolerance))

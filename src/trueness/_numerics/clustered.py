@@ -1,0 +1,98 @@
+"""Means and sums over rows in clusters: their variance, what clusters are worth, limits by Student's t.
+
+Rows of one cluster may depend on each other in any way; clusters are independent. So the variance of
+a sum over rows comes from the sums of the clusters (Liang and Zeger, Longitudinal data analysis using
+generalized linear models, Biometrika 73 (1986), 13-22).
+"""
+
+import math
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from scipy.special import ndtri, stdtrit
+
+from trueness.typing import Floats, Ints
+
+Squares = TypeVar("Squares", float, Floats)
+
+
+def effective_number(cluster: Ints, weight: Floats | None = None) -> float:
+    r"""Effective number of clusters of equal size or weight: :math:`(\sum n_g)^2 / \sum n_g^2`."""
+    sizes = np.bincount(cluster, weight).astype(np.float64)
+    return float(sizes.sum() ** 2 / (sizes @ sizes)) if sizes.size else 0.0
+
+
+def cluster_sums(terms: Floats, cluster: Ints | None) -> Floats:
+    """The sum of the terms of each cluster; of each row of several; the terms themselves without clusters."""
+    if cluster is None:
+        return terms
+    if terms.ndim == 1:
+        return np.asarray(np.bincount(cluster, terms), np.float64)
+    return np.stack([np.bincount(cluster, each) for each in terms])
+
+
+def squared_sums(terms: Floats, cluster: Ints | None) -> float:
+    """The squared sums of all clusters, added up."""
+    sums = cluster_sums(terms, cluster)
+    # Not `@`: its last bits depend on the number of threads of a linear algebra library.
+    return float((sums * sums).sum())
+
+
+def for_fitted_mean(squares: Squares, units: float) -> Squares:
+    """Squares of deviations, as they would be from the true mean and not from that of the same units."""
+    return squares * units / (units - 1 if units > 1 else 1)
+
+
+def variance_of_sum(terms: Floats, cluster: Ints | None) -> float:
+    """The variance of the sum of terms whose mean is zero."""
+    units = terms.size if cluster is None else int(cluster.max()) + 1
+    return for_fitted_mean(squared_sums(terms, cluster), units)
+
+
+def covariance_of_sums(sums: Floats) -> Floats:
+    """The covariances of several such sums, from those of the clusters, which are the columns."""
+    return for_fitted_mean(np.asarray(sums @ sums.T), sums.shape[1])
+
+
+def design_effect(terms: Floats, cluster: Ints, alone: float) -> float:
+    """How much clusters enlarge the variance of a sum, which is `alone` for independent rows; at least 1."""
+    return max(1.0, squared_sums(terms, cluster) / alone) if alone > 0 else 1.0
+
+
+class Mean(NamedTuple):
+    """A weighted mean over rows, with its standard error."""
+
+    value: float
+    error: float
+    units: int
+    """The number of clusters, or of rows without clusters."""
+
+
+def mean_of_rows(values: Floats, weight: Floats | None = None, cluster: Ints | None = None) -> Mean:
+    """The weighted mean of rows in clusters; the standard error is 0 if all values are equal."""
+    w = np.ones(values.size) if weight is None else weight
+    mean = float(np.average(values, weights=weight))
+    units = values.size if cluster is None else int(cluster.max()) + 1
+    if (values == values[0]).all():
+        return Mean(mean, 0.0, units)
+    error = math.sqrt(variance_of_sum(w * (values - mean), cluster)) / float(w.sum())
+    return Mean(mean, error, units)
+
+
+def t_quantile(level: float, freedom: float) -> float:
+    """Half the width of the central interval of Student's t; of the normal law for infinitely many degrees."""
+    upper = (1 + level) / 2
+    return float(ndtri(upper) if math.isinf(freedom) else stdtrit(freedom, upper))
+
+
+def t_limits(estimate: float, error: float, freedom: float, level: float) -> tuple[float, float]:
+    """Limits by Student's t; without degrees of freedom there are none."""
+    if freedom <= 0:
+        return -math.inf, math.inf
+    reach = t_quantile(level, freedom) * error
+    return estimate - reach, estimate + reach
+
+
+def t_over_normal(tail: float, freedom: float) -> float:
+    """How much farther the quantile of Student's t lies from 0 than the normal one; 1 for infinite freedom."""
+    return 1.0 if math.isinf(freedom) else float(stdtrit(freedom, tail) / ndtri(tail))
