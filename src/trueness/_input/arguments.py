@@ -89,6 +89,16 @@ def check_seed(seed: Any) -> None:
         raise InputError("seed", "must be a whole number ≥ 0, a numpy Generator or None", f"got {seed!r}")
 
 
+def whole_seed(seed: Seed) -> int:
+    """The seed as a whole number: a Generator supplies one, and None stands for one from the system."""
+    check_seed(seed)
+    if seed is None:
+        seed = np.random.default_rng()
+    if isinstance(seed, np.random.Generator):
+        return int(seed.integers(2**32))
+    return int(seed)
+
+
 def generator(seed: Seed) -> np.random.Generator:
     """The generator that was passed, or a new one with this seed."""
     check_seed(seed)

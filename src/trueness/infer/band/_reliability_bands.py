@@ -7,10 +7,11 @@ from typing import Literal, TypeAlias, Unpack
 import numpy as np
 from scipy.special import ndtri
 
-from trueness._input.arguments import Seed, checked_fraction, checked_resamples, checked_word, generator
+from trueness._input.arguments import Seed, checked_fraction, checked_resamples, checked_word, whole_seed
 from trueness._numerics.poisson_binomial import central_interval
 from trueness._numerics.proportions import clopper_pearson
 from trueness._numerics.smooth import KernelMeans, reflected_kernel
+from trueness._numerics.streams import stream
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells, pool_runs
 from trueness._tally.evidence import Evidence
@@ -183,7 +184,7 @@ def consistency_of_curve(
     level: float = 0.95,
     band: Literal["consistency", "simultaneous-consistency"] = "simultaneous-consistency",
     resamples: int = 499,
-    seed: Seed = None,
+    seed: Seed = 0,
 ) -> CurveBand:
     r"""The band of isotonic or smooth curves whose labels are drawn from the scores.
 
@@ -197,7 +198,7 @@ def consistency_of_curve(
     Many distinct scores are pooled. Events of a pool are binomial with its mean score, which varies at least as much as
     the events of the single scores (Hoeffding 1956).
     """
-    level, resamples, rng = checked_fraction(level, "level"), checked_resamples(resamples), generator(seed)
+    level, resamples, seed = checked_fraction(level, "level"), checked_resamples(resamples), whole_seed(seed)
     if resamples > _MOST_CURVES:
         raise InputError("resamples", f"must be at most {_MOST_CURVES:,} for a band of curves", f"got {resamples:,}")
     if band == "simultaneous-consistency":
@@ -206,9 +207,9 @@ def consistency_of_curve(
             limit = f"{resamples:,} curves, and {_MOST_CURVES:,} are the limit"
             raise InputError("level", f"must be smaller for a simultaneous band: {limit}", f"got {level!r}")
     draw = _isotonic_curves if method == "isotonic" else _smooth_curves
-    x, at, curves = draw(cells, bandwidth, resamples, rng)
+    x, at, curves = draw(cells, bandwidth, resamples, seed)
     if band == "simultaneous-consistency":
-        kept = curves[_inner_curves(curves, level, rng)]
+        kept = curves[_inner_curves(curves, level, seed)]
         low, high = kept.min(axis=0), kept.max(axis=0)
     else:
         tails = [(1 - level) / 2, (1 + level) / 2]
@@ -220,7 +221,7 @@ def consistency_of_curve(
     return CurveBand(x, low, high, level, method, resamples, band)
 
 
-def _inner_curves(curves: Floats, level: float, rng: np.random.Generator) -> Ints:
+def _inner_curves(curves: Floats, level: float, seed: int) -> Ints:
     """All but the most extreme of exchangeable curves, at most 1 − level of them."""
     few = curves[:, :: -(-curves.shape[1] // _RANKED)]
     ordered = np.sort(few, axis=0)
@@ -231,15 +232,15 @@ def _inner_curves(curves: Floats, level: float, rng: np.random.Generator) -> Int
         above = values.size - np.searchsorted(column, values, side="left")
         ranks[:, place] = np.minimum(below, above)
     ranks.sort(axis=1)
-    chance = rng.permutation(len(curves))  # among equals, chance decides: the order of the curves would not be fair
+    chance = stream(seed, "subset").permutation(len(curves))  # among equals, chance decides: the order of the curves would not be fair
     extreme_first = np.lexsort([chance, *ranks.T[::-1]])
     return np.asarray(extreme_first[math.floor((1 - level) * len(curves) + 1e-9) :])
 
 
-def _events(cells: Cells, resamples: int, rng: np.random.Generator) -> Iterable[Numbers]:
+def _events(cells: Cells, resamples: int, seed: int) -> Iterable[Numbers]:
     """The events of the cells, then sets of events drawn from the scores."""
     yield cells.events
-    p = cells.score
+    p, rng = cells.score, stream(seed, "labels")
     if cells.whole:
         for (hits,) in label_batches(*count_entries(cells), resamples, rng):
             yield from hits.T.astype(np.int64, order="C")
@@ -249,7 +250,7 @@ def _events(cells: Cells, resamples: int, rng: np.random.Generator) -> Iterable[
         yield np.clip(cells.weight * p + spread * rng.standard_normal(cells.size), 0, cells.weight)
 
 
-def _isotonic_curves(cells: Cells, _: float, resamples: int, rng: np.random.Generator) -> _Curves:
+def _isotonic_curves(cells: Cells, _: float, resamples: int, seed: int) -> _Curves:
     if cells.size > _MANY:  # blocks are short at the ends only
         middle = np.linspace(_END, cells.size - _END, _MANY - 2 * _END).astype(np.int64)
         cells = pool_runs(cells, np.unique(np.r_[:_END, middle, cells.size - _END : cells.size]))
@@ -258,14 +259,14 @@ def _isotonic_curves(cells: Cells, _: float, resamples: int, rng: np.random.Gene
         middle = np.linspace(_FIRST, cells.size - _FIRST, _PLACES - 2 * _FIRST).astype(np.int64)
         at = np.unique(np.r_[:_FIRST, middle, cells.size - _FIRST : cells.size])
     curves = np.empty((resamples + 1, at.size))
-    for i, drawn in enumerate(_events(cells, resamples, rng)):
+    for i, drawn in enumerate(_events(cells, resamples, seed)):
         start = Isotonic().group(Cells(cells.score, cells.count, cells.weight, drawn, cells.squares)).start
         rate = np.add.reduceat(drawn, start[:-1]) / np.add.reduceat(cells.weight, start[:-1])
         curves[i] = rate[np.searchsorted(start, at, side="right") - 1]
     return cells.score[at], at, curves
 
 
-def _smooth_curves(cells: Cells, bandwidth: float, resamples: int, rng: np.random.Generator) -> _Curves:
+def _smooth_curves(cells: Cells, bandwidth: float, resamples: int, seed: int) -> _Curves:
     """Kernel means of all sets of labels, at the places of the curve that is drawn."""
     means = KernelMeans(cells.score, cells.weight, bandwidth, PLACES)
     near = rows_near(means.place, cells.score, bandwidth)
@@ -274,7 +275,7 @@ def _smooth_curves(cells: Cells, bandwidth: float, resamples: int, rng: np.rando
         cells = pool_runs(cells, np.flatnonzero(np.append(True, strip[1:] > strip[:-1])))
     share = reflected_kernel(means.place[near], 1 / PLACES, cells.score, means.sigma)
     events = np.empty((resamples + 1, cells.size))
-    for row, drawn in zip(events, _events(cells, resamples, rng), strict=True):
+    for row, drawn in zip(events, _events(cells, resamples, seed), strict=True):
         row[:] = drawn
     curves = np.clip((events @ share.T) / (share @ cells.weight), 0, 1)
     return means.scores()[near], np.arange(near.sum()), curves

@@ -16,7 +16,7 @@ from trueness._input.arguments import (
     checked_resamples,
     checked_whole,
     checked_word,
-    generator,
+    whole_seed,
 )
 from trueness._input.columns import column
 from trueness._numerics.clustered import mean_of_rows, t_limits
@@ -56,7 +56,7 @@ def compare(
     cluster: ArrayLike | None = None,
     weight_type: Literal["frequency", "importance"] = "frequency",
     resamples: int = 999,
-    seed: Seed = None,
+    seed: Seed = 0,
     workers: int = 1,
     progress: Progress = True,
     **rows: Unpack[RowOptions],
@@ -92,7 +92,7 @@ def compare(
         once, whatever its weight; needs the method 'influence'.
     resamples : int, default 999
         For 'bootstrap': number of resamples.
-    seed : int or numpy.random.Generator, optional
+    seed : int or numpy.random.Generator, default 0
         For 'bootstrap'. The same seed gives the same result for the same rows in the same order.
     workers : int, default 1
         For 'bootstrap': number of threads. A measure of your own must then be thread-safe.
@@ -151,7 +151,7 @@ def compare(
     """
     asked, method = _asked(measure, bins), _checked_method(method, measure)
     level, resamples = checked_fraction(level, "level"), checked_resamples(resamples)
-    workers, rng, report = checked_whole(workers, "workers", MOST_WORKERS), generator(seed), reporter(progress)
+    workers, seed, report = checked_whole(workers, "workers", MOST_WORKERS), whole_seed(seed), reporter(progress)
     checked_word(weight_type, "weight_type", ("frequency", "importance"))
     if weight_type == "importance" and method != "influence":
         raise InputError("weight_type", "must be 'frequency' for `method='bootstrap'`", "got 'importance'")
@@ -159,7 +159,7 @@ def compare(
     reading: Any = {"kind": asked.view, "two_columns": keep, "cluster": cluster, "weight_type": weight_type}
     evidence = Evidence.several(y_true, _named_models(models), rows, **reading)
     settings: Any = {"method": method, "bins": bins, "level": level, "resamples": resamples, "workers": workers}
-    return compare_of(evidence, measure, **settings, rng=rng, report=report)
+    return compare_of(evidence, measure, **settings, seed=seed, report=report)
 
 
 def compare_of(
@@ -171,7 +171,7 @@ def compare_of(
     level: float = 0.95,
     resamples: int = 999,
     workers: int = 1,
-    rng: np.random.Generator,
+    seed: int,
     report: Report = lambda _done, _total: None,
 ) -> Comparison:
     """The comparison of models whose rows were read together, as :func:`compare`."""
@@ -202,7 +202,7 @@ def compare_of(
     if method == "bootstrap":
         _check_resamples(resamples, len(pairs), level)
         values = [each.resampled for each in estimates.values()]
-        columns = bootstrap.paired_resamples(values, first.units, resamples, rng, workers, report).T
+        columns = bootstrap.paired_resamples(values, first.units, resamples, seed, workers, report).T
         drawn = dict(zip(estimates, columns, strict=True))
         found = {(a, b): _by_resamples(estimates[a].value - estimates[b].value, drawn[a] - drawn[b]) for a, b in pairs}
     else:

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from trueness._input.sample import Sample
+from trueness._numerics.streams import stream
 from trueness._progress import Report
 from trueness._tally.cells import Cells
 from trueness._tally.multiclass import parts_of
@@ -20,7 +21,7 @@ ResampledValue: TypeAlias = Callable[[Ints], float]
 
 
 def paired_resamples(
-    models: Sequence[ResampledValue], units: int, resamples: int, rng: np.random.Generator, workers: int, report: Report
+    models: Sequence[ResampledValue], units: int, resamples: int, seed: int, workers: int, report: Report
 ) -> Floats:
     """The measure of every model in each resample, of shape (resamples, models); undefined resamples are left out."""
 
@@ -29,7 +30,7 @@ def paired_resamples(
         return [[value(count) for value in models] for count in counts]
 
     with collected_warnings():  # the sample itself has been warned about
-        drawn: Floats = np.array(parallel_draws(draw, resamples, rng, workers, report))
+        drawn: Floats = np.array(parallel_draws(draw, resamples, stream(seed, "resample"), workers, report))
     known = np.isfinite(drawn).all(axis=1)
     if not known.any():
         raise InputError("measure", "must be finite in some resample", "it is in none")

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from trueness._numerics.streams import stream
 from trueness._tally.cells import Cells
 from trueness._tally.rules import MassAndWidth
 from trueness.infer.null._redrawn_labels import monte_carlo_pvalue
@@ -33,7 +34,7 @@ _BATCH = 2_000_000
 _LEAST, _TINY = 1e-9, 1e-300
 
 
-def change_point(days: Sequence[Cells], draws: int, rng: np.random.Generator) -> tuple[float, int, int]:
+def change_point(days: Sequence[Cells], draws: int, seed: int) -> tuple[float, int, int]:
     """The p-value of "no run of days differs"; the first day of the run that differs most, and the day after its last.
 
     There must be at least two days, each with rows.
@@ -41,7 +42,7 @@ def change_point(days: Sequence[Cells], draws: int, rng: np.random.Generator) ->
     strata = _Strata(days)
     scan = _Scan(strata)
     largest, start, stop = (part[0] for part in scan(strata.observed[np.newaxis]))
-    size = max(1, _BATCH // strata.count.size)
+    size, rng = max(1, _BATCH // strata.count.size), stream(seed, "labels")
     batches = [min(size, draws - begin) for begin in range(0, draws, size)]
     drawn = np.concatenate([scan(strata.draw(batch, rng))[0] for batch in batches])
     return float(monte_carlo_pvalue(largest, drawn)), int(start), int(stop)

@@ -19,6 +19,7 @@ from scipy.special import ndtr, xlogy
 
 from trueness._numerics.holm import holm
 from trueness._numerics.poisson_binomial import tails
+from trueness._numerics.streams import stream
 from trueness.infer.group._segment_rows import SegmentRows
 from trueness.infer.null._redrawn_labels import draw_hits
 from trueness.typing import Floats
@@ -59,22 +60,22 @@ class SegmentTests(NamedTuple):
     """Whether near ties were drawn together."""
 
 
-def joint_tests(rows: SegmentRows, draws: int, rng: np.random.Generator) -> SegmentTests:
+def joint_tests(rows: SegmentRows, draws: int, seed: int) -> SegmentTests:
     """Test all segments jointly."""
     labels, joined = _statistics(rows, draws)
     observed = labels.observed(rows)
-    gap, slope = labels.apart(step_down(observed, labels.batches(draws, rng), draws)[0], 1.0)
+    gap, slope = labels.apart(step_down(observed, labels.batches(draws, seed), draws)[0], 1.0)
     pvalue, slope_pvalue = labels.proven_tails(rows), labels.apart(observed, np.nan)[1]
     # Below 1/(R + 1) only a proven bound says more; the decision at any level above that is not changed by it.
     both, at_floor = 2 if labels.sloped.size else 1, gap * (draws + 1) < 1.5
     gap[at_floor] = np.minimum(gap, holm(np.minimum(1.0, both * pvalue)))[at_floor]
     if rows.cluster is not None:
-        signs, alone, _ = by_signs(rows, labels.by_cluster(rows), draws, rng)
+        signs, alone, _ = by_signs(rows, labels.by_cluster(rows), draws, seed)
         gap, slope = map(np.maximum, (gap, slope), labels.apart(signs, 1.0))
         pvalue, slope_pvalue = map(np.maximum, (pvalue, slope_pvalue), labels.apart(alone, np.nan))
     sign = np.zeros(gap.size)
     sign[labels.sloped] = labels.slope_excess(rows)
-    overall = _overall_tests(rows, draws, rng)
+    overall = _overall_tests(rows, draws, seed)
     return SegmentTests(pvalue, slope_pvalue, sign, np.minimum(gap, slope), slope < gap, overall, joined)
 
 
@@ -85,22 +86,21 @@ def _statistics(rows: SegmentRows, draws: int, *, fitted: bool = False) -> "tupl
     return _LabelStatistics(pooled.pooled(_ANGLE) if joined else pooled, fitted=fitted), joined
 
 
-def _overall_tests(rows: SegmentRows, draws: int, rng: np.random.Generator) -> Floats:
+def _overall_tests(rows: SegmentRows, draws: int, seed: int) -> Floats:
     fitted = rows.without_overall_error()
     if fitted is None:
         return np.full(rows.members.shape[0], np.nan)
     labels, _ = _statistics(fitted, draws, fitted=True)
-    adjusted, _ = step_down(labels.observed(fitted), labels.batches(draws, rng), draws)
+    adjusted, _ = step_down(labels.observed(fitted), labels.batches(draws, seed), draws)
     if rows.cluster is not None:
         share = None if labels.common is None else labels.common[0]
-        adjusted = np.maximum(adjusted, by_signs(fitted, labels.by_cluster(fitted), draws, rng, share)[0])
+        adjusted = np.maximum(adjusted, by_signs(fitted, labels.by_cluster(fitted), draws, seed, share)[0])
     return np.minimum(*labels.apart(adjusted, 1.0))
 
 
-def batch_sizes(entries: int, statistics: int, draws: int, at_once: int = 64) -> list[int]:
-    """Draws at a time."""
-    size = max(1, min(at_once, _BATCH // max(entries, statistics)))
-    return [b - a for a, b in pairwise([*range(0, draws, size), draws])]
+def draws_at_once(entries: int, statistics: int, at_once: int = 64) -> int:
+    """Draws whose statistics are computed together, so that memory stays small."""
+    return max(1, min(at_once, _BATCH // max(entries, statistics)))
 
 
 def step_down(observed: Floats, batches: Iterator[Floats], draws: int) -> tuple[Floats, Floats]:
@@ -192,11 +192,12 @@ class _LabelStatistics:
         inside = rows.members @ np.where(rows.inside, rows.residual, 0.0)
         return np.asarray((away @ rows.residual + (centre - self.centre) * inside)[self.sloped])
 
-    def batches(self, draws: int, rng: np.random.Generator) -> Iterator[Floats]:
+    def batches(self, draws: int, seed: int) -> Iterator[Floats]:
         """Tails of labels drawn from the scores."""
         entries = self.entries
-        for size in batch_sizes(entries.size, entries.members.shape[0], draws):
-            (hits,) = draw_hits(entries.score[:, np.newaxis], entries.count, size, rng)
+        at_most = draws_at_once(entries.size, entries.members.shape[0])
+        scores, rng = entries.score[:, np.newaxis], stream(seed, "labels")
+        for (hits,) in label_batches(scores, entries.count, draws, rng, at_most):
             yield self.of_hits(hits)
 
     def of_hits(self, hits: Any) -> Floats:
@@ -269,7 +270,7 @@ class _Patterns:
 
 
 def by_signs(
-    rows: SegmentRows, blocks: list[Any], draws: int, rng: np.random.Generator, share: Any = None, at_once: int = 64
+    rows: SegmentRows, blocks: list[Any], draws: int, seed: int, share: Any = None, at_once: int = 64
 ) -> tuple[Floats, Floats, Floats]:
     """Adjusted and unadjusted p-values from random signs of clusters, or of rows; and the largest size in each draw.
 
@@ -293,8 +294,9 @@ def by_signs(
         return np.asarray(-np.abs(total if share is None else total - share @ (common @ signs)) * scale)
 
     def batches() -> Iterator[Floats]:
-        for size in batch_sizes(units.size, squares.size, draws, at_once):
-            drawn = statistics(2.0 * rng.integers(0, 2, (units.size, size), dtype=np.int8) - 1)
+        at_most = draws_at_once(units.size, squares.size, at_once)
+        for signs in sign_batches(units.size, draws, stream(seed, "signs"), at_most):
+            drawn = statistics(signs)
             largest.append(-drawn.min(axis=0))
             yield drawn
 

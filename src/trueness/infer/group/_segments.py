@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, Unpack
 import numpy as np
 from scipy.special import bdtr, bdtrc
 
-from trueness._input.arguments import Seed, checked_fraction, checked_resamples, generator
+from trueness._input.arguments import Seed, checked_fraction, checked_resamples, whole_seed
 from trueness._input.segment_columns import SegmentColumn
 from trueness._level import Level, check_drawn_level, checked_level
 from trueness._numerics.holm import holm_adjusted
@@ -50,7 +50,7 @@ def segments(
     level: float = 0.95,
     cluster: ArrayLike | None = None,
     resamples: int | None = None,
-    seed: Seed = None,
+    seed: Seed = 0,
     rounded_to: float | None = None,
     **rows: Unpack[RowOptions],
 ) -> Segments:
@@ -76,7 +76,7 @@ def segments(
         Level of the joint test, and of all limits together.
     resamples : int, optional
         Number of sets of labels redrawn from the scores, by default 999, or more for a level above 0.98.
-    seed : int or numpy.random.Generator, optional
+    seed : int or numpy.random.Generator, default 0
         For redrawn labels and random signs, from which p-values are estimated; the command's default is 0.
     rounded_to : float, optional
         The unit to which the scores were rounded, as for :func:`trueness.calibration_test`: scores of exactly 0 and 1
@@ -139,16 +139,16 @@ def segments(
     >>> found.value[0], found.finding[0], int(found.flagged.sum())
     ('54', 'under-predicted', 1)
     """
-    level, rng = checked_level(level), generator(seed)
+    level, seed = checked_level(level), whole_seed(seed)
     draws = None if resamples is None else checked_resamples(resamples)
     if isinstance(y_true, Accumulator | Mapping):
         read = sums_by_group(y_true, by, crossed, alone=y_prob is None and cluster is None and not rows)
         unit = None if rounded_to is None else checked_fraction(rounded_to, "rounded_to")
-        return describe_segments(read, level, draws, rng, unit)
+        return describe_segments(read, level, draws, seed, unit)
     if by is None:
         raise InputError("by", "must be a column, a dict of columns or a frame", "got None")
     evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster).rounded(rounded_to)
-    return segments_of(evidence, evidence.columns(by, y_true, crossed), level=level, resamples=draws, rng=rng)
+    return segments_of(evidence, evidence.columns(by, y_true, crossed), level=level, resamples=draws, seed=seed)
 
 
 def segments_of(
@@ -157,10 +157,10 @@ def segments_of(
     *,
     level: float = 0.95,
     resamples: int | None = None,
-    rng: np.random.Generator,
+    seed: int,
 ) -> Segments:
     """The segments of rows that have been read, as :func:`segments`."""
-    found = describe_segments(of_rows(evidence, columns, "segments"), level, resamples, rng, evidence.rounded_to)
+    found = describe_segments(of_rows(evidence, columns, "segments"), level, resamples, seed, evidence.rounded_to)
     return replace(found, notes=(*evidence.notes, *found.notes))
 
 
@@ -196,7 +196,7 @@ def sums_by_group(sums: Accumulator | Mapping[Any, Sums], by: Any, crossed: int,
 
 
 def describe_segments(
-    rows: SegmentRows, level: float, draws: int | None, rng: np.random.Generator, rounded_to: float | None = None
+    rows: SegmentRows, level: float, draws: int | None, seed: int, rounded_to: float | None = None
 ) -> Segments:
     """Test, measure and sort all segments."""
     alpha = Level(level).alpha
@@ -204,7 +204,7 @@ def describe_segments(
         check_drawn_level(level, "`segments`", "Or say how many `resamples` to draw.")
     moved = rows.moved_inside(rounded_to)
     draws = draws or max(_DRAWS, math.ceil(round(20 / alpha, 6)) - 1)
-    tests, sums = joint_tests(moved, draws, rng), segment_sums(rows)
+    tests, sums = joint_tests(moved, draws, seed), segment_sums(rows)
     score, rate = sums.expected / sums.weight, sums.events / sums.weight
     low, high = sums.rate_limits(level ** (1 / score.size))
     ends = np.cumsum([len(one.values) for one in rows.columns])[:-1]
@@ -269,7 +269,7 @@ _TEST_LABELS = 2e8  # each costs some 20 ns
 
 
 def classes_of(
-    evidence: Evidence, *, bins: BinsLike = 10, level: float = 0.95, alpha: float, seed: Any = 0
+    evidence: Evidence, *, bins: BinsLike = 10, level: float = 0.95, alpha: float, seed: int
 ) -> tuple[ClassRow, ...]:
     """One row per class, the largest ECE first; flags have joint level `alpha`."""
     assert evidence.classwise is not None
@@ -290,7 +290,7 @@ def worst_class(classes: Iterable[ClassRow] | None) -> ClassRow | None:
     return max((one for one in classes or () if one.flagged), key=lambda one: abs(one.gap), default=None)
 
 
-def _pvalue(one: Evidence, draws: int | None, seed: Any) -> float | None:
+def _pvalue(one: Evidence, draws: int | None, seed: int) -> float | None:
     """The omnibus test, or the Kolmogorov–Smirnov test if redrawing costs too much or weights are fractional.
 
     Where that would redraw labels for a rare class, the number of its events is tested: draws could not survive the
@@ -300,8 +300,8 @@ def _pvalue(one: Evidence, draws: int | None, seed: Any) -> float | None:
         if draws is None and not one.dependent:
             if one.cells.whole and not is_nearly_normal(one.cells, np.ones(one.cells.size)):
                 return _events_pvalue(one.cells)
-            return test_of(one, method="ks", rng=generator(seed)).pvalue
-        return test_of(one, resamples=draws or _DRAWS, rng=generator(seed)).pvalue
+            return test_of(one, method="ks", seed=seed).pvalue
+        return test_of(one, resamples=draws or _DRAWS, seed=seed).pvalue
     except InputError:
         return None
 

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from trueness._input.arguments import Seed, checked_resamples, generator
+from trueness._input.arguments import Seed, checked_resamples, whole_seed
 from trueness._input.segment_columns import MISSING
 from trueness._keywords import suggests_keywords
 from trueness._level import checked_level
@@ -58,7 +58,7 @@ def calibration_series(
     bins: BinsLike | None = None,
     level: float = 0.95,
     resamples: int | None = None,
-    seed: Seed = None,
+    seed: Seed = 0,
     progress: Progress = True,
 ) -> Series:
     r"""Test the calibration of every day of a series, and find the day on which it changed.
@@ -79,7 +79,7 @@ def calibration_series(
     resamples : int, optional
         Number of sets of labels drawn for each test: by default 999, and for the change as many as the level needs.
         Small p-values of long series are computed with more.
-    seed : int or numpy.random.Generator, optional
+    seed : int or numpy.random.Generator, default 0
         Seed of all draws.
     progress : bool or callable, default True
         Whether to show a progress bar on a terminal if it takes long, or a function of (done, total).
@@ -130,13 +130,12 @@ def calibration_series(
     total = _add(filled)
     if bins is None:
         bins = Edges(total.parts[0].edges) if isinstance(total, Binned) else 10
-    rule, rng, report = as_rule(bins), generator(seed), reporter(progress)
-    first = seed if isinstance(seed, int) else int(rng.integers(2**32))
+    rule, seed, report = as_rule(bins), whole_seed(seed), reporter(progress)
     several = len(filled) > 1
     at_means = {
         name: Tally(one.kind, tuple(p.at_means() for p in one.parts), one.classes) for name, one in filled.items()
     }
-    tests = _Tests(at_means, draws, first)
+    tests = _Tests(at_means, draws, seed)
     lines = []
     for i, (name, one) in enumerate(days.items()):
         lines.append(_EMPTY if one is None else _line(one, tests, name, rule, level))
@@ -144,14 +143,14 @@ def calibration_series(
     columns = {name: np.array([line[name] for line in lines]) for name in _EMPTY}
     known = columns["n"] > 0
     pvalues, questions = columns["pvalue"], 2 if several else 1
-    pvalues[known] = tests.refined(pvalues[known], (1 - level) / questions, rng)
+    pvalues[known] = tests.refined(pvalues[known], (1 - level) / questions)
     adjusted = np.full(len(lines), math.nan)
     adjusted[known] = np.minimum(1.0, questions * holm(pvalues[known]))
     # The p-value of a change is at least 2 × classes / (draws + 1).
     needed, classes = math.ceil(2 * len(total.parts) / (1 - level)), len(total.parts)
     if resamples is None:
         tests.draws = max(draws, min(needed, _CHANGE_DRAWS // classes))
-    change, change_pvalue = _change(filled, np.flatnonzero(known), tests, rule, level, rng) if several else (None, None)
+    change, change_pvalue = _change(filled, np.flatnonzero(known), tests, rule, level) if several else (None, None)
     report(len(days) + 1, len(days) + 1)
     many = f"There are {tests.number:,} tests of days and classes: p-values are those of the KS test."
     few = f"{tests.draws:,} resamples cannot show a change at this level: it takes `resamples={needed}`."
@@ -238,34 +237,34 @@ _EMPTY = dict.fromkeys(
 
 def _line(sums: Sums, tests: "_Tests", name: str, rule: BinRule, level: float) -> dict[str, Any]:
     """The numbers of one day."""
-    tally, rng = tests.tallies[name], partial(generator, tests.seed)
+    tally = tests.tallies[name]
     # Over all classes for sums per class.
     each = [(float(p.weight.sum()), float(p.weight @ p.score), float(p.events.sum())) for p in tally.parts]
     weight, score, events = map(sum, zip(*each, strict=True))
     found = _EMPTY | {"n": sums.n, "score": score / weight, "rate": events / weight}
     with collected_warnings():  # small days are expected in a series
         found["ece"] = float(ece(sums, bins=rule))
-        found["floor"], found["floor_high"] = _floor(tally, rule, level, rng())
+        found["floor"], found["floor_high"] = _floor(tally, rule, level, tests.seed)
         with suppress(InputError):  # one row, or several classes
             evidence = Evidence.of_sums(sums, two_columns="keep")
-            limits = ece_limits_of(evidence, bins=rule, level=(1 + level) / 2, rng=rng())
+            limits = ece_limits_of(evidence, bins=rule, level=(1 + level) / 2, seed=tests.seed)
             found |= {"ece_low": limits.low, "ece_high": limits.high}
         with suppress(InputError):  # too few rows, or weights that a tally does not know one by one
             if not isinstance(sums, Binned) and len(tally.parts) == 1:
                 error = ece_interval(tally, level=level, seed=tests.seed)
                 found |= {"error": error.estimate, "error_low": error.low, "error_high": error.high}
                 found["includes_zero"] = error.includes_zero
-    return found | {"pvalue": tests.pvalue(tally, tests.draws, tests.seed)}
+    return found | {"pvalue": tests.pvalue(tally, tests.draws)}
 
 
-def _floor(tally: Tally, rule: BinRule, level: float, rng: np.random.Generator) -> tuple[float, float]:
+def _floor(tally: Tally, rule: BinRule, level: float, seed: int) -> tuple[float, float]:
     """Mean and upper quantile of the ECE of a calibrated model."""
     if not all(cells.whole for cells in tally.parts):
         return math.nan, math.nan
     # The classes of a class-wise view are dependent, in a way that sums do not keep: their quantiles are averaged,
     # which is cautious.
     apart = [Tally("binary", (cells,)) for cells in _filled(tally)] if tally.kind == "classwise" else [tally]
-    found = [gap_floor(Evidence.of_sums(one), rule, "l1", 1, level=level, rng=rng) for one in apart]
+    found = [gap_floor(Evidence.of_sums(one), rule, "l1", 1, level=level, seed=seed) for one in apart]
     return float(np.mean([one.mean for one in found])), float(np.mean([one.high for one in found]))
 
 
@@ -279,15 +278,15 @@ class _Tests:
         self.asymptotic = self.number > _MANY_TESTS
         """Whether tests are those of Kolmogorov and Smirnov."""
 
-    def pvalue(self, tally: Tally, draws: int, seed: Seed) -> float:
+    def pvalue(self, tally: Tally, draws: int) -> float:
         """The smallest p-value of the classes of one day, times their number."""
-        options: Any = {"seed": seed} | ({"method": "ks"} if self.asymptotic else {"resamples": draws})
+        options: Any = {"seed": self.seed} | ({"method": "ks"} if self.asymptotic else {"resamples": draws})
         each = [Tally("binary", (one,)) for one in _filled(tally)]
         found = [quietly(calibration_test, one, **options).pvalue for one in each]
         return float(min(1.0, len(found) * min(found)))
 
-    def refined(self, pvalues: Floats, alpha: float, rng: np.random.Generator) -> Floats:
-        """The p-values, the small ones of new and more draws if 1/(draws + 1) is too large after the adjustment."""
+    def refined(self, pvalues: Floats, alpha: float) -> Floats:
+        """The p-values, the small ones of more draws if 1/(draws + 1) is too large after the adjustment."""
         draws = math.ceil(2 * self.number / alpha)
         if draws <= self.draws + 1 or self.asymptotic:
             return pvalues
@@ -296,7 +295,7 @@ class _Tests:
             cost = draws * sum(min(part.size, _MOST_ENTRIES) for part in tally.parts)
             if 1 / (self.draws + 1) <= pvalues[i] <= _SMALL and cost <= budget:
                 budget -= cost
-                refined[i] = self.pvalue(tally, draws - 1, rng)
+                refined[i] = self.pvalue(tally, draws - 1)
         return refined
 
 
@@ -305,7 +304,7 @@ def _filled(tally: Tally) -> list[Cells]:
 
 
 def _change(
-    days: Mapping[str, Sums], place: Ints, tests: _Tests, rule: BinRule, level: float, rng: np.random.Generator
+    days: Mapping[str, Sums], place: Ints, tests: _Tests, rule: BinRule, level: float
 ) -> tuple[Change | None, float]:
     """The change, if it is significant, and its p-value; `place` has the place in the series of each of the `days`."""
     names, tallies = list(days), list(tests.tallies.values())
@@ -313,7 +312,7 @@ def _change(
     for k in range(len(tallies[0].parts)):
         seen = [i for i, tally in enumerate(tallies) if tally.parts[k].size]
         if len(seen) > 1:
-            pvalue, start, stop = change_point([tallies[i].parts[k] for i in seen], tests.draws, rng)
+            pvalue, start, stop = change_point([tallies[i].parts[k] for i in seen], tests.draws, tests.seed)
             found[k] = pvalue, seen[start], seen[stop - 1]
     if not found:
         return None, 1.0

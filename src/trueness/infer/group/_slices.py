@@ -9,17 +9,18 @@ from typing import Any, Literal, NamedTuple, Unpack
 import numpy as np
 from scipy.special import betainc, ndtr, stdtr
 
-from trueness._input.arguments import Seed, checked_resamples, checked_whole, checked_word, generator
+from trueness._input.arguments import Seed, checked_resamples, checked_whole, checked_word, whole_seed
 from trueness._input.segment_columns import GROUPS, TIMES, SegmentColumn, number_groups
 from trueness._level import Level, check_drawn_level, checked_level
 from trueness._numerics.holm import holm
+from trueness._numerics.streams import stream
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.clusters import FEW_CLUSTERS, mix_bits
 from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import takes_rows
 from trueness.errors import InputError
 from trueness.infer.group._segment_rows import SegmentRows, of_rows
-from trueness.infer.group._segment_tests import batch_sizes, by_signs, common_part, normal_score, step_down
+from trueness.infer.group._segment_tests import draws_at_once, by_signs, common_part, normal_score, step_down
 from trueness.infer.group._segments import Sums, sums_by_group
 from trueness.infer.group._slice_sums import Members, SliceSums, all_slices, mask_of, search, some_slices, tree_groups
 from trueness.infer.null._redrawn_labels import draw_hits
@@ -56,7 +57,7 @@ def worst_slices(
     most: int = 100,
     cluster: ArrayLike | None = None,
     resamples: int | None = None,
-    seed: Seed = None,
+    seed: Seed = 0,
     **rows: Unpack[RowOptions],
 ) -> Slices:
     r"""Find the slices of the rows where the scores are wrong, among all values of many columns and their pairs.
@@ -90,7 +91,7 @@ def worst_slices(
         The most slices in the result.
     resamples : int, optional
         Number of sets of labels, and of random signs, drawn: by default 499, or 199 for large tables.
-    seed : int or numpy.random.Generator, optional
+    seed : int or numpy.random.Generator, default 0
         For redrawn labels, random signs and halves of the rows; the command's default is 0.
     cluster, **rows
         As for :func:`trueness.estimate`.
@@ -143,14 +144,14 @@ def worst_slices(
     >>> found.rule[0], found.finding[0]
     ('x0 = 1 and x1 = 2', 'under-predicted')
     """
-    level, rng = checked_level(level), generator(seed)
+    level, seed = checked_level(level), whole_seed(seed)
     depth, most = checked_whole(depth, "depth"), checked_whole(most, "most")
     cuts = checked_word(cuts, "cuts", ("quantiles", "tree"))  # type: ignore[assignment]  # one of these
     least = None if min_rows is None else checked_whole(min_rows, "min_rows")
     draws = None if resamples is None else checked_resamples(resamples)
     if draws is None:
         check_drawn_level(level, "`worst_slices`", "Or say how many `resamples` to draw.")
-    plan = SlicePlan(rng, level, most, depth, least, draws)
+    plan = SlicePlan(seed, level, most, depth, least, draws)
     try:
         if isinstance(y_true, Accumulator | Mapping):
             sums = sums_by_group(y_true, columns, 1, alone=y_prob is None and cluster is None and not rows)
@@ -195,7 +196,7 @@ def _found(rows: SegmentRows, plan: "SlicePlan", notes: tuple[str, ...]) -> Slic
 class SlicePlan(NamedTuple):
     """The options of :func:`worst_slices`, checked."""
 
-    rng: np.random.Generator
+    seed: int
     level: float
     most: int
     depth: int = 2
@@ -239,7 +240,7 @@ def _exhaustive(rows: SegmentRows, plan: SlicePlan) -> Slices:
 def _searched(rows: SegmentRows, plan: SlicePlan, *, tree: bool) -> Slices:
     """Find slices in one half of the rows, and test these on the other half."""
     unit = np.arange(rows.size) if rows.cluster is None else rows.cluster_by_content
-    first = plan.rng.permutation(int(unit.max()) + 1)[unit] % 2 == 0
+    first = stream(plan.seed, "folds").permutation(int(unit.max()) + 1)[unit] % 2 == 0
     if tree:
         cut = (tree_groups(one, rows, first, plan.least) if len(one.edges) >= GROUPS else one for one in rows.columns)
         rows = replace(rows, columns=tuple(cut))
@@ -291,10 +292,10 @@ def _drawn_tests(
     rows: SegmentRows, table: SliceSums, members: Members, plan: SlicePlan, *, fewer: bool = False
 ) -> _Tests:
     """P-values by redrawn labels, with clusters also by random signs of these; and the level of each slice's limits."""
-    draws, level, rng = plan.draws(fewer=fewer), plan.level, plan.rng
-    adjusted, each = _by_labels(rows, members, draws, rng), level ** (1 / table.n.size)
+    draws, level, seed = plan.draws(fewer=fewer), plan.level, plan.seed
+    adjusted, each = _by_labels(rows, members, draws, seed), level ** (1 / table.n.size)
     if rows.cluster is not None or (rows.count == 1).all():  # else one sign would serve many labels
-        signed, largest = _by_signs(rows, members, draws, rng)
+        signed, largest = _by_signs(rows, members, draws, seed)
         adjusted = adjusted if rows.cluster is None else np.maximum(adjusted, signed)
         c = np.sort(largest)[min(draws - 1, math.ceil(round((draws + 1) * level, 6)) - 1)]
         each = min(each, 2 * float(ndtr(c)) - 1)
@@ -304,22 +305,22 @@ def _drawn_tests(
     overall = np.full(table.n.size, np.nan)
     if fitted is not None:
         common = common_part(fitted, members, members @ fitted.variance)
-        overall = _by_labels(fitted, members, draws, rng, common)
+        overall = _by_labels(fitted, members, draws, seed, common)
         if rows.cluster is not None:
-            overall = np.maximum(overall, _by_signs(fitted, members, draws, rng, common[0])[0])
+            overall = np.maximum(overall, _by_signs(fitted, members, draws, seed, common[0])[0])
     return _Tests(adjusted, overall, each, draws, _BY_LABELS if rows.cluster is None else _BY_SIGNS)
 
 
 def _by_signs(
-    rows: SegmentRows, members: Members, draws: int, rng: np.random.Generator, share: Floats | None = None
+    rows: SegmentRows, members: Members, draws: int, seed: int, share: Floats | None = None
 ) -> tuple[Floats, Floats]:
     clustered = rows.cluster is not None
     blocks = members.by_cluster(rows.residual, rows.cluster_by_content) if clustered else list(members.matrices())
-    signed, _, largest = by_signs(rows, blocks, draws, rng, share, _MOST_AT_ONCE)
+    signed, _, largest = by_signs(rows, blocks, draws, seed, share, _MOST_AT_ONCE)
     return signed, largest
 
 
-def _by_labels(rows: SegmentRows, members: Members, draws: int, rng: np.random.Generator, fitted: Any = None) -> Floats:
+def _by_labels(rows: SegmentRows, members: Members, draws: int, seed: int, fitted: Any = None) -> Floats:
     """Adjusted p-values of all slices, by labels redrawn from the scores; `fitted` is the part common to all rows."""
     p, scale = rows.score, rows.scale
     expected, variance, third = (
@@ -337,8 +338,8 @@ def _by_labels(rows: SegmentRows, members: Members, draws: int, rng: np.random.G
         return -np.abs(normal_score(excess / deviation, skewness))
 
     def batches() -> Iterator[Floats]:
-        for size in batch_sizes(rows.size, expected.size, draws, _MOST_AT_ONCE):
-            (hits,) = draw_hits(p[:, np.newaxis], rows.count, size, rng)
+        at_most = draws_at_once(rows.size, expected.size, _MOST_AT_ONCE)
+        for (hits,) in label_batches(p[:, np.newaxis], rows.count, draws, stream(seed, "labels"), at_most):
             yield statistics(hits * scale[:, np.newaxis])
 
     return step_down(statistics(rows.events[:, np.newaxis])[:, 0], batches(), draws)[0]

@@ -83,7 +83,7 @@ def ece_interval(
     cluster: ArrayLike | None = None,
     weight_type: Literal["frequency", "importance"] = "frequency",
     resamples: int | None = None,
-    seed: int | np.random.Generator | None = None,
+    seed: int | np.random.Generator | None = 0,
     support: Support = "published",
     **rows: Unpack[RowOptions],
 ) -> Interval:
@@ -127,9 +127,8 @@ def ece_interval(
     resamples : int, optional
         Number of resamples for the bootstraps, the subsamplings and 'adaptive-hulc', 500 by default; the other
         methods take none.
-    seed : int or numpy.random.Generator, optional
-        For random draws: 'score' draws at least 999 sets of labels, and with `cluster` as many sets of signs. Without
-        a seed the lower end may vary from call to call if the test is near its limit.
+    seed : int or numpy.random.Generator, default 0
+        For random draws: 'score' draws at least 999 sets of labels, and with `cluster` as many sets of signs.
     support : {'published', 'reachable'}, default 'published'
         For 'analytic' with 1 < k < K: the scores over which the spread under calibration is computed.
     **rows
@@ -215,7 +214,7 @@ def ece_interval(
     evidence = Evidence.of(
         y_true, y_prob, rows, kind="confidence", two_columns=two_columns, cluster=cluster, weight_type=weight_type
     )
-    return _interval(evidence, question, squared, generator(seed))
+    return _interval(evidence, question, squared, whole_seed(seed))
 
 
 def interval_of(
@@ -226,13 +225,13 @@ def interval_of(
     level: float = 0.95,
     squared: bool = False,
     smoothness: float | None = None,
-    rng: np.random.Generator,
+    seed: int,
 ) -> Interval:
     """The interval of rows or sums that have been read, as :func:`ece_interval`."""
-    return _interval(evidence, _question(k, bins, level, "score", smoothness, None, "published"), squared, rng)
+    return _interval(evidence, _question(k, bins, level, "score", smoothness, None, "published"), squared, seed)
 
 
-def _interval(evidence: Evidence, question: "_Question", squared: bool, rng: np.random.Generator) -> Interval:
+def _interval(evidence: Evidence, question: "_Question", squared: bool, seed: int) -> Interval:
     argument = "cluster" if evidence.dependent else "weight_type='importance'" if evidence.importance else ""
     if argument and question.method != "score":
         got = f"{question.method!r} needs rows that are independent and of equal weight"
@@ -241,7 +240,7 @@ def _interval(evidence: Evidence, question: "_Question", squared: bool, rng: np.
         raise InputError(argument, "is taken for one score per row", f"`k` must be 1; got {question.k}")
     if question.k == 1:
         evidence.require_one("the interval of a matrix, or `k` more than 1")
-    found = _METHODS[question.method](evidence, question, rng)
+    found = _METHODS[question.method](evidence, question, seed)
     # The squared distance of a rate from a score is at most 1; that of several scores of a row, at most 2.
     most = 1.0 if question.k == 1 else 2.0
     interval = Interval(
@@ -318,30 +317,30 @@ def _top_k_scores(evidence: Evidence, question: _Question) -> BinnedScores:
     return of_matrix(evidence.matrix, question.k, question.per_axis, question.smoothness)
 
 
-def _score(evidence: Evidence, question: _Question, rng: np.random.Generator) -> ScoreSet:
+def _score(evidence: Evidence, question: _Question, seed: int) -> ScoreSet:
     if question.k > 1:
-        return _given_cells(_top_k_scores(evidence, question), question, rng)
+        return _given_cells(_top_k_scores(evidence, question), question, seed)
     rule = question.rule()
     if evidence.dependent or evidence.importance:
         if evidence.rows is None:
             evidence.tally_in(rule)  # refuses bins
         rows = evidence.clustered
         if rule is None:
-            return default_clustered_set(rows, question.alpha, rng)
-        return given_clustered_set(rows, rule, question.alpha, rng)
+            return default_clustered_set(rows, question.alpha, seed)
+        return given_clustered_set(rows, rule, question.alpha, seed)
     tally = evidence.tally_in(rule)
     if rule is not None:
-        return _given_cells(of_cells(tally.parts[0], rule, _classes(tally)), question, rng)
+        return _given_cells(of_cells(tally.parts[0], rule, _classes(tally)), question, seed)
     if tally.weight < 2 and tally.parts[0].whole:
         check_pairs(1, 1, "two rows")
-    return default_score_set(tally.parts[0], question.alpha, rng)
+    return default_score_set(tally.parts[0], question.alpha, seed)
 
 
-def _given_cells(scores: BinnedScores, question: _Question, rng: np.random.Generator) -> ScoreSet:
-    return given_score_set(scores, _pair_sums(scores), question.alpha, rng)
+def _given_cells(scores: BinnedScores, question: _Question, seed: int) -> ScoreSet:
+    return given_score_set(scores, _pair_sums(scores), question.alpha, seed)
 
 
-def _analytic(evidence: Evidence, question: _Question, rng: np.random.Generator) -> ScoreSet:  # noqa: ARG001  # one form for all methods
+def _analytic(evidence: Evidence, question: _Question, seed: int) -> ScoreSet:  # noqa: ARG001  # one form for all methods
     if question.k > 1:
         scores = _top_k_scores(evidence, question)
         sums = pair_sums(scores.z, scores.count, scores.hits, scores.first)
@@ -363,7 +362,7 @@ def _analytic(evidence: Evidence, question: _Question, rng: np.random.Generator)
     return ScoreSet(sums.statistic, region, int(sums.total), bins, note=note)
 
 
-def _resampling(evidence: Evidence, question: _Question, rng: np.random.Generator) -> ScoreSet:
+def _resampling(evidence: Evidence, question: _Question, seed: int) -> ScoreSet:
     if question.k > 1:
         scores = _top_k_scores(evidence, question)
     else:
@@ -373,23 +372,23 @@ def _resampling(evidence: Evidence, question: _Question, rng: np.random.Generato
             (part,) = evidence.binned(rule).parts
             sums = sums_of_bins(part)
             _require_pairs(sums)
-            region = _resampled_region(part, question, rng)
+            region = _resampled_region(part, question, seed)
             return ScoreSet(sums.statistic, region, int(sums.total), bins_in_words(rule, sums.n.size))
         tally = evidence.tally_in(rule)
         scores = of_cells(tally.parts[0], rule, _classes(tally))
     pairs = _pair_sums(scores)
-    region = _resampled_region(resampling.RowKinds(scores), question, rng)
+    region = _resampled_region(resampling.RowKinds(scores), question, seed)
     return ScoreSet(pairs.statistic, region, int(pairs.total), scores.bins)
 
 
-def _resampled_region(sums: resampling.RowKinds | Bins, question: _Question, rng: np.random.Generator) -> Region:
+def _resampled_region(sums: resampling.RowKinds | Bins, question: _Question, seed: int) -> Region:
     """The interval of the method; an error is not negative, so values below zero are cut off."""
     method = RESAMPLING[question.method]
-    low, high = method(sums, level=question.level, resamples=question.resamples, rng=rng)
+    low, high = method(sums, level=question.level, resamples=question.resamples, rng=stream(seed, "resample"))
     return Region(max(0.0, low), max(0.0, high), True, low <= 0)
 
 
-_METHODS: Final[Mapping[str, Callable[[Evidence, _Question, np.random.Generator], ScoreSet]]] = {
+_METHODS: Final[Mapping[str, Callable[[Evidence, _Question, int], ScoreSet]]] = {
     "score": _score,
     "analytic": _analytic,
     **dict.fromkeys(RESAMPLING, _resampling),

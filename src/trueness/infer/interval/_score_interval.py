@@ -140,10 +140,10 @@ def partitions(cells: Cells, n: float) -> tuple[BinRule, BinRule, BinRule]:
     return coarse, default_rule(cells, n, _FINE), exact
 
 
-def default_score_set(cells: Cells, alpha: float, rng: np.random.Generator) -> ScoreSet:
+def default_score_set(cells: Cells, alpha: float, seed: int) -> ScoreSet:
     """The score set in the default cells."""
     parts = DefaultParts.of_cells(cells)
-    zero = not parts.rejected and omnibus_test(cells, required_draws(alpha), rng).pvalue > alpha
+    zero = not parts.rejected and omnibus_test(cells, required_draws(alpha), seed).pvalue > alpha
     return parts.at(alpha, zero=zero)
 
 
@@ -230,13 +230,13 @@ def _part(sums: PairSums, variance: float, implied: Floats) -> _Part:
     return _Part(sums.statistic, variance, sums.noise(implied), sums.unevenness, sums.total, paired)
 
 
-def default_clustered_set(rows: ClusteredRows, alpha: float, rng: np.random.Generator) -> ScoreSet:
+def default_clustered_set(rows: ClusteredRows, alpha: float, seed: int) -> ScoreSet:
     """The score set in the default cells for rows in clusters or with importance weights."""
     parts, coarse = DefaultParts.of_clusters(rows)
     if not rows.importance:
-        pvalue = clustered_omnibus_test(rows, required_draws(alpha), rng).pvalue
+        pvalue = clustered_omnibus_test(rows, required_draws(alpha), seed).pvalue
     else:
-        pvalue = wild_pvalue(pair_statistic(coarse, rows.p), rows.clusters, required_draws(alpha), rng)
+        pvalue = wild_pvalue(pair_statistic(coarse, rows.p), rows.clusters, required_draws(alpha), seed)
     return parts.at(alpha, zero=pvalue > alpha)
 
 
@@ -275,21 +275,21 @@ def _with_exact(
     return (min(ends[0], max(estimate, 0.0)), max(ends[1], estimate)), note
 
 
-def given_score_set(scores: BinnedScores, sums: PairSums, alpha: float, rng: np.random.Generator) -> ScoreSet:
+def given_score_set(scores: BinnedScores, sums: PairSums, alpha: float, seed: int) -> ScoreSet:
     """The score set in given bins; it includes zero if the exact test does not reject calibration."""
     variance, implied = null_moments(scores.z, scores.count, scores.first, sums.s)
     ends, note = _part(sums, variance, implied).ends(alpha), ""
     if scores.k == 1:
         rows = scores.z[:, 0], scores.count, scores.hits[:, 0], scores.first
         ends, note = _with_exact(ends, sums.statistic, alpha, *rows)
-    zero = not rejects_calibration(scores, sums.statistic, alpha, rng)
+    zero = not rejects_calibration(scores, sums.statistic, alpha, seed)
     return ScoreSet(sums.statistic, _region(ends, zero=zero), int(sums.total), scores.bins, note=note)
 
 
-def given_clustered_set(rows: ClusteredRows, rule: BinRule, alpha: float, rng: np.random.Generator) -> ScoreSet:
+def given_clustered_set(rows: ClusteredRows, rule: BinRule, alpha: float, seed: int) -> ScoreSet:
     """The score set in given bins for rows in clusters; zero is decided by random signs and by redrawn labels."""
     residuals = residuals_in(rows, rule)
-    pvalue = wild_pvalue(pair_statistic(residuals, rows.p), rows.clusters, required_draws(alpha), rng)
+    pvalue = wild_pvalue(pair_statistic(residuals, rows.p), rows.clusters, required_draws(alpha), seed)
     region = _region(_clustered_part(rows, residuals).ends(alpha), zero=pvalue > alpha)
     return ScoreSet(residuals.estimate, region, rows.n, bins_in_words(rule, residuals.first.size))
 

@@ -11,6 +11,7 @@ from trueness._level import Level
 from trueness._numerics.averages import exponent
 from trueness._numerics.clustered import covariance_of_sums, effective_number, t_over_normal
 from trueness._numerics.proportions import clopper_pearson
+from trueness._numerics.streams import stream
 from trueness._tally.binned_scores import bin_numbers, checked_smoothness, default_rule
 from trueness._tally.bins import Bins
 from trueness._tally.clusters import ClusteredRows
@@ -42,10 +43,10 @@ _MOST_SIGNS = 12
 _STEPS = 60
 
 
-def ece_limits_of(evidence: Evidence, *, bins: BinsLike = 10, level: float, rng: np.random.Generator) -> Limits:
+def ece_limits_of(evidence: Evidence, *, bins: BinsLike = 10, level: float, seed: int) -> Limits:
     """The ECE in given bins, which must not depend on the labels; each of its limits holds at the level."""
     gaps, alpha = bin_gaps(evidence, bins), Level(level).alpha
-    return Limits(gaps.low(alpha, rng), gaps.high(alpha), value=gaps.ece)
+    return Limits(gaps.low(alpha, seed), gaps.high(alpha), value=gaps.ece)
 
 
 def bin_gaps(evidence: Evidence, bins: BinsLike) -> "BinGaps | ClusteredGaps":
@@ -145,12 +146,12 @@ class BinGaps(NamedTuple):
         count = np.linspace(0, n, 2001)
         return self.ece + float((clopper_pearson(count, n, 1 - 2 * alpha)[1] - count / n).max())
 
-    def low(self, alpha: float, rng: np.random.Generator) -> float:
+    def low(self, alpha: float, seed: int) -> float:
         """The lower limit."""
         rate = np.where(self.rate * (1 - self.rate) > self.score * (1 - self.score), self.rate, self.score)
         size = np.rint(self.rows * self.share).astype(np.int64)
         draws = max(199, min(_DRAWS, int(_DRAWN / size.size)))
-        noise = rng.binomial(size, rate, (draws, size.size)) - size * rate
+        noise = stream(seed, "resample").binomial(size, rate, (draws, size.size)) - size * rate
         spread = math.sqrt(float(size @ (rate * (1 - rate)))) / self.rows
         return max(_lower_limit(self.share * (self.rate - self.score), noise / self.rows, spread, alpha), 0.0)
 
@@ -185,12 +186,12 @@ class ClusteredGaps:
     def _quantile(self, alpha: float) -> float:
         return -float(stdtrit(self._freedom, alpha))
 
-    def low(self, alpha: float, rng: np.random.Generator) -> float:
+    def low(self, alpha: float, seed: int) -> float:
         """The lower limit."""
         root = np.linalg.cholesky(self._covariance + 1e-12 * np.diag(self._own**2 + 1e-300))
         scale = t_over_normal(alpha, self._freedom)
-        noise = rng.standard_normal((_DRAWS, self._gap.size)) @ root.T * scale
-        return max(min(_lower_limit(self._gap, noise, self._spread, alpha), self._alone.low(alpha, rng)), 0)
+        noise = stream(seed, "resample").standard_normal((_DRAWS, self._gap.size)) @ root.T * scale
+        return max(min(_lower_limit(self._gap, noise, self._spread, alpha), self._alone.low(alpha, seed)), 0)
 
     def high(self, alpha: float) -> float:
         """The upper limit."""
@@ -274,7 +275,7 @@ def gap_limits(function: str, asked: Asked) -> Limits:
     if asked.evidence.one is None:
         return Limits(note=SEVERAL)
     found = quietly(bin_gaps, asked.evidence, gaps.rule)
-    low, high = found.low(asked.tail, asked.rng), found.high(asked.tail)
+    low, high = found.low(asked.tail, asked.seed), found.high(asked.tail)
     return Limits(low, high, "signed sums of gaps, and redrawn labels")
 
 
@@ -334,7 +335,7 @@ def _l2_limits(asked: Asked, bins: Any, *, squared: bool, k: Any = None, smoothn
         buckets = None if known is None else known.map(lambda of_bucket: of_bucket.at_means())
         data = Evidence.of_sums(Tally("binary", (part.at_means(),), None, buckets))
         bins = Distinct() if buckets is None else Edges(part.edges)
-    settings: Any = {"smoothness": smoothness, "level": asked.level, "squared": squared, "rng": asked.rng}
+    settings: Any = {"smoothness": smoothness, "level": asked.level, "squared": squared, "seed": asked.seed}
     found = quietly(interval_of, data, k=k, bins=bins, **settings)
     low, high = found.hull
     above = not found.includes_zero and low == 0

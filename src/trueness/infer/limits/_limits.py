@@ -10,6 +10,7 @@ import numpy as np
 
 from trueness._level import Level
 from trueness._numerics.clustered import t_limits
+from trueness._numerics.streams import stream
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.clusters import ClusteredRows
@@ -54,7 +55,7 @@ class Asked:
     measure: Callable[[Evidence], float]
     options: Options
     level: float
-    rng: np.random.Generator
+    seed: int
     floors: bool = True
     """Whether noise floors will be needed."""
 
@@ -111,7 +112,7 @@ def bootstrap_limits(function: Callable[[Any], float], asked: Asked) -> Limits:
 
     They make up for a bias that is the same for rows and resamples, as percentile limits do not.
     """
-    value, draw = asked.value, _resampler(asked.evidence, asked.rng)
+    value, draw = asked.value, _resampler(asked.evidence, stream(asked.seed, "resample"))
     if draw is None:
         return Limits(note="No bootstrap: these sums do not keep the rows apart. Pass labels and scores.")
     drawn = np.array([float(quietly(function, draw())) for _ in range(_RESAMPLES)])

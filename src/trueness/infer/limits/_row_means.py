@@ -18,6 +18,7 @@ from trueness._numerics.clustered import (
     t_quantile,
 )
 from trueness._tally.bins import Bins
+from trueness._numerics.streams import stream
 from trueness._tally.cells import Cells, pool_cells, pool_runs, segment_sums
 from trueness._tally.clusters import ClusteredRows
 from trueness._tally.evidence import Evidence
@@ -364,7 +365,8 @@ def discrimination_limits(asked: Asked) -> Limits:
     mean = float(e @ event + o @ other) / total
     error = math.sqrt(float(e @ (event - mean) ** 2 + o @ (other - mean) ** 2) / freedom / total)
     reach = t_quantile(asked.level, freedom) * error
-    gains = [_gain(cells, fitted, asked.rng) for _ in range(_DRAWS)]
+    rng = stream(asked.seed, "resample")
+    gains = [_gain(cells, fitted, rng) for _ in range(_DRAWS)]
     low, high = max(value - float(np.mean(gains)) - reach, 0.0), min(value + reach, 0.25)
     return found._replace(low=low, high=high, standard_error=error)
 

@@ -9,13 +9,14 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trueness._input.sample import Sample
 from trueness._numerics.binomial import MOST_OUTCOMES, binomial_outcomes, binomial_tables
+from trueness._numerics.streams import stream
 from trueness._tally.cells import Cells
 from trueness._tally.clusters import order_by_content
 from trueness._tally.evidence import Evidence
@@ -35,6 +36,8 @@ _DrawParts: TypeAlias = Callable[[_Generator], tuple[Cells, ...]]
 # Numbers drawn at a time, so that they stay in the processor's cache; but at least 32 draws, which are summed together,
 # as long as memory stays small.
 _BATCH, _DRAWS, _MOST = 1 << 16, 32, 1 << 22
+# Blocks are drawn whole, so they must not be much larger than what is usually asked for: 999 draws.
+_MOST_AT_ONCE = 1024
 # Up to this many rows of one score, drawing them one by one is faster than one binomial number.
 _LIGHT = 8
 # Tables of binomial numbers pay off from this many draws, and from this many numbers in all.
@@ -72,12 +75,12 @@ def monte_carlo_outcome(
 
 def _event_batches(cells: Cells, options: Options, resamples: int) -> Iterator[Hits]:
     """Drawn events of each cell: one label per row, times its weight."""
-    entries = options.entries
+    entries, rng = options.entries, stream(options.seed, "labels")
     if cells.whole or entries is None:
-        yield from label_batches(*count_entries(require_counts(cells, "redrawing labels")), resamples, options.rng)
+        yield from label_batches(*count_entries(require_counts(cells, "redrawing labels")), resamples, rng)
         return
     first = np.searchsorted(entries.z, cells.score)
-    for (hits,) in label_batches(entries.z[:, np.newaxis], entries.rows, resamples, options.rng):
+    for (hits,) in label_batches(entries.z[:, np.newaxis], entries.rows, resamples, rng):
         yield [np.add.reduceat(hits * entries.weight[:, np.newaxis], first, axis=0)]
 
 
@@ -134,15 +137,55 @@ def count_entries(cells: Cells) -> tuple[Floats, Ints]:
     return cells.score[:, np.newaxis], cells.weight.astype(np.int64, copy=False)
 
 
-def label_batches(z: Floats, count: Ints, resamples: int, rng: _Generator) -> Iterator[Hits]:
-    """Drawn labels in batches, `resamples` draws in total; memory is bounded."""
-    most = max(1, _MOST // len(z))
-    size = min(max(_DRAWS, _BATCH // len(z)), most)
-    # A table is made for each batch: they are larger then.
-    if z.shape[1] == 1 and _tabulated(count, z[:, 0], min(resamples, most)).size > len(z) // 2:
-        size = most
-    for begin in range(0, resamples, size):
-        yield draw_hits(z, count, min(size, resamples - begin), rng)
+def label_batches(
+    z: Floats, count: Ints, resamples: int, rng: _Generator, at_most: int | None = None
+) -> Iterator[Hits]:
+    """Drawn labels in batches of at most `at_most` draws, `resamples` draws in total; memory is bounded.
+
+    What is drawn first does not depend on how many draws follow, nor on the size of the batches: a test of 999 draws
+    and a noise floor of 99 of the same scores read the same labels.
+    """
+    for hits, width in _blocks(resamples, _labels_at_once(z, count), lambda size: draw_hits(z, count, size, rng)):
+        for begin, end in _pieces(width, at_most):
+            yield [column[:, begin:end] for column in hits]
+
+
+def sign_batches(units: int, draws: int, rng: _Generator, at_most: int | None = None) -> Iterator[Floats]:
+    """Random signs of units in batches of shape (units, draws), drawn as :func:`label_batches` draws labels."""
+
+    def signs(size: int) -> NDArray[np.int8]:
+        return rng.integers(0, 2, (units, size), dtype=np.int8)
+
+    for drawn, width in _blocks(draws, _draws_at_once(units), signs):
+        for begin, end in _pieces(width, at_most):
+            yield 2.0 * drawn[:, begin:end] - 1.0
+
+
+_Block = TypeVar("_Block")
+
+
+def _blocks(draws: int, size: int, draw: Callable[[int], _Block]) -> Iterator[tuple[_Block, int]]:
+    """Whole blocks of `size` draws, and how many of these are asked for."""
+    for begin in range(0, draws, size):
+        yield draw(size), min(size, draws - begin)
+
+
+def _pieces(width: int, at_most: int | None) -> Iterator[tuple[int, int]]:
+    step = width if at_most is None else max(1, at_most)
+    for begin in range(0, width, step):
+        yield begin, min(width, begin + step)
+
+
+def _draws_at_once(entries: int) -> int:
+    return min(max(_DRAWS, _BATCH // entries), max(1, _MOST // entries), _MOST_AT_ONCE)
+
+
+def _labels_at_once(z: Floats, count: Ints) -> int:
+    """Draws in a block: more where binomial tables are made, since each block makes its own."""
+    most = min(max(1, _MOST // len(z)), _MOST_AT_ONCE)
+    if z.shape[1] == 1 and _tabulated(count, z[:, 0], most).size > len(z) // 2:
+        return most
+    return _draws_at_once(len(z))
 
 
 def draw_hits(z: Floats, count: Ints, draws: int, rng: _Generator) -> Hits:
@@ -365,9 +408,11 @@ def _draw_by_class(sample: Sample, tally: Tally, weight_type: WeightType) -> _Dr
     return draw
 
 
-def draw_classes(reached: Floats, draws: int, rng: np.random.Generator) -> Ints:
-    """A class for each row and draw, by bisection of the cumulative scores; K for none of the K classes."""
-    at = rng.random((len(reached), draws))
+def draw_classes(reached: Floats, at: Floats) -> Ints:
+    """The class at each of some random numbers, of shape (rows, draws), by bisection of the cumulative scores.
+
+    K stands for none of the K classes.
+    """
     classes = reached.shape[1]
     low, high = np.zeros(at.shape, dtype=np.int64), np.full(at.shape, classes)
     rows = np.arange(len(reached))[:, np.newaxis]

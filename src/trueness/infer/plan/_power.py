@@ -22,6 +22,7 @@ from trueness._input.arguments import checked_fraction, is_number
 from trueness._input.columns import column
 from trueness._numerics.clustered import t_over_normal
 from trueness._numerics.roots import bracketed_root
+from trueness._numerics.streams import stream
 from trueness._tally.cells import Cells
 from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import tally
@@ -48,7 +49,7 @@ _FIRST, _STEEPEST, _STEPS = 1e-5, 30.0, 24
 
 
 def detection_power(
-    cells: Cells, alpha: float, effective: float, rng: np.random.Generator, clusters: float | None = None
+    cells: Cells, alpha: float, effective: float, seed: int, clusters: float | None = None
 ) -> DetectionPower:
     """Power of the omnibus test at level `alpha`, for as many independent rows as these are worth: `effective`.
 
@@ -73,7 +74,7 @@ def detection_power(
     side = 1 if 2 * expected <= n else -1
     shifts = [scores.shifted_to(side, factor) for factor in (RATIO, 1 / RATIO)]
     alternatives = [*shifts, scores.off_by(tolerance, side)]
-    power_at = power_function(scores.cells, alpha, rng=rng)
+    power_at = power_function(scores.cells, alpha, seed=seed)
     powers = [1.0 if scores.strength(one) >= _CERTAIN else power_at(one) for one in alternatives]
     enough = min(powers) >= ENOUGH
     return DetectionPower(
@@ -343,7 +344,7 @@ def acceptance_size(
     within: float,
     level: float,
     power: float,
-    rng: np.random.Generator,
+    seed: int,
     step: Callable[[], None],
 ) -> int | None:
     """Rows with which calibrated scores are accepted with probability `power`; None if there are too many.
@@ -356,6 +357,7 @@ def acceptance_size(
     def accepted(n: int) -> float:
         """The share of data sets that are; if all or none of the first few are, there are no more."""
         most, kept = max(1024, math.ceil(_PER_CELL * n**_FINE)), 0
+        rng = stream(seed, "labels")
         score, count = law.rows(n, most, density=law.share.max() <= _TIED)
         for done in range(1, draws + 1):
             cells = Cells(score, count, count, rng.binomial(count, score))

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from trueness._input.arguments import Seed, checked_fraction, generator, is_number
+from trueness._input.arguments import Seed, checked_fraction, whole_seed, is_number
 from trueness._keywords import suggests_keywords
 from trueness._level import checked_level
 from trueness._numerics.roots import bracketed_root
@@ -50,7 +50,7 @@ def validation_size(
     accept_band: float | None = None,
     level: float = 0.95,
     power: float = 0.8,
-    seed: Seed = None,
+    seed: Seed = 0,
     progress: Progress = True,
 ) -> ValidationSize:
     r"""The number of rows that the validation of a model needs.
@@ -87,7 +87,7 @@ def validation_size(
         Confidence level; tests reject at 1 − level.
     power : float, default 0.8
         Probability with which tests should detect the error, or accept.
-    seed : int or numpy.random.Generator, optional
+    seed : int or numpy.random.Generator, default 0
         For the simulated power.
     progress : bool or callable, default True
         Whether to show a progress bar on a terminal if acceptance takes long, or a function of (done, total).
@@ -152,7 +152,7 @@ def validation_size(
     <BLANKLINE>
     4,287 rows meet all criteria, if 10 % of them are events.
     """
-    level, power, rng = checked_level(level), checked_fraction(power, "power"), generator(seed)
+    level, power, seed = checked_level(level), checked_fraction(power, "power"), whole_seed(seed)
     widths = {"oe_width": oe_width, "slope_width": slope_width, "brier_width": brier_width, "c_width": c_width}
     errors = {"detect_oe": detect_oe, "detect_slope": detect_slope}
     margins: dict[Accepted, float | None] = {"l2": accept_l2, "ece": accept_ece, "band": accept_band}
@@ -168,7 +168,7 @@ def validation_size(
     found = [plan.precision(name, width) for name, width in widths.items() if width is not None]
     if oe_se is not None:
         found.append(_Criterion("O/E", f"standard error of log O/E {oe_se:g}", _whole((1 - rate) / rate / oe_se**2)))
-    found += [plan.detection(name, value, rng) for name, value in errors.items() if value is not None]
+    found += [plan.detection(name, value, seed) for name, value in errors.items() if value is not None]
     if accept_oe is not None:
         found.append(plan.acceptance(accept_oe))
     wanted = {name: margin for name, margin in margins.items() if margin is not None}
@@ -176,7 +176,7 @@ def validation_size(
     for i, (name, margin) in enumerate(wanted.items()):
         # About ten numbers of rows are tried, each of which is a step.
         steps = (report(done, total) for done in range(_STEPS * i + 1, _STEPS * (i + 1)))
-        found.append(plan.equivalence(name, margin, rng, partial(next, steps, None)))
+        found.append(plan.equivalence(name, margin, seed, partial(next, steps, None)))
         report(_STEPS * (i + 1), total)
     return plan.result(found, explain=nothing)
 
@@ -226,7 +226,7 @@ class _Plan(NamedTuple):
             size = (_slope_size if name == "slope_width" else _brier_size)(self.known_law(name), se)
         return _Criterion(_TITLES[name], f"{100 * self.level:g} % limits {width:g} apart", _whole(size))
 
-    def detection(self, name: str, value: float, rng: np.random.Generator) -> _Criterion:
+    def detection(self, name: str, value: float, seed: int) -> _Criterion:
         """Rows with which the omnibus test detects the error with the probability `power`."""
         law = self.known_law(name)
         title, ratio, slope = ("O/E", value, 1.0) if name == "detect_oe" else ("slope", 1.0, value)
@@ -236,7 +236,7 @@ class _Plan(NamedTuple):
             """The share of data sets of n rows that the test rejects."""
             score, count = law.rows(n, _MANY)
             cells, truth = Cells(score, count, count, np.zeros_like(count)), moved(score, slope, shift)
-            return power_function(cells, 1 - self.level, null_draws=_NULL_DRAWS, rng=rng)(truth, _DRAWS)
+            return power_function(cells, 1 - self.level, null_draws=_NULL_DRAWS, seed=seed)(truth, _DRAWS)
 
         target = f"{title} {value:g} detected with probability {self.power:g}"
         # As many rows as the best single test would need.
@@ -259,12 +259,12 @@ class _Plan(NamedTuple):
         return _Criterion("O/E", target, _whole((1 - self.rate) / self.rate * (errors / above) ** 2))
 
     def equivalence(
-        self, criterion: Accepted, margin: float, rng: np.random.Generator, step: Callable[[], None]
+        self, criterion: Accepted, margin: float, seed: int, step: Callable[[], None]
     ) -> _Criterion:
         """Rows with which the equivalence test accepts calibrated scores."""
         law = self.known_law(f"accept_{criterion}")
         title = {"l2": "l2 error", "ece": "ECE", "band": "monotone band"}[criterion]
-        size = acceptance_size(law, criterion, margin, self.level, self.power, rng, step)
+        size = acceptance_size(law, criterion, margin, self.level, self.power, seed, step)
         target = f"accepted within {margin:g} with probability {self.power:g}"
         return _Criterion(title, target, None if size is None else _two_digits(size))
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, Unpack
 
 import numpy as np
 
-from trueness._input.arguments import Seed, checked_resamples, checked_word, generator
+from trueness._input.arguments import Seed, checked_resamples, checked_word, whole_seed
 from trueness._numerics.holm import holm
 from trueness._tally.binned_scores import cells_per_axis, checked_k, default_cells, of_matrix
 from trueness._tally.cells import Cells
@@ -78,7 +78,7 @@ def calibration_test(
     cluster: ArrayLike | None = None,
     k: int | None = None,
     resamples: int | None = None,
-    seed: Seed = None,
+    seed: Seed = 0,
     fitted: bool = False,
     rounded_to: float | None = None,
     **rows: Unpack[RowOptions],
@@ -146,7 +146,7 @@ def calibration_test(
         Number of sets of labels redrawn from the scores. The default is 999, and at least 100 B − 1 for
         'adaptive-t-cal', so that 0.01 can be reached. 'ks', 'kuiper', 'spiegelhalter', 'cox' and 'hosmer-lemeshow'
         redraw labels only if this is given, or if their limiting distribution is not accurate: see Notes.
-    seed : int or numpy.random.Generator, optional
+    seed : int or numpy.random.Generator, default 0
         For redrawn labels and random signs: see Notes for what it fixes.
     fitted : bool, default False
         For 'hosmer-lemeshow': the rows were used to fit the scores by a logistic regression, which leaves
@@ -269,8 +269,6 @@ def calibration_test(
     (True, 'observed against expected events')
     """
     checked_word(method, "method", tuple(_METHODS))
-    if seed is not None and "resamples" not in _METHODS[method].uses:
-        raise InputError("seed", f"is not used by `method={method!r}`, which draws nothing", remedy="Leave it out.")
     if rounded_to is not None:
         _refuse_unused("rounded_to", method)
         if rows.get("kind") == "top-label":
@@ -278,7 +276,7 @@ def calibration_test(
     two_columns: Literal["binary", "keep"] = "binary" if k is None else "keep"
     evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", two_columns=two_columns, cluster=cluster)
     evidence = evidence.rounded(rounded_to)
-    return test_of(evidence, method=method, bins=bins, k=k, resamples=resamples, fitted=fitted, rng=generator(seed))
+    return test_of(evidence, method=method, bins=bins, k=k, resamples=resamples, fitted=fitted, seed=whole_seed(seed))
 
 
 def test_of(
@@ -289,17 +287,17 @@ def test_of(
     k: int | None = None,
     resamples: int | None = None,
     fitted: bool = False,
-    rng: np.random.Generator,
+    seed: int,
 ) -> Significance:
     """The test of rows or sums that have been read, as :func:`calibration_test`."""
-    options = _options(method, bins, resamples, fitted, k, rng, evidence.dependent)
+    options = _options(method, bins, resamples, fitted, k, seed, evidence.dependent)
     options = options._replace(rounded_to=evidence.rounded_to)
     # Whole-number weights count rows here, whatever they mean elsewhere.
     evidence = replace(evidence, weight_type="auto") if evidence.weight_type == "importance" else evidence
     if evidence.view == "multilabel" or evidence.has_images:
         if k is not None and k > 1:
             raise InputError("k", "must be None or 1 where each column is tested by itself", f"got {k}")
-        return _each_label(evidence, method, bins, resamples, fitted, rng)
+        return _each_label(evidence, method, bins, resamples, fitted, seed)
     if evidence.dependent:
         if evidence.weights == "fractional":
             raise InputError("sample_weight", "must be whole numbers with `cluster`: they count rows")
@@ -324,7 +322,7 @@ def test_of(
 
 
 def _each_label(
-    evidence: Evidence, method: TestMethod, bins: BinsLike | None, resamples: int | None, fitted: bool, rng: Any
+    evidence: Evidence, method: TestMethod, bins: BinsLike | None, resamples: int | None, fitted: bool, seed: int
 ) -> Significance:
     """Every label, or class of images, by itself; the smallest p-value times their number is the joint one."""
     problems = dict(evidence.each_class())
@@ -333,8 +331,7 @@ def _each_label(
     enough = None if few else 40 * len(problems) - 1
     settings: Any = {"method": method, "bins": bins, "resamples": resamples or enough, "fitted": fitted}
     # Every label has the same random numbers, whatever the order of labels: the correction holds under dependence.
-    seed = int(rng.integers(1 << 62))
-    found = {str(x): test_of(replace(one, notes=()), rng=generator(seed), **settings) for x, one in problems.items()}
+    found = {str(x): test_of(replace(one, notes=()), seed=seed, **settings) for x, one in problems.items()}
     alone = {label: one.pvalue for label, one in found.items()}
     adjusted = dict(zip(alone, holm(np.array(list(alone.values()))).tolist(), strict=True))
     worst = min(alone, key=lambda label: alone[label])
@@ -403,7 +400,7 @@ def _matrix_significance(evidence: Evidence, method: str, k: int | None, options
 
 
 def _options(
-    method: str, bins: BinsLike | None, resamples: Any, fitted: Any, k: Any, rng: np.random.Generator, clustered: bool
+    method: str, bins: BinsLike | None, resamples: Any, fitted: Any, k: Any, seed: int, clustered: bool
 ) -> Options:
     if not isinstance(fitted, bool | np.bool_):
         raise InputError("fitted", "must be True or False", f"got {fitted!r}")
@@ -421,7 +418,7 @@ def _options(
         raise InputError("resamples", demand, remedy="With `fitted=True` leave it out.")
     count = None if resamples is None else checked_resamples(resamples)
     rule = None if bins is None else blind_to_labels(as_rule(bins))
-    return Options(rule, count, rng, bool(fitted), None)
+    return Options(rule, count, seed, bool(fitted), None)
 
 
 def _refuse_unused(option: str, method: str) -> None:

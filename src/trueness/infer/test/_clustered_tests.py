@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from trueness._numerics.runs import NestedRuns
+from trueness._numerics.streams import stream
 from trueness._tally.clusters import ClusteredRows
 from trueness.infer.interval._residuals import BinnedResiduals, residuals_in
-from trueness.infer.null._redrawn_labels import draw_hits, monte_carlo_pvalue, moved_inside
+from trueness.infer.null._redrawn_labels import label_batches, monte_carlo_pvalue, moved_inside, sign_batches
 from trueness.infer.test._cumulative import ks_statistic, kuiper_statistic
 from trueness.infer.test._method import Options, Outcome
 from trueness.infer.test._omnibus import OmnibusTest, combined_pvalues, lower_tail, omnibus_outcome, omnibus_test
@@ -48,26 +49,22 @@ class ClusterStatistic(NamedTuple):
     """From labels of the rows (or events among them), of shape (n, draws), to values of shape (draws,)."""
 
 
-def wild_pvalue(statistic: ClusterStatistic, clusters: int, draws: int, rng: np.random.Generator) -> float:
+def wild_pvalue(statistic: ClusterStatistic, clusters: int, draws: int, seed: int) -> float:
     """The larger of two p-values: from random signs of the clusters, and from labels of independent rows.
 
     Signs alone make the test valid for many clusters; labels make it valid for any number if rows are independent.
     """
-    size = max(_LEAST, _BATCH // statistic.p.size)
-    batches = [min(size, draws - i) for i in range(0, draws, size)]
-    rows = statistic.p[:, np.newaxis], statistic.rows
-    by_signs = [statistic.of_signs(_signs(clusters, batch, rng)) for batch in batches]
-    by_labels = [statistic.of_labels(draw_hits(*rows, batch, rng)[0]) for batch in batches]
+    at_most = max(_LEAST, _BATCH // statistic.p.size)
+    signs = sign_batches(clusters, draws, stream(seed, "signs"), at_most)
+    labels = label_batches(statistic.p[:, np.newaxis], statistic.rows, draws, stream(seed, "labels"), at_most)
+    by_signs = [statistic.of_signs(batch) for batch in signs]
+    by_labels = [statistic.of_labels(hits) for (hits,) in labels]
     return max(float(monte_carlo_pvalue(statistic.observed, np.concatenate(drawn))) for drawn in (by_signs, by_labels))
 
 
 def _counts(rows: ClusteredRows) -> Ints:
     """The rows that each row stands for."""
     return np.rint(rows.w).astype(np.int64)
-
-
-def _signs(clusters: int, draws: int, rng: np.random.Generator) -> Floats:
-    return 2 * rng.integers(0, 2, (clusters, draws), dtype=np.int8).astype(np.float64) - 1
 
 
 def pair_statistic(residuals: BinnedResiduals, p: Floats) -> ClusterStatistic:
@@ -152,7 +149,7 @@ def _cumulative(
 def _outcome(
     rows: ClusteredRows, statistic: ClusterStatistic, options: Options, draws: int, value: float, more: str = ""
 ) -> Outcome:
-    pvalue = wild_pvalue(statistic, rows.clusters, draws, options.rng)
+    pvalue = wild_pvalue(statistic, rows.clusters, draws, options.seed)
     return Outcome(value, pvalue, f"{_assumptions(rows, draws)} {more}".rstrip(), 1 / (draws + 1))
 
 
@@ -165,14 +162,14 @@ def _assumptions(rows: ClusteredRows, draws: int) -> str:
 
 
 def clustered_omnibus_test(
-    rows: ClusteredRows, draws: int, rng: np.random.Generator, rounded_to: float | None = None
+    rows: ClusteredRows, draws: int, seed: int, rounded_to: float | None = None
 ) -> OmnibusTest:
     """The omnibus test by labels of independent rows and by signs of the clusters, each with all its statistics.
 
     Each p-value is the larger of the two.
     """
     cells = rows.cells
-    by_labels = omnibus_test(cells, draws, rng, rounded_to=rounded_to)
+    by_labels = omnibus_test(cells, draws, seed, rounded_to=rounded_to)
     if not by_labels.alone:
         return by_labels
     p = rows.p
@@ -186,8 +183,9 @@ def clustered_omnibus_test(
     of_rows = np.searchsorted(statistics.low, p, side="right") - 1
     finest = sparse.csr_array((u, (of_rows, rows.cluster)), shape=(statistics.low.size, rows.clusters))
     forms = statistics.forms @ sums
-    ones, size = np.ones((rows.clusters, 1)), max(_LEAST, _BATCH // max(rows.clusters, statistics.low.size))
-    batches = (_signs(rows.clusters, min(size, draws - i), rng) for i in range(0, draws, size))
+    ones = np.ones((rows.clusters, 1))
+    at_most = max(_LEAST, _BATCH // max(rows.clusters, statistics.low.size))
+    batches = sign_batches(rows.clusters, draws, stream(seed, "signs"), at_most)
     # A sign does not change the squares of a cluster.
     of_sums = partial(statistics.of_sums, squares=(0.0, 0.0), symmetric=True)
     values = np.concatenate([of_sums(finest @ s, forms @ s) for s in (ones, *batches)], axis=1)
@@ -200,7 +198,7 @@ def clustered_omnibus_test(
 
 
 def _omnibus(rows: ClusteredRows, options: Options, draws: int) -> Outcome:
-    result = clustered_omnibus_test(rows, draws, options.rng, options.rounded_to)
+    result = clustered_omnibus_test(rows, draws, options.seed, options.rounded_to)
     return omnibus_outcome(result, _assumptions(rows, draws))
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, Unpack
 
 import numpy as np
 
-from trueness._input.arguments import Seed, checked_fraction, checked_number, checked_word, generator
+from trueness._input.arguments import Seed, checked_fraction, checked_number, checked_word, whole_seed
 from trueness._tally.cells import Cells, pool_cells
 from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import takes_rows
@@ -51,7 +51,7 @@ def equivalence_test(
     share: float | None = None,
     cluster: ArrayLike | None = None,
     weight_type: Literal["frequency", "importance"] = "frequency",
-    seed: Seed = None,
+    seed: Seed = 0,
     **rows: Unpack[RowOptions],
 ) -> Significance:
     r"""Test whether scores are calibrated within a margin: a small p-value is evidence *for* calibration.
@@ -89,7 +89,7 @@ def equivalence_test(
     weight_type : {'frequency', 'importance'}, default 'frequency'
         'frequency': whole numbers; a weight of 2 counts the row twice. 'importance': sampling weights; each row counts
         once, whatever its weight.
-    seed : int or numpy.random.Generator, optional
+    seed : int or numpy.random.Generator, default 0
         For the labels that are redrawn to see whether the labels agree with the scores too well.
     **rows
         As for :func:`trueness.ece`. `sample_weight` must be whole numbers for 'l2' (unless `weight_type` is
@@ -146,7 +146,7 @@ def equivalence_test(
     >>> tn.equivalence_test(d.y_true, d.y_prob, within=0.02, seed=0).pvalue > 0.05
     True
     """
-    rng = generator(seed)
+    seed = whole_seed(seed)
     checked_word(weight_type, "weight_type", ("frequency", "importance"))
     evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster, weight_type=weight_type)
     within = checked_number(within, "within", "above 0 and at most 1", low=0, high=math.nextafter(1, 2))
@@ -154,7 +154,7 @@ def equivalence_test(
     _check_options(criterion, bins, share)
     kept = margin(evidence, criterion, within, 10 if bins is None else bins, SHARE if share is None else share)
     pvalue, words = kept.pvalue, kept.words
-    test = omnibus_of(evidence, rng) if pvalue < 1 else None
+    test = omnibus_of(evidence, seed) if pvalue < 1 else None
     too_good = too_good_of(evidence, test)
     if too_good is not None and too_good <= TOO_GOOD:
         pvalue = 1.0
@@ -276,7 +276,7 @@ def _band(evidence: Evidence, within: float, share: float) -> Margin:
     return Margin(shown, runs.n, pvalue, f"{what}; {100 * share:.3g} % are needed.{fits} {band.assumptions}")
 
 
-def omnibus_of(evidence: Evidence, rng: np.random.Generator) -> Significance | None:
+def omnibus_of(evidence: Evidence, seed: int) -> Significance | None:
     """The omnibus test of calibration; None if the sums are too coarse, or weights rule it out.
 
     With more than 4,096 distinct scores, neighbours share redrawn labels: only its lower tail is used.
@@ -288,7 +288,7 @@ def omnibus_of(evidence: Evidence, rng: np.random.Generator) -> Significance | N
             plain = not evidence.dependent and evidence.weight_type != "importance"
             if plain and cells.whole and not contradictions(cells):
                 evidence = Evidence.of_sums(Tally(evidence.view, (pool_cells(cells),), evidence.classes))
-            return test_of(evidence, rng=rng)
+            return test_of(evidence, seed=seed)
         except InputError:
             return None
 

@@ -44,7 +44,7 @@ class Options(NamedTuple):
 
     rule: BinRule | None
     resamples: int | None
-    rng: np.random.Generator
+    seed: int
     fitted: bool
     classes: int | None
     """Columns of the matrix of scores whose largest entry is tested; None for a vector."""

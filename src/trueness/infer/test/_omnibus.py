@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import expit, gammaincc, logit
 
 from trueness._numerics.roots import bracketed_root
+from trueness._numerics.streams import stream
 from trueness._tally.cells import Cells, segment_sums
 from trueness.infer.null._redrawn_labels import (
     contradictions,
@@ -56,7 +57,7 @@ class OmnibusTest(NamedTuple):
 def omnibus(cells: Cells, options: Options) -> Outcome:
     """The omnibus test as a method of :func:`trueness.calibration_test`."""
     draws = options.resamples or 999
-    result = omnibus_test(cells, draws, options.rng, options.entries, options.rounded_to)
+    result = omnibus_test(cells, draws, options.seed, options.entries, options.rounded_to)
     exactly = "exact at any n" if cells.size <= MANY else "exact within 0.001, near ties being drawn together"
     drawn = f"Rows are independent; the level is {exactly}: {draws:,} sets of labels were drawn from the scores."
     return omnibus_outcome(result, drawn)
@@ -83,25 +84,24 @@ def strongest_in_words(strongest: str, pvalue: float, which: str) -> str:
 
 
 def omnibus_test(
-    cells: Cells, draws: int, rng: np.random.Generator, entries: Entries | None = None, rounded_to: float | None = None
+    cells: Cells, draws: int, seed: int, entries: Entries | None = None, rounded_to: float | None = None
 ) -> OmnibusTest:
     """The omnibus test of cells whose weights count rows or, with `entries`, of rows with other weights.
 
     A label that a score of 0 or 1 rules out has probability zero: the p-value is 0, unless the scores were rounded.
     Then scores of 0 and 1 are moved by up to half the unit. The same test of the same cells is made once: an interval
-    and a p-value ask for it, with generators of the same seed.
+    and a p-value ask for it, with the same seed.
     """
     if entries is not None:
-        return _omnibus_test(cells, draws, rng, entries, rounded_to)
-    asked = draws, rounded_to, repr(rng.bit_generator.state)
+        return _omnibus_test(cells, draws, seed, entries, rounded_to)
+    asked = "omnibus", draws, rounded_to, seed
     if asked not in cells.memory:
-        cells.memory[asked] = _omnibus_test(cells, draws, rng, None, rounded_to), rng.bit_generator.state
-    found, rng.bit_generator.state = cells.memory[asked]
-    return found  # type: ignore[no-any-return]  # the memory holds anything
+        cells.memory[asked] = _omnibus_test(cells, draws, seed, None, rounded_to)
+    return cells.memory[asked]  # type: ignore[no-any-return]  # the memory holds anything
 
 
 def _omnibus_test(
-    cells: Cells, draws: int, rng: np.random.Generator, entries: Entries | None, rounded_to: float | None
+    cells: Cells, draws: int, seed: int, entries: Entries | None, rounded_to: float | None
 ) -> OmnibusTest:
     counted = cells if entries is None else Cells(entries.z, entries.rows, entries.rows, entries.hits)
     contradicted = contradictions(counted)
@@ -114,13 +114,14 @@ def _omnibus_test(
         else:  # by the share of their rows, not of their weights: cells must begin where their rows do
             entries = entries._replace(z=moved_scores(entries.z, entries.rows, entries.hits, rounded_to))
             cells = Cells(np.unique(entries.z), cells.count, cells.weight, cells.events)
-        moved = omnibus_test(cells, draws, rng, entries)
+        moved = omnibus_test(cells, draws, seed, entries)
         # Scores moved to the share of their labels agree with them too well.
         return moved._replace(too_good=None, contradicted=contradicted, impossible=words, unit=rounded_to)
     # The cells of weighted rows have equal numbers of rows.
     grouped = cells if entries is None else Cells(cells.score, cells.count, cells.count, np.zeros_like(cells.count))
     statistics = Statistics(grouped, entries)
-    values = statistics.observed_and_drawn(draws, rng)
+    labels = stream(seed, "labels")
+    values = statistics.observed_and_drawn(draws, labels)
     alone, combined = combined_pvalues(evidence(values), statistics.weights)
     pvalue, too_good = float(combined[0]), lower_tail(values)
     # At the floor, a proven tail or a rank among more draws may replace the p-value. The level still holds: below the
@@ -129,7 +130,7 @@ def _omnibus_test(
         pvalue = min(pvalue, _proven_bound(cells, statistics))
     more = 10 * (draws + 1) - 1
     if too_good * (draws + 1) < 1.5 and statistics.entries.rows.size * more <= _MOST_LABELS:
-        too_good = min(too_good, lower_tail(statistics.observed_and_drawn(more, rng)))
+        too_good = min(too_good, lower_tail(statistics.observed_and_drawn(more, labels)))
     return OmnibusTest(pvalue, dict(zip(NAMES, alone[:, 0].tolist(), strict=True)), too_good, draws)
 
 
@@ -144,14 +145,15 @@ def _proven_bound(cells: Cells, statistics: Statistics) -> float:
 
 
 def power_function(
-    cells: Cells, alpha: float, *, null_draws: int = 999, rng: np.random.Generator
+    cells: Cells, alpha: float, *, null_draws: int = 999, seed: int
 ) -> Callable[..., float]:
     """The power of the test as a function of the true probabilities and of how often to draw labels from them.
 
     Labels of all alternatives are ranked among the same `null_draws` sets of labels drawn from the scores.
     """
     statistics = Statistics(cells)
-    null = statistics.drawn(null_draws, rng)
+    labels = stream(seed, "labels")
+    null = statistics.drawn(null_draws, labels)
     of_null = evidence(null, null)
 
     def combined(values: Floats) -> Floats:
@@ -161,7 +163,7 @@ def power_function(
     combined_null = combined(null)
 
     def power(alternative: Floats, draws: int = 199) -> float:
-        drawn = statistics.drawn(draws, rng, statistics.mean_of_entries(cells, alternative))
+        drawn = statistics.drawn(draws, labels, statistics.mean_of_entries(cells, alternative))
         return float(np.mean(ranks(combined(drawn), combined_null) <= alpha))
 
     return power

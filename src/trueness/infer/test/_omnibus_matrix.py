@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness._input.sample import Sample
+from trueness._numerics.streams import stream
 from trueness._tally.cells import Cells
 from trueness._tally.clusters import order_by_content
 from trueness._tally.row_sums import cells_of_rows
-from trueness.infer.null._redrawn_labels import draw_classes, impossible_in_words, impossible_outcome
+from trueness.infer.null._redrawn_labels import draw_classes, impossible_in_words, impossible_outcome, label_batches
 from trueness.infer.test._method import Options, Outcome
 from trueness.infer.test._omnibus import SOME, combination, extremeness, ranks, sizes, strongest_in_words
 from trueness.infer.test._omnibus_statistics import FORMS, NAMES, WORDS, Statistics, evidence, log_ratio, weights_at
@@ -67,7 +68,7 @@ def joint_outcome(
     observed: Sequence[Floats],
     drawn: Draw,
     counted: tuple[int, int],
-    rng: np.random.Generator,
+    seed: int,
     what: str,
 ) -> Outcome:
     """The p-value of all problems together, and that of each.
@@ -77,6 +78,7 @@ def joint_outcome(
     counted: the first number of `counted` or, if these leave the decision open, the second.
     """
     draws, most = counted
+    rng = stream(seed, "labels")
     # A seed of its own: the labels that are counted must be others.
     batches = drawn(draws, np.random.default_rng([draws, 0x7472]))
     reference = [np.concatenate(parts, axis=1) for parts in zip(*batches, strict=True)]
@@ -121,14 +123,19 @@ def parts_outcome(parts: Sequence[Cells], names: Sequence[Hashable], options: Op
     pairs.sort(key=lambda pair: pair[0].content)
     named = [(name, Statistics(cells)) for cells, name in pairs]
 
+    scores = np.concatenate([statistics.entries.z for _, statistics in named])[:, np.newaxis]
+    rows = np.concatenate([statistics.entries.rows for _, statistics in named])
+    ends = np.cumsum([statistics.entries.rows.size for _, statistics in named])[:-1]
+
     def drawn(count: int, rng: np.random.Generator) -> Iterator[list[Floats]]:
-        yield [statistics.drawn(count, rng) for _, statistics in named]
+        for (hits,) in label_batches(scores, rows, count, rng):
+            yield [statistics(part) for (_, statistics), part in zip(named, np.split(hits, ends), strict=True)]
 
     observed = [statistics(statistics.entries.hits[:, np.newaxis]) for _, statistics in named]
-    entries = sum(statistics.entries.rows.size for _, statistics in named)
+    entries = rows.size
     draws = options.resamples
     counted = (draws, draws) if draws else (_DRAWS, more_draws(_DRAWS, entries, len(named)))
-    outcome = joint_outcome(named, observed, drawn, counted, options.rng, "predicted classes")
+    outcome = joint_outcome(named, observed, drawn, counted, options.seed, "predicted classes")
     return _in_order(outcome, map(_class_name, names))
 
 
@@ -211,7 +218,7 @@ def matrix_test(matrix: Matrix, options: Options, *, largest: bool) -> Outcome:
     observed = [column.values(column.hits[:, np.newaxis]) for _, column in varying]
     named = [(names[j], column.statistics) for j, column in varying]
     what = "problems (each class, and the largest score)" if largest else "scores"
-    return joint_outcome(named, observed, drawn, counted, options.rng, what)
+    return joint_outcome(named, observed, drawn, counted, options.seed, what)
 
 
 def more_draws(draws: int, rows: int, columns: int) -> int:
@@ -252,16 +259,18 @@ def _drawn_hits(
 ) -> Iterator[Ints]:
     """Events in all cells of all columns, of shape (cells, draws), a batch of draws at a time."""
     (rows, classes), size = matrix.p.shape, int(offset[-1])
-    step = max(1, min(draws, 2 * _BLOCK // size))
+    step = max(1, min(draws, 2 * _BLOCK // max(size, rows)))
     for begin in range(0, draws, step):
         batch = min(step, draws - begin)
+        # Draw by draw, so that the size of a batch does not decide what is drawn.
+        chance = rng.random((batch, rows))
         hits = np.zeros(size * batch, dtype=np.int64)
         at_once = max(1, _BLOCK // max(batch, classes))
         for some in (slice(i, min(rows, i + at_once)) for i in range(0, rows, at_once)):
             reached = np.cumsum(matrix.p[some], axis=1, dtype=np.float64)
             # Rows whose scores do not sum to one may have none of the classes; those that do must have one.
             reached[np.abs(reached[:, -1] - 1) < 1e-6, -1] = 1.0
-            drawn = draw_classes(reached, batch, rng)
+            drawn = draw_classes(reached, chance[:, some].T)
             row, column = np.nonzero(drawn < classes)
             label = drawn[row, column]
             at = [(offset[label] + cell[some][row, label]) * batch + column]

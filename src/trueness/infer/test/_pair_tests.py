@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness._numerics.runs import NestedRuns
+from trueness._numerics.streams import stream
 from trueness._tally.binned_scores import BinnedScores, bin_starts, near_ties, of_cells
 from trueness._tally.cells import Cells
 from trueness._tally.rules import EqualMass, EqualWidth
@@ -84,7 +85,7 @@ def pair_test(scores: BinnedScores, options: Options, divisor: Divisor, detail: 
     resamples = options.resamples or 999
     hits = [column[:, np.newaxis] for column in scores.hits.T]
     statistic = float(PairStatistic(scores.z, scores.count, scores.first, divisor)(hits)[0])
-    drawn = np.concatenate(list(_null_batches(scores, resamples, options.rng, divisor)))
+    drawn = np.concatenate(list(_null_batches(scores, resamples, options.seed, divisor)))
     pvalue = float(monte_carlo_pvalue(statistic, drawn))
     if not ((scores.z > 0) & (scores.z < 1)).any():  # calibration leaves nothing to chance
         pvalue = 1.0 if (scores.hits == scores.count[:, np.newaxis] * scores.z).all() else 1 / (resamples + 1)
@@ -94,7 +95,7 @@ def pair_test(scores: BinnedScores, options: Options, divisor: Divisor, detail: 
     return Outcome(statistic, pvalue, f"Rows are independent; {level} {detail}", 1 / (resamples + 1))
 
 
-def rejects_calibration(scores: BinnedScores, statistic: float, alpha: float, rng: np.random.Generator) -> bool:
+def rejects_calibration(scores: BinnedScores, statistic: float, alpha: float, seed: int) -> bool:
     """Whether the p-value of :func:`exact` is at most α, from no more draws than settle it.
 
     Drawing stops once too many draws have reached the statistic. It does not start if the statistic is out of reach:
@@ -104,7 +105,7 @@ def rejects_calibration(scores: BinnedScores, statistic: float, alpha: float, rn
         return True
     draws = required_draws(alpha)
     reached, drawn = 0, []
-    for batch in _null_batches(scores, draws, rng):
+    for batch in _null_batches(scores, draws, seed):
         drawn.append(batch)
         reached += int((batch >= statistic).sum())
         if (1 + reached) / (draws + 1) > alpha:
@@ -129,7 +130,7 @@ def _log_chance(size: Ints, value: float) -> float:
 
 
 def _null_batches(
-    scores: BinnedScores, draws: int, rng: np.random.Generator, divisor: Divisor = "pairs"
+    scores: BinnedScores, draws: int, seed: int, divisor: Divisor = "pairs"
 ) -> Iterator[Floats]:
     """T for labels drawn from the scores.
 
@@ -139,20 +140,29 @@ def _null_batches(
     400). For one score per row the joint distribution of all drawn sums, and so the level of the test, changes by less
     than 0.001 in total variation (Ehm, "Binomial approximation to the Poisson binomial distribution", 1991).
     """
-    total = scores.n
     size = np.add.reduceat(scores.count, scores.first)
-    if not (size >= 2).any():
+    in_pairs = size >= 2
+    if not in_pairs.any():
         yield np.zeros(draws)
         return
-    if (size < 2).any():  # a row that is alone in its bin adds nothing
-        scores = scores.of_bins(size >= 2)
-    if scores.k == 1 and len(scores.z) > _MANY:
-        scores = near_ties(scores, _ANGLE)
-    elif len(scores.z) > _MANY_ROWS:
-        scores = near_ties(scores, _WIDE_ANGLE)
-    statistic = PairStatistic(scores.z, scores.count, scores.first, divisor)
-    for hits in label_batches(scores.z, scores.count, draws, rng):
-        yield statistic(hits) * (scores.n / total)
+    counted = scores if in_pairs.all() else scores.of_bins(in_pairs)  # a row alone in its bin adds nothing
+    rng = stream(seed, "labels")
+    if scores.k == 1 and len(scores.z) <= _MANY:
+        # Rows that add nothing are drawn too, so that these are the labels of every other question.
+        statistic = PairStatistic(counted.z, counted.count, counted.first, divisor)
+        kept = np.repeat(in_pairs, np.diff(np.append(scores.first, len(scores.z))))
+        batches = ([hits[kept]] for (hits,) in label_batches(scores.z, scores.count, draws, rng))
+    else:
+        if scores.k == 1 and len(counted.z) > _MANY:
+            pooled = near_ties(counted, _ANGLE)
+        elif len(counted.z) > _MANY_ROWS:
+            pooled = near_ties(counted, _WIDE_ANGLE)
+        else:
+            pooled = counted
+        statistic = PairStatistic(pooled.z, pooled.count, pooled.first, divisor)
+        batches = label_batches(pooled.z, pooled.count, draws, rng)
+    for hits in batches:
+        yield statistic(hits) * (counted.n / scores.n)
 
 
 def adaptive_t_cal(cells: Cells, options: Options) -> Outcome:
@@ -168,7 +178,7 @@ def adaptive_t_cal(cells: Cells, options: Options) -> Outcome:
     z, count = count_entries(cells)
     of_events = NestedPairs(z[:, 0], count, partitions)
     (statistics,) = of_events(cells.events[:, np.newaxis])
-    drawn = np.concatenate([of_events(events) for (events,) in label_batches(z, count, resamples, options.rng)])
+    drawn = np.concatenate([of_events(events) for (events,) in label_batches(z, count, resamples, stream(options.seed, "labels"))])
     pvalues = monte_carlo_pvalue(statistics, drawn)
     best = int(pvalues.argmin())
     assumptions = (
