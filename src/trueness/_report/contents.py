@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from trueness._input.arguments import generator
+from trueness._assess.asked import Asked
 from trueness._input.segment_columns import SegmentColumn
 from trueness._level import Level
 from trueness._numerics.clustered import effective_number
@@ -29,13 +29,9 @@ from trueness._version import __version__
 from trueness.errors import InputError, quietly
 from trueness.infer import reliability_bands
 from trueness.infer.comparison._compare import compare_of
-from trueness.infer.decision._verdict import judge
-from trueness.infer.group._segment_rows import of_groups
-from trueness.infer.group._segments import classes_of, describe_segments, segments_of
-from trueness.infer.group._slices import SlicePlan, slices_of
 from trueness.measure import bin_table, ece
 from trueness.recalibrate._segment import advice
-from trueness.results import Bands, Estimate, Series, Slices
+from trueness.results import Bands, Series, Slices
 from trueness.results import Segments as Tested
 from trueness.typing import Ints
 
@@ -55,7 +51,7 @@ MOST_BINS = 1_000
 
 def compute_contents(
     subject: Subject,
-    by: _By,
+    asked: Mapping[str, Asked],
     options: Options,
     provenance: Provenance,
     *,
@@ -65,7 +61,7 @@ def compute_contents(
     series: Series | None,
     confidences: Mapping[str, Any] | None,
 ) -> Contents:
-    """Compute everything, model by model; `progress` receives the steps done and their total.
+    """Everything, model by model, as each was `asked`; `progress` receives the steps done and their total.
 
     `files` are the lines of a table of the files or periods that the rows were read from, a `series`.
     """
@@ -73,11 +69,12 @@ def compute_contents(
     rule, level, seed, _ = options
     settings = Settings(repr(rule), rule_in_words(rule), level, seed, offered(rule), options.intervals)
     models = tuple(
-        _model(name, subject, by, options, provenance, lambda: progress(next(done), total)) for name in subject.models
+        _model(name, asked[name], subject, options, provenance, lambda: progress(next(done), total))
+        for name in subject.models
     )
     differences = None
     if len(models) > 1 and subject.source == "rows" and subject.view != "multilabel":
-        ask = partial(compare_of, subject.models, "squared_ece", level=level, rng=generator(seed))
+        ask = partial(compare_of, subject.models, "squared_ece", level=level, seed=seed)
         differences = notes.attempt("The comparison", ask)
     progress(next(done), total)
     return Contents(
@@ -103,37 +100,35 @@ def compute_contents(
 
 
 def _model(
-    name: str, subject: Subject, by: _By, options: Options, provenance: Provenance, step: Callable[[], None]
+    name: str, a: Asked, subject: Subject, options: Options, provenance: Provenance, step: Callable[[], None]
 ) -> Model:
     notes, (rule, level, *_), top_label = Notes(), options, subject.top_label
-    data, groups = subject.models[name], subject.groups.get(name, {})
+    judged = a
+    if subject.view == "multilabel":
+        # The verdict is at the level at which Holm's method judges this label; numbers are at that of the report.
+        a = a.but(level=level)
+    data = a.view("confidence")
     with collect_warnings(notes):
         tally = data.tally  # what is unusual about the rows becomes a note
     step()
     shown, first = _first_picture(data, rule, level, notes)
     step()
-    summary = summarize(data, options, notes, top_label=top_label)
+    summary = summarize(a, options, notes)
     step()
     labels = len(subject.models) if subject.view == "multilabel" else 1
-    shared = options._replace(level=1 - options.alpha / labels)  # all segments of all labels are asked together
-    parts, found = _segments(data, by, groups, shared, subject.by) if by or groups else (None, None)
+    # All segments of all labels are asked together.
+    together = a if labels == 1 else a.but(level=Level.of_alpha(options.alpha / labels).confidence)
+    parts = _segments(together, rule, subject.groups.get(name, {}), subject.by)
     step()
     off = summary.test is not None and summary.test.pvalue <= options.alpha
     fixes = None if data.rows is None else remedies(data, options, summary.prior_shift, miscalibrated=off)
     if fixes is None and data.dependent:
         notes.add("Calibrators were not tried: there are too few rows or fewer than five clusters to split.")
     step()
-    classes, largest = None, None
-    if data.classwise is not None:
-        classes = quietly(classes_of, data, bins=rule, level=level, alpha=options.alpha, seed=options.seed)
-        largest = top_k(data, options, notes)
-    step()
-    panel = validation_panel(data, summary.estimates, options)
-    unknown = Estimate("ECE", summary.ece, math.nan, math.nan, level, "", summary.n, "")
-    estimates = {"ece": unknown} | dict(summary.estimates)
-    grounds: Any = {"power": summary.power, "prior_shift": summary.prior_shift, "segments": found, "classes": classes}
-    grounds["of_answers"] = provenance.of_answers
-    decided = judge(data, summary.test, summary.ece_interval, estimates, level=level, top_label=top_label, **grounds)
+    largest = top_k(a, notes) if data.classwise is not None else None
+    classes = quietly(a.ask, "class_rows")
+    panel = validation_panel(a, options)
+    decided = replace(quietly(judged.ask, "verdict"), of_answers=provenance.of_answers)
     model = Model(
         name=name,
         verdict=conclusion(decided, name if len(subject.models) > 1 else ""),
@@ -144,7 +139,7 @@ def _model(
         panel=panel,
         curve=None if panel is None else calibration_curve(data, options),
         segments=parts,
-        slices=_slices(data, by, shared),
+        slices=_slices(together),
         remedies=fixes,
         decisions=decisions(data, summary, options, notes, top_label=top_label, answers=provenance.of_answers),
         classes=classes,
@@ -163,27 +158,26 @@ def _clusters(cluster: Ints | None, models: int, multiclass: bool) -> Clusters |
     return Clusters(int(cluster.max()) + 1, effective_number(cluster), considered, _IGNORED)
 
 
-def _segments(data: Evidence, by: _By, groups: Groups, options: Options, names: Any) -> tuple[Segments, Tested]:
-    """Measure and test every segment of one model, the costliest first: by columns of its rows, or groups of sums."""
-    rule, level, rng = options.rule, options.level, generator(options.seed)
+def _segments(a: Asked, rule: BinRule, groups: Groups, names: Any) -> Segments | None:
+    """Every segment of one model, measured and tested, the costliest first; None without columns."""
     with collect_warnings(Notes()):  # the table shows which segments are small
-        if data.rows is None:
-            found = describe_segments(of_groups(names, groups), level, None, rng)
-        else:
-            found = _advised(segments_of(replace(data, notes=()), by, level=level, rng=rng), data, by)
-        errors = {name: float(ece(sums, bins=rule)) for name, sums in _segment_sums(data, by, groups, names)}
+        found: Tested | None = a.ask("segments")
+        if found is None:
+            return None
+        if a.rows.columns:
+            found = _advised(found, a.view("confidence"), a.rows.columns)
+        errors = {name: float(ece(sums, bins=rule)) for name, sums in _segment_sums(a, groups, names)}
     lines = (row | {"ece": errors[row["column"], row["value"]]} for row in found.rows())
     rows = tuple({key: value for key, value in row.items() if key != "weight"} for row in lines)
-    return Segments(rows, found.joint_pvalue, found.alpha, found.assumptions, found.notes), found
+    return Segments(rows, found.joint_pvalue, found.alpha, found.assumptions, found.notes)
 
 
-def _slices(data: Evidence, by: _By, options: Options) -> Slices | None:
+def _slices(a: Asked) -> Slices | None:
     """The worst slices of several columns; None of one column, or where no slice has enough rows."""
-    columns = tuple(one for one in by if one.crossed == 1)
-    if len(columns) < 2 or data.rows is None:
+    found: Slices | None = quietly(a.possible, "slices")
+    if found is None:
         return None
-    plan = SlicePlan(generator(options.seed), options.level, _MOST_SLICES)
-    return Notes().attempt("", lambda: _advised(slices_of(replace(data, notes=()), columns, plan), data, columns))
+    return _advised(found, a.view("confidence"), a.rows.slice_columns)
 
 
 def _advised(found: _Found, data: Evidence, by: _By) -> _Found:
@@ -193,17 +187,17 @@ def _advised(found: _Found, data: Evidence, by: _By) -> _Found:
     return replace(found, notes=(*found.notes, *advice(found, data.sample.p, data.sample.y, columns, **rows)))
 
 
-def _segment_sums(data: Evidence, by: _By, groups: Groups, names: Any) -> Iterator[tuple[tuple[str, str], Sums]]:
+def _segment_sums(a: Asked, groups: Groups, names: Any) -> Iterator[tuple[tuple[str, str], Sums]]:
     """The sums of each segment by column and value."""
-    if data.rows is None:
-        found: dict[tuple[str, str], Any] = {}
+    if groups:
+        of_value: dict[tuple[str, str], Any] = {}
         for group, sums in groups.items():
-            for one in zip(names, group, strict=True):
-                found[one] = found.get(one, 0) + sums
-        yield from found.items()
+            for name_and_value in zip(names, group, strict=True):
+                of_value[name_and_value] = of_value.get(name_and_value, 0) + sums
+        yield from of_value.items()
         return
-    sample = data.sample
-    for column in by:
+    sample = a.view("confidence").sample
+    for column in a.rows.columns:
         order = np.argsort(column.code, kind="stable")
         ends = np.cumsum(np.bincount(column.code, minlength=len(column.values)))
         for value, rows in zip(column.values, np.split(order, ends[:-1]), strict=True):

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from trueness import recalibrate
-from trueness._input.arguments import generator
 from trueness._input.sample import Sample
 from trueness._level import Level
 from trueness._report.records import Course, Guarantee, Provenance, Remedies, Remedy
@@ -255,14 +254,14 @@ def _cross_fitted(name: str, task: _Task) -> tuple[Remedy, Evidence]:
 def _gain(before: Evidence, after: Evidence, task: _Task, score: str) -> tuple[float, float, float]:
     """The reduction of a proper score, compared row by row, with its interval."""
     models = {"before": before.every_class, "after": after.every_class}
-    (pair,) = compare_of(models, score, level=task.options.level, rng=generator(task.options.seed)).pairs
+    (pair,) = compare_of(models, score, level=task.options.level, seed=task.options.seed).pairs
     return pair.difference, pair.low, pair.high
 
 
 def _remedy(name: str, code: str, deals: list[Evidence], task: _Task) -> Remedy:
     """The means over deals; the confidence set of the first."""
     scored = [one.sums if one.classwise is None else one.classwise for one in deals]
-    interval = partial(interval_of, deals[0], level=task.options.level, rng=generator(task.options.seed))
+    interval = partial(interval_of, deals[0], level=task.options.level, seed=task.options.seed)
     ranges = EqualMass(max(4, min(_BINS, int(task.data.matrix.y.size) // _ROWS_PER_RANGE)))
     table = bin_table(deals[0].sums, bins=ranges, level=task.options.level)
     return Remedy(

@@ -13,8 +13,11 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from trueness._input.arguments import Seed, generator
-from trueness._input.segment_columns import read_by
+from trueness._assess.asked import Asked
+from trueness._assess.makers import MAKERS, joint_levels
+from trueness._assess.rows import ModelRows
+from trueness._input.arguments import Seed, whole_seed
+from trueness._input.segment_columns import SegmentColumn, read_by
 from trueness._level import check_drawn_level, checked_level
 from trueness._progress import Progress, reporter
 from trueness._report.contents import MOST_BINS, compute_contents
@@ -30,6 +33,7 @@ from trueness._tally.rules import BinRule, BinsLike, as_rule, blind_to_labels
 from trueness._tally.tally import Parts
 from trueness._text.strings import visible_json
 from trueness.errors import InputError
+from trueness.infer.group._segment_rows import of_groups
 from trueness.results import Series
 from trueness.typing import ArrayLike, RowOptions
 
@@ -154,7 +158,7 @@ def report(
         Whether to compute confidence limits or noise floors of every measure, and the panel with its calibration curve.
         False is faster and keeps only what the verdict needs.
     seed : int or numpy.random.Generator, default 0
-        Seed of all random draws; a generator supplies one.
+        Seed of all random draws; a whole_seed supplies one.
     title : str, optional
         Heading of the page.
     source : str, optional
@@ -232,14 +236,36 @@ def report_rows(
     origin = replace(origin, event=event, arguments=_fit_arguments(subject, rows), cluster=own, other=subject.other)
     first: Any = next(iter(subject.models.values())).rows
     columns = () if by is None else read_by(by, first_labels(y_true), kept, crossed, weight=first.w)
-    return Report(compute_contents(subject, columns, options, origin, **others))
+    slice_columns: tuple[SegmentColumn, ...] = ()
+    if sum(column.crossed == 1 for column in columns) > 1:
+        how: Any = {"whole": "measured", "weight": first.w}
+        slice_columns = read_by(by, first_labels(y_true), kept, **how)
+    asked = asked_models(subject, options, columns=columns, slice_columns=slice_columns)
+    return Report(compute_contents(subject, asked, options, origin, **others))
 
 
 def report_sums(sums: Any, *, origin: Provenance, notes: Sequence[str] = (), **settings: Any) -> Report:
     """The report of sums; `origin` says where they were read, `settings` are those of every report."""
     options, others = _checked(kept_bins(sums), **settings)
     subject = read_sums(sums, options.rule, notes)
-    return Report(compute_contents(subject, (), options, origin, **others))
+    return Report(compute_contents(subject, asked_models(subject, options), options, origin, **others))
+
+
+def asked_models(
+    subject: Subject,
+    options: Options,
+    columns: tuple[SegmentColumn, ...] = (),
+    slice_columns: tuple[SegmentColumn, ...] = (),
+) -> dict[str, Asked]:
+    """What is asked about each model; several labels are judged at the levels of Holm's method."""
+    settings: Any = {"makers": MAKERS, "level": options.level, "seed": options.seed, "rule": options.rule}
+    of_columns: Any = {"columns": columns, "slice_columns": slice_columns}
+    asked = {}
+    for name, evidence in subject.models.items():
+        groups = subject.groups.get(name)
+        read = of_groups(subject.by, groups) if groups else None
+        asked[name] = Asked(ModelRows(evidence, groups=read, **of_columns), **settings)
+    return joint_levels(asked, options.level) if subject.view == "multilabel" else asked
 
 
 def _checked(
@@ -263,7 +289,7 @@ def _checked(
         raise InputError("intervals", "must be True or False", f"got {intervals!r}")
     others = {"title": _text("title", title), "progress": reporter(progress), "files": None, "series": None}
     others["confidences"] = None
-    return Options(rule, checked, _seed(seed), bool(intervals)), others | series
+    return Options(rule, checked, whole_seed(seed), bool(intervals)), others | series
 
 
 def _fit_arguments(subject: Subject, rows: RowOptions) -> str:
@@ -301,10 +327,3 @@ def _text(argument: str, value: Any) -> str | None:
     if value is not None and not isinstance(value, str):
         raise InputError(argument, "must be a string or None", f"got {value!r}")
     return value
-
-
-def _seed(seed: Seed) -> int:
-    """One number, so that every call can be repeated on its own."""
-    if isinstance(seed, int | np.integer) and not isinstance(seed, bool) and seed >= 0:
-        return int(seed)
-    return int(generator(seed).integers(2**32))

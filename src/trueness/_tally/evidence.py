@@ -51,6 +51,7 @@ class Evidence:
     two_columns: bool = False  # whether two columns, or two classes, became the binary problem of the second
     event: Any = None  # the class of the second of two columns
     rounded_to: float | None = None  # the unit to which scores were rounded, if known: 0 and 1 may be others
+    asked: bool = False  # whether the view of a matrix was asked for, so that every question has it
     notes: tuple[str, ...] = ()  # what was decided about the rows, in sentences
     memory: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)  # shared by several questions
 
@@ -119,6 +120,7 @@ class Evidence:
         if first.w is not None and weight_type == "auto":
             fields["notes"] += weights_in_words(first.w)
         fields |= {"view": "binary" if first.p.ndim == 1 else asked, "weight_type": weight_type}
+        fields["asked"] = rows.get("kind") is not None
         if two_columns == "keep" or rows.get("kind") not in (None, "classwise") or first.p.shape[1:] != (2,):
             return {name: cls(rows=one, **fields) for name, one in samples.items()}
         fields |= {"view": "binary", "two_columns": True}
@@ -127,6 +129,32 @@ class Evidence:
             name: cls(rows=multiclass.binary_of_two_columns(one), event=(one.classes or (0, 1))[1], **fields)
             for name, one in samples.items()
         }
+
+    def seen_as(self, view: View, two_columns: TwoColumns = "binary") -> "Evidence":
+        """The same rows of a matrix as another question reads them: every class, or the largest score of each row.
+
+        Two columns are the binary problem of the second, unless they are to be kept or the top label was asked for.
+        Sums, vectors of scores and several labels have one view only.
+        """
+        rows = self.rows
+        if rows is None or rows.p.ndim == 1 or self.view == "multilabel":
+            if two_columns != "keep" and self.given is not None and self.given.kind == "classwise":
+                return Evidence.of_sums(self.given, weight_type=self.weight_type)
+            return self
+        own_view = self.asked and self.view != "classwise"
+        if two_columns == "keep" or own_view or rows.p.shape[1:] != (2,):
+            seen = replace(self, view=self.view if self.asked else view, memory=self._warned)
+            # Of very many scores the sums of each class are made when they are needed.
+            return seen.every_class if seen.view == "classwise" and rows.p.size > _LARGE else seen
+        return replace(
+            self,
+            view="binary",
+            rows=multiclass.binary_of_two_columns(rows),
+            two_columns=True,
+            event=(rows.classes or (0, 1))[1],
+            notes=(*self.notes, multiclass.two_columns_in_words(rows.classes)),
+            memory=self._warned,
+        )
 
     # ---- what is known
 
@@ -417,13 +445,14 @@ class Evidence:
         counts = buckets is not None and self.whole
         found = ClusteredRows(top.at(order, None if w is None else w[order]), codes[order], counts)
         what = "rows by `sample_weight`" if self.cluster is None else "clusters" if buckets is None else "buckets"
-        warn_few_clusters(found.cluster, found.weight, what)
+        if self.cluster is None or "few clusters" not in self.memory:
+            warn_few_clusters(found.cluster, found.weight, what)
         return found
 
     @property
     def _warned(self) -> dict[Any, Any]:
         """The memory of evidence derived from this: what has been warned about is not repeated."""
-        return {"one class": True} if "one class" in self.memory else {}
+        return {name: True for name in ("one class", "few clusters") if name in self.memory}
 
     def warn_one_class(self, found: Parts[Any] | None = None) -> None:
         """Warn of labels that are all equal, once."""
@@ -442,8 +471,7 @@ class Evidence:
             rows_or_sums.warn_one_class(n)
 
     def _warn_few_rows(self, rule: BinRule) -> None:
-        if rule.n_requested > self.weight and not self.memory.get(rule.n_requested):
-            self.memory[rule.n_requested] = True
+        if rule.n_requested > self.weight:
             rows_or_sums.warn_few_rows(round(self.weight), rule)
 
 

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple
 
 from trueness import measure as of
+from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import as_tally
 from trueness._tally.rules import BinRule, EqualMass
 from trueness.errors import InputError
@@ -26,7 +27,7 @@ from trueness.infer.limits._row_means import (
     uncertainty_limits,
 )
 from trueness.infer.limits._slope import fit_line, free_intercept_limits, intercept_limits, of_line, slope_limits
-from trueness.infer.test._calibration_test import calibration_test
+from trueness.infer.test._calibration_test import test_of
 from trueness.typing import Kind
 
 
@@ -87,7 +88,7 @@ def _l2(sums: Any, *, k: Any = None, bins: Any = None, smoothness: Any = None, w
 
 
 def _distance(method: Literal["ks", "kuiper"]) -> Callable[..., float]:
-    return lambda sums: calibration_test(sums, method=method).statistic
+    return lambda sums: test_of(Evidence.of_sums(sums), method=method, seed=0).statistic
 
 
 def _event_rate(key: str, views: tuple[str, ...], demand: str, remedy: str) -> Callable[..., float]:

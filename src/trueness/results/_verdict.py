@@ -57,7 +57,7 @@ class DetectionPower(Record):
 class Flags(Record):
     """Segments, or classes, that were found to be miscalibrated."""
 
-    kind: Literal["segment", "class"]
+    kind: Literal["segment", "class", "label"]
     """What was examined."""
     flagged: int
     """How many were flagged."""
@@ -77,7 +77,8 @@ class Flags(Record):
     @property
     def share(self) -> str:
         """How many of how many."""
-        total = count(self.total, "segment") if self.kind == "segment" else f"{self.total:,} classes"
+        plural = "classes" if self.kind == "class" else f"{self.kind}s"
+        total = count(self.total, self.kind) if self.kind == "segment" else f"{self.total:,} {plural}"
         return f"{self.flagged:,} of {total}"
 
     @property
@@ -85,13 +86,18 @@ class Flags(Record):
         """The worst of them, and what is wrong with it."""
         fold = _fold(self.ratio) if self.finding.endswith("predicted") else ""
         clear = fold or (self.finding and self.kind == "segment")
-        worst = f"{'class ' * (self.kind == 'class')}{shorten(self.worst, 64)}"
+        kind = "" if self.kind == "segment" else f"{self.kind} "
+        worst = f"{kind}{shorten(self.worst, 64)}"
         return f"{worst}, {self.finding}{fold}" if clear else worst
 
     @property
     def by(self) -> str:
         """The test of the p-value."""
-        return "all segments jointly" if self.kind == "segment" else "all classes, adjusted"
+        return {
+            "segment": "all segments jointly",
+            "class": "all classes, adjusted",
+            "label": "all labels, adjusted",
+        }[self.kind]
 
     @property
     def strength(self) -> str:
@@ -191,17 +197,23 @@ class Verdict(Record):
     @property
     def headline(self) -> str:
         """The conclusion in one sentence."""
-        if self.flags and not self.rejected:
+        if self.flags and (not self.rejected or self._of_labels):
             where = ", and in ".join(f"{one.share}: {one.worst_in_words}" for one in self.flags)
             return f"Not calibrated in {where}."
         return f"{_headline(self)}."
+
+    @property
+    def _of_labels(self) -> bool:
+        """Whether it is a verdict on several labels, whose worst stands for all."""
+        return any(flags.kind == "label" for flags in self.flags)
 
     @property
     def certainty(self) -> str:
         """How certain it is: the p-value, and the limits of the error."""
         parts = _grounds(self)
         place = int(self.rejected and self.test is not None)
-        parts[place:place] = [one.sentence if self.rejected else one.strength for one in self.flags]
+        if not self._of_labels:
+            parts[place:place] = [one.sentence if self.rejected else one.strength for one in self.flags]
         parts += [self.questions] if self.questions else []
         text = "; ".join(parts)
         return f"{text[0].upper()}{text[1:]}." if text else ""
@@ -329,6 +341,8 @@ def _fold(ratio: float) -> str:
 
 def _grounds(v: Verdict) -> list[str]:
     """How certain it is: strength and p-value, limits of the error, and the power if nothing was found."""
+    if v._of_labels:
+        return [flags.strength for flags in v.flags]
     test, found, flagged = v.test, v.interval, bool(v.flags)
     if test is None and found is None:
         return [_ece_in_words(v)]

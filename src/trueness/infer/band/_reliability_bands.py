@@ -232,7 +232,9 @@ def _inner_curves(curves: Floats, level: float, seed: int) -> Ints:
         above = values.size - np.searchsorted(column, values, side="left")
         ranks[:, place] = np.minimum(below, above)
     ranks.sort(axis=1)
-    chance = stream(seed, "subset").permutation(len(curves))  # among equals, chance decides: the order of the curves would not be fair
+    chance = stream(seed, "subset").permutation(
+        len(curves)
+    )  # among equals, chance decides: the order of the curves would not be fair
     extreme_first = np.lexsort([chance, *ranks.T[::-1]])
     return np.asarray(extreme_first[math.floor((1 - level) * len(curves) + 1e-9) :])
 

@@ -31,11 +31,11 @@ from trueness._tally.rules import BinRule, BinsLike, EqualWidth, as_rule, blind_
 from trueness._tally.tally import Parts
 from trueness.errors import InputError, Place, did_you_mean
 from trueness.infer._catalogue import ALIASES, MEASURES, Measure
+from trueness.infer._questions import TallyMeasure, measure_name, measure_value
 from trueness.infer.comparison import _paired_bootstrap as bootstrap
 from trueness.infer.interval._resampling import centred_interval
 from trueness.infer.interval._residuals import BinnedResiduals, pair_variance
 from trueness.infer.limits._limits import biased
-from trueness.infer.null._noise_floor import TallyMeasure, measure_name, measure_value
 from trueness.results import Comparison, Difference
 from trueness.typing import ArrayLike, Floats, Ints, RowOptions
 
@@ -219,6 +219,14 @@ def compare_of(
         assumptions=" ".join([_assumptions(first, method, resamples), *first.notes]),
         **about,
     )
+
+
+def require_same_rows(models: Mapping[str, Evidence]) -> None:
+    """Raise unless two assessments are of the same labels, row by row."""
+    (name, first), *others = ((name, one.need_rows("A comparison needs rows")) for name, one in models.items())
+    for other, rows in others:
+        if rows.y.shape != first.y.shape:
+            raise InputError(other, "must have the same rows", f"{rows.n:,} rows beside {first.n:,} of {name!r}")
 
 
 def _named_models(models: Any) -> Mapping[str, Any]:

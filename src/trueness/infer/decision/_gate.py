@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias, Unpack
 
 import numpy as np
 
-from trueness._input.arguments import Seed, check_seed, generator, is_real
+from trueness._input.arguments import Seed, is_real, whole_seed
 from trueness._level import HIGHEST_DRAWN, Level, checked_level
 from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import takes_rows
@@ -117,7 +117,7 @@ def gate(
     >>> print(found.findings[0])
     ECE in 10 bins of equal width ≤ 0.03: lower 95 % limit 0.0383 > 0.03 → fails.
     """
-    check_seed(seed)
+    seed = whole_seed(seed)
     bounds = checked_bounds(max_ece, max_l2, oe_within, bins)
     level = checked_level(level)
     if level < 0.75:
@@ -161,7 +161,7 @@ def checked_bounds(max_ece: Any, max_l2: Any, oe_within: Any, bins: BinsLike = 1
 
 
 def gate_of(
-    subjects: Mapping[Names, Evidence], bounds: Sequence[Bound], require: bool, level: float, seed: Seed, about: About
+    subjects: Mapping[Names, Evidence], bounds: Sequence[Bound], require: bool, level: float, seed: int, about: About
 ) -> Gate:
     """Judge every quantity of every subject, as :func:`gate`; `about` is the context in which one is judged.
 
@@ -179,7 +179,7 @@ def gate_of(
 
 
 def _finding(
-    evidence: Evidence, bound: Bound, names: Names, require: bool, level: float, alone: float, tail: float, seed: Seed
+    evidence: Evidence, bound: Bound, names: Names, require: bool, level: float, alone: float, tail: float, seed: int
 ) -> Finding:
     """Compare limits with the bound, as in ``docs/methods/verdict-and-gate.md``.
 
@@ -209,7 +209,7 @@ def _finding(
         if kept.shown_by_ties > most:
             return made(*limits, level, "not certified", 1.0, shown_by_ties=kept.shown_by_ties)
     if "omnibus" not in evidence.memory:  # the same for every bound
-        evidence.memory["omnibus"] = omnibus_of(evidence, generator(seed))
+        evidence.memory["omnibus"] = omnibus_of(evidence, seed)
     test = evidence.memory["omnibus"]
     too_good = too_good_of(evidence, test)
     if too_good is not None and too_good <= tail:
@@ -219,12 +219,12 @@ def _finding(
     return made(*limits, level, "certified", kept.pvalue, None, 0 if test is None else test.contradicted)
 
 
-def _limits(evidence: Evidence, bound: Bound, level: float, require: bool, seed: Seed) -> _Limits | None:
+def _limits(evidence: Evidence, bound: Bound, level: float, require: bool, seed: int) -> _Limits | None:
     """The limits that the gate compares with the bound; None if the sums do not give them."""
     if bound.quantity == "ece":
         if isinstance(evidence.given, Binned) and bound.rule.fixed_edges is None:
             raise InputError("bins", "must be edges that the sums have", f"got {bound.rule!r}")
-        found = ece_limits_of(evidence, bins=bound.rule, level=level, rng=generator(seed))
+        found = ece_limits_of(evidence, bins=bound.rule, level=level, seed=seed)
         return _Limits(evidence.n, found.value, found.low, found.high)
     if bound.quantity == "l2":
         return _l2(evidence, level, seed)
@@ -237,7 +237,7 @@ def _limits(evidence: Evidence, bound: Bound, level: float, require: bool, seed:
     return _Limits(evidence.n, ratio.value, ratio.low, ratio.high)
 
 
-def _l2(evidence: Evidence, level: float, seed: Seed) -> _Limits | None:
+def _l2(evidence: Evidence, level: float, seed: int) -> _Limits | None:
     """The l2 error; None for sums of few bins. Zero is decided by the test at the level itself, not at twice it."""
     evidence = finest(evidence)
     if isinstance(evidence.given, Binned):
@@ -245,11 +245,11 @@ def _l2(evidence: Evidence, level: float, seed: Seed) -> _Limits | None:
     two_sided = 2 * level - 1
     if two_sided > HIGHEST_DRAWN:
         # Too many groups for random draws. The ECE of any bins is at most the l2 error, so its lower limit holds.
-        both = interval_of(evidence, rng=generator(seed))
-        return _Limits(both.n, both.estimate, ece_limits_of(evidence, level=level, rng=generator(seed)).low, 1.0)
-    both = interval_of(evidence, level=two_sided, rng=generator(seed))
+        both = interval_of(evidence, seed=seed)
+        return _Limits(both.n, both.estimate, ece_limits_of(evidence, level=level, seed=seed).low, 1.0)
+    both = interval_of(evidence, level=two_sided, seed=seed)
     low, high = both.hull
-    if low > 0 and interval_of(evidence, level=level, rng=generator(seed)).includes_zero:
+    if low > 0 and interval_of(evidence, level=level, seed=seed).includes_zero:
         low = 0.0
     return _Limits(both.n, both.estimate, low, high)
 

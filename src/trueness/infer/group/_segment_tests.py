@@ -10,7 +10,6 @@ multiple testing for microarray data analysis", Test 12, 2003.
 """
 
 from collections.abc import Callable, Iterator
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +20,7 @@ from trueness._numerics.holm import holm
 from trueness._numerics.poisson_binomial import tails
 from trueness._numerics.streams import stream
 from trueness.infer.group._segment_rows import SegmentRows
-from trueness.infer.null._redrawn_labels import draw_hits
+from trueness.infer.null._redrawn_labels import label_batches, sign_batches
 from trueness.typing import Floats
 
 # Drawn labels, and values of statistics, at a time.

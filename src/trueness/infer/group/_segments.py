@@ -3,22 +3,19 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Any, TypeAlias, Unpack
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.special import bdtr, bdtrc
 
-from trueness._input.arguments import Seed, checked_fraction, checked_resamples, whole_seed
 from trueness._input.segment_columns import SegmentColumn
-from trueness._level import Level, check_drawn_level, checked_level
+from trueness._level import Level, check_drawn_level
 from trueness._numerics.holm import holm_adjusted
 from trueness._numerics.shrinkage import shrink
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.cells import Cells
 from trueness._tally.clusters import FEW_CLUSTERS
 from trueness._tally.evidence import Evidence
-from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinsLike
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Parts, Tally, binary_of_two_classes
@@ -32,123 +29,12 @@ from trueness.infer.test._calibration_test import test_of
 from trueness.measure import ece
 from trueness.results import Segments
 from trueness.results._segments import ClassRow
-from trueness.typing import ArrayLike, Floats, Ints, RowOptions
+from trueness.typing import Floats, Ints
 
 Sums: TypeAlias = Tally | Sketch | Binned
 _DRAWS = 999
 _ROUNDED = " Labels contradict scores of exactly 0 or 1; for the test those were moved by up to half of `rounded_to`."
 _NAMED, _SMALL = 6, 5
-
-
-@partial(takes_rows, kind="confidence")
-def segments(
-    y_true: ArrayLike | Accumulator | Mapping[Any, Sums],
-    y_prob: ArrayLike | None = None,
-    by: Any = None,
-    *,
-    crossed: int = 1,
-    level: float = 0.95,
-    cluster: ArrayLike | None = None,
-    resamples: int | None = None,
-    seed: Seed = 0,
-    rounded_to: float | None = None,
-    **rows: Unpack[RowOptions],
-) -> Segments:
-    r"""Find the segments of the rows that are miscalibrated, and what each costs.
-
-    Every value of every column is a segment. All are tested jointly: if the scores are calibrated, the probability that
-    any segment is flagged is at most 1 − level, for any number of rows and segments, overlapping ones included.
-
-    Parameters
-    ----------
-    y_true, y_prob
-        As for :func:`trueness.ece`. For a matrix, the largest score of each row is examined; a matrix of two columns is
-        the binary problem of its second column. Or pass sums by group in place of both: an
-        :class:`trueness.Accumulator` with groups, or a dict as returned by :func:`trueness.scan_groups`, whose keys are
-        the groups (tuples for several columns).
-    by : array-like of shape (n,), dict of such, or frame
-        The columns. Missing values are a segment of their own. Numeric columns with more than 12 distinct values are
-        cut into five groups of about equal size; convert them to text to keep every value. With a dict of sums, the
-        name of the groups, or the names of the columns.
-    crossed : int, default 1
-        The most columns to cross: with 2, every pair of values of two columns is a segment, too.
-    level : float, default 0.95
-        Level of the joint test, and of all limits together.
-    resamples : int, optional
-        Number of sets of labels redrawn from the scores, by default 999, or more for a level above 0.98.
-    seed : int or numpy.random.Generator, default 0
-        For redrawn labels and random signs, from which p-values are estimated; the command's default is 0.
-    rounded_to : float, optional
-        The unit to which the scores were rounded, as for :func:`trueness.calibration_test`: scores of exactly 0 and 1
-        that labels contradict are moved by up to half of it for the test.
-    cluster, **rows
-        As for :func:`trueness.estimate`.
-
-    Returns
-    -------
-    Segments
-        Arrays of equal length, the costliest segment first.
-
-    Notes
-    -----
-    **Test.** Two statistics per segment: the gap :math:`\sum (y - p)`, by the exact two-sided tail of the number of
-    events (Poisson-binomial), which is `pvalue`; and the score of the slope, :math:`\sum (y - p)(x - \bar x)` with
-    :math:`x = \mathrm{logit}\,p`, which sees scores that are too extreme or too moderate though right on average. The
-    adjusted p-value compares the tail of a segment with the smallest of all segments for R sets of labels redrawn from
-    the scores (step-down max-T of Westfall and Young); it stops at 1/(R + 1), unless a proven bound is smaller. An
-    error that changes neither the mean nor the slope of a segment is not detected: test such a segment alone by
-    :func:`trueness.calibration_test`.
-
-    **The whole.** `overall_pvalue` is that of the same test after the shift and slope of all rows are undone: whether a
-    segment differs from the error of all rows. Its level is approximate.
-
-    **Limits** of the gap and of observed/expected are Clopper-Pearson limits of the event rate, minus or divided by the
-    mean score, each at the level :math:`\mathrm{level}^{1/m}` for :math:`m` segments (Šidák 1967). In segments whose
-    events have a variance of 5 or more, the number of labels is multiplied by how much the scores reduce the variance
-    of a label, the smaller of two estimates: from the scores and from the labels.
-
-    **Shrinkage.** `shrunk_gap` assumes that the log-odds of each segment of a column are shifted by
-    :math:`\mu + \tau t_s`, with :math:`t_s` from Student's t distribution with 4 degrees of freedom; all segments of
-    the column give :math:`\mu` and :math:`\tau`. Its limits cover about as often as stated on average over segments,
-    not for each one. `cost` is :math:`w_s\,\mathrm{shrunk\_gap}_s^2` with the share :math:`w_s` of the rows, in
-    units of the Brier score.
-
-    **Weights** that are whole numbers count rows. With others, each row has one label; the tail comes from the first
-    three moments of :math:`\sum w (y - p)`, the joint test stays exact, and limits use the effective number of rows.
-
-    **Clusters.** The cluster sums of the residuals get random signs, as in :func:`trueness.calibration_test`; the
-    larger of both p-values counts. This needs many clusters: segments with fewer than 20 effective ones are named in
-    `notes`, and if all rows have fewer, there is a :class:`trueness.FewClustersWarning`. **Sums** with mean scores of
-    cells or bins have slightly too large tails (Hoeffding 1956).
-
-    References
-    ----------
-    Z. Šidák, Rectangular confidence regions for the means of multivariate normal distributions, Journal of the American
-    Statistical Association 62 (1967), 626-633.
-
-    Examples
-    --------
-    Among sixty regions one has twice the events that were predicted:
-
-    >>> import numpy as np
-    >>> import trueness as tn
-    >>> rng = np.random.default_rng(1)
-    >>> p, region = rng.uniform(0.1, 0.4, 12_000), np.repeat(np.arange(60), 200).astype(str)
-    >>> y = rng.random(p.size) < np.where(region == "54", 2 * p, p)
-    >>> found = tn.segments(y, p, {"region": region}, seed=0)
-    >>> found.value[0], found.finding[0], int(found.flagged.sum())
-    ('54', 'under-predicted', 1)
-    """
-    level, seed = checked_level(level), whole_seed(seed)
-    draws = None if resamples is None else checked_resamples(resamples)
-    if isinstance(y_true, Accumulator | Mapping):
-        read = sums_by_group(y_true, by, crossed, alone=y_prob is None and cluster is None and not rows)
-        unit = None if rounded_to is None else checked_fraction(rounded_to, "rounded_to")
-        return describe_segments(read, level, draws, seed, unit)
-    if by is None:
-        raise InputError("by", "must be a column, a dict of columns or a frame", "got None")
-    evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster).rounded(rounded_to)
-    return segments_of(evidence, evidence.columns(by, y_true, crossed), level=level, resamples=draws, seed=seed)
 
 
 def segments_of(
@@ -313,6 +199,11 @@ def _events_pvalue(cells: Cells) -> float:
         return 1.0
     p = min(1.0, expected / n)
     return min(1.0, 2 * float(bdtr(events, n, p) if events < expected else bdtrc(events - 1, n, p)))
+
+
+def draws_for(problems: int, alpha: float) -> int:
+    """Draws that let the smallest p-value of several problems survive a correction for their number."""
+    return max(_DRAWS, math.ceil(round(20 * problems / alpha, 6)) - 1)
 
 
 def _draws(parts: Sequence[Cells], alpha: float) -> int | None:

@@ -22,11 +22,11 @@ from trueness._tally.rules import BinRule, BinsLike, Edges, as_rule
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError, collected_warnings, quietly
+from trueness.infer._floors import floor_of, gap_draws
 from trueness.infer.group._change_point import change_point
-from trueness.infer.interval._ece_interval import ece_interval
-from trueness.infer.limits._ece import ece_limits_of
-from trueness.infer.null._measure_floor import gap_floor
-from trueness.infer.test._calibration_test import calibration_test
+from trueness.infer.interval._ece_interval import interval_of
+from trueness.infer.limits._ece import Gaps, ece_limits_of
+from trueness.infer.test._calibration_test import test_of
 from trueness.measure import calibration_slope, ece, observed_expected
 from trueness.results import Change, Series
 from trueness.typing import ArrayLike, Floats, Ints
@@ -251,7 +251,7 @@ def _line(sums: Sums, tests: "_Tests", name: str, rule: BinRule, level: float) -
             found |= {"ece_low": limits.low, "ece_high": limits.high}
         with suppress(InputError):  # too few rows, or weights that a tally does not know one by one
             if not isinstance(sums, Binned) and len(tally.parts) == 1:
-                error = ece_interval(tally, level=level, seed=tests.seed)
+                error = interval_of(Evidence.of_sums(tally), level=level, seed=tests.seed)
                 found |= {"error": error.estimate, "error_low": error.low, "error_high": error.high}
                 found["includes_zero"] = error.includes_zero
     return found | {"pvalue": tests.pvalue(tally, tests.draws)}
@@ -264,7 +264,8 @@ def _floor(tally: Tally, rule: BinRule, level: float, seed: int) -> tuple[float,
     # The classes of a class-wise view are dependent, in a way that sums do not keep: their quantiles are averaged,
     # which is cautious.
     apart = [Tally("binary", (cells,)) for cells in _filled(tally)] if tally.kind == "classwise" else [tally]
-    found = [gap_floor(Evidence.of_sums(one), rule, "l1", 1, level=level, seed=seed) for one in apart]
+    gaps = Gaps(rule, 1.0, 1)
+    found = [floor_of(gap_draws(Evidence.of_sums(one), gaps, seed), level) for one in apart]
     return float(np.mean([one.mean for one in found])), float(np.mean([one.high for one in found]))
 
 
@@ -282,7 +283,7 @@ class _Tests:
         """The smallest p-value of the classes of one day, times their number."""
         options: Any = {"seed": self.seed} | ({"method": "ks"} if self.asymptotic else {"resamples": draws})
         each = [Tally("binary", (one,)) for one in _filled(tally)]
-        found = [quietly(calibration_test, one, **options).pvalue for one in each]
+        found = [quietly(test_of, Evidence.of_sums(one), **options).pvalue for one in each]
         return float(min(1.0, len(found) * min(found)))
 
     def refined(self, pvalues: Floats, alpha: float) -> Floats:

@@ -1,38 +1,33 @@
 """The worst slices: where a model is wrong, among all combinations of values of many columns."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
-from typing import Any, Literal, NamedTuple, Unpack
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import betainc, ndtr, stdtr
 
-from trueness._input.arguments import Seed, checked_resamples, checked_whole, checked_word, whole_seed
 from trueness._input.segment_columns import GROUPS, TIMES, SegmentColumn, number_groups
-from trueness._level import Level, check_drawn_level, checked_level
+from trueness._level import Level
 from trueness._numerics.holm import holm
 from trueness._numerics.streams import stream
-from trueness._tally.accumulator import Accumulator
 from trueness._tally.clusters import FEW_CLUSTERS, mix_bits
 from trueness._tally.evidence import Evidence
-from trueness._tally.rows_or_sums import takes_rows
 from trueness.errors import InputError
 from trueness.infer.group._segment_rows import SegmentRows, of_rows
-from trueness.infer.group._segment_tests import draws_at_once, by_signs, common_part, normal_score, step_down
-from trueness.infer.group._segments import Sums, sums_by_group
+from trueness.infer.group._segment_tests import by_signs, common_part, draws_at_once, normal_score, step_down
 from trueness.infer.group._slice_sums import Members, SliceSums, all_slices, mask_of, search, some_slices, tree_groups
-from trueness.infer.null._redrawn_labels import draw_hits
+from trueness.infer.null._redrawn_labels import label_batches
 from trueness.results import Slices
-from trueness.typing import ArrayLike, Bools, Floats, RowOptions
+from trueness.typing import Bools, Floats
 
 # Rows times combinations of columns: above the first, fewer labels are drawn; above the second, none.
 _MANY, _MOST_WORK = 2e7, 1e8
 _DRAWS, _FEWER_DRAWS = 499, 199
 _MOST_AT_ONCE = 32
 _LEAST_ROWS, _SHARE = 50, 1000
-_FINE = 32
+FINE = 32
 _TINY, _SCORE = 1e-300, "score"
 # An overlapping slice is a finding of its own if the rows that it does not share are off by this many standard errors.
 _OWN = 3.0
@@ -44,133 +39,14 @@ _BY_WEIGHT = "Rows are counted; observed, expected, gap and the cuts of numeric 
 _APART = "Limits and p-values are found in different ways: some limits exclude 0 where p is too large for a flag."
 
 
-@partial(takes_rows, kind="confidence")
-def worst_slices(
-    y_true: ArrayLike | Accumulator | Mapping[Any, Sums],
-    y_prob: ArrayLike | None = None,
-    columns: Any = None,
-    *,
-    depth: int = 2,
-    min_rows: int | None = None,
-    cuts: Literal["quantiles", "tree"] = "quantiles",
-    level: float = 0.95,
-    most: int = 100,
-    cluster: ArrayLike | None = None,
-    resamples: int | None = None,
-    seed: Seed = 0,
-    **rows: Unpack[RowOptions],
-) -> Slices:
-    r"""Find the slices of the rows where the scores are wrong, among all values of many columns and their pairs.
-
-    A slice is a set of rows that share the values of one or more columns, such as "age < 25 and region = north". All
-    are tested jointly: if the scores are calibrated, the probability that any slice is flagged is at most 1 − level.
-    The limits of the gap hold for all slices together, and so for the one that is looked at because it is the worst.
-
-    Parameters
-    ----------
-    y_true, y_prob
-        As for :func:`trueness.ece`. For a matrix, the largest score of each row is examined; a matrix of two columns is
-        the binary problem of its second column. Or pass sums by group in place of both, as :func:`trueness.scan_groups`
-        returns them for a list of columns: one group-by on any engine.
-    columns : dict of array-like of shape (n,), or frame
-        The columns, one or many. Missing values are a value of their own. Numeric columns with many values are cut into
-        five groups of about equal size. The score itself, cut in the same way, is a further column. With sums, the
-        names of the columns.
-    depth : int, default 2
-        The most columns in a slice. Up to 2, every slice is tested. From 3 on, slices are searched for in one half of
-        the rows, and the 100 worst are tested and measured on the other half.
-    min_rows : int, optional
-        The least number of rows in a slice, or in each half of it where halves are taken; by default a thousandth of
-        all rows, but at least 50.
-    cuts : {'quantiles', 'tree'}, default 'quantiles'
-        How numeric columns are cut. 'tree': where the error changes, found in one half of the rows; slices are then
-        tested and measured on the other half.
-    level : float, default 0.95
-        Level of the joint test, and of all limits together.
-    most : int, default 100
-        The most slices in the result.
-    resamples : int, optional
-        Number of sets of labels, and of random signs, drawn: by default 499, or 199 for large tables.
-    seed : int or numpy.random.Generator, default 0
-        For redrawn labels, random signs and halves of the rows; the command's default is 0.
-    cluster, **rows
-        As for :func:`trueness.estimate`.
-
-    Returns
-    -------
-    Slices
-        Arrays of equal length, one entry per slice, the most reliable finding first.
-
-    See Also
-    --------
-    segments : The same for a few columns, with slopes, shrunk gaps and costs of every segment.
-
-    Notes
-    -----
-    **Test.** The gap of each slice, in standard deviations and corrected for skewness, is compared with the largest of
-    all slices for labels redrawn from the scores, as in :func:`segments` (step-down max-T). Where labels cannot be
-    redrawn (above about :math:`10^8` rows times combinations of columns), tails of a binomial distribution are adjusted
-    by Holm's method; `method` says which.
-
-    **Limits** are those of :func:`segments`, at a common level found by random signs of the residuals. As p-values have
-    another source, limits may exclude 0 where p is just above 1 − level; `flagged` follows p.
-
-    **Overlap.** If "region = north" is off, so is most of what it contains. `distinct` marks the slices that remain:
-    going down the list, one whose rows outside the slices before it are off by at least three standard errors.
-
-    **Audit.** With probability `level`, no slice of at least `min_rows` rows has a gap beyond `worst_gap_high`: the
-    scores are multicalibrated (Hébert-Johnson, Kim, Reingold, Rothblum 2018) on all these slices within that number.
-
-    **Clusters.** Random signs of clusters give a second p-value; the larger one counts. Slices that are worth fewer
-    than 20 clusters of equal size are left out. ``docs/methods/worst-slices.md`` has formulas and proofs.
-
-    References
-    ----------
-    Ú. Hébert-Johnson, M. Kim, O. Reingold, G. Rothblum, Multicalibration: calibration for the (computationally-
-    identifiable) masses, ICML 2018.
-
-    Examples
-    --------
-    Ten columns; where the first is 1 and the second 2, the odds are twice those that were predicted:
-
-    >>> import numpy as np
-    >>> import trueness as tn
-    >>> rng = np.random.default_rng(0)
-    >>> columns = {f"x{j}": rng.integers(0, 4, 8_000) for j in range(10)}
-    >>> p = rng.uniform(0.1, 0.6, 8_000)
-    >>> odds = p / (1 - p) * np.where((columns["x0"] == 1) & (columns["x1"] == 2), 2.2, 1)
-    >>> y = rng.random(8_000) < odds / (1 + odds)
-    >>> found = tn.worst_slices(y, p, columns, seed=0)
-    >>> found.rule[0], found.finding[0]
-    ('x0 = 1 and x1 = 2', 'under-predicted')
-    """
-    level, seed = checked_level(level), whole_seed(seed)
-    depth, most = checked_whole(depth, "depth"), checked_whole(most, "most")
-    cuts = checked_word(cuts, "cuts", ("quantiles", "tree"))  # type: ignore[assignment]  # one of these
-    least = None if min_rows is None else checked_whole(min_rows, "min_rows")
-    draws = None if resamples is None else checked_resamples(resamples)
-    if draws is None:
-        check_drawn_level(level, "`worst_slices`", "Or say how many `resamples` to draw.")
-    plan = SlicePlan(seed, level, most, depth, least, draws)
-    try:
-        if isinstance(y_true, Accumulator | Mapping):
-            sums = sums_by_group(y_true, columns, 1, alone=y_prob is None and cluster is None and not rows)
-            if depth > 2 or cuts == "tree":
-                raise InputError("y_true", "must be labels for depth 3 and for a tree", "sums cannot be halved")
-            return _found(sums, plan, ())
-        if columns is None:
-            raise InputError("columns", "must be a dict of columns or a frame", "got None")
-        evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster)
-        read = evidence.columns(columns, y_true, whole="measured", groups=_FINE if cuts == "tree" else GROUPS)
-    except InputError as error:
-        renamed = error.argument == "by" or error.argument.startswith("by[")
-        raise (error.but(argument=f"columns{error.argument[2:]}") if renamed else error) from None
-    return slices_of(evidence, read, plan)
-
-
 def slices_of(evidence: Evidence, columns: tuple[SegmentColumn, ...], plan: "SlicePlan") -> Slices:
     """The slices of rows that have been read, as :func:`worst_slices`; columns cut finely are cut again by a tree."""
     return _found(of_rows(evidence, columns, "slices"), plan, evidence.notes)
+
+
+def slices_of_groups(sums: SegmentRows, plan: "SlicePlan") -> Slices:
+    """The slices of sums by group."""
+    return _found(sums, plan, ())
 
 
 def _found(rows: SegmentRows, plan: "SlicePlan", notes: tuple[str, ...]) -> Slices:

@@ -140,10 +140,10 @@ def partitions(cells: Cells, n: float) -> tuple[BinRule, BinRule, BinRule]:
     return coarse, default_rule(cells, n, _FINE), exact
 
 
-def default_score_set(cells: Cells, alpha: float, seed: int) -> ScoreSet:
+def default_score_set(cells: Cells, alpha: float, seed: int, draws: int | None = None) -> ScoreSet:
     """The score set in the default cells."""
     parts = DefaultParts.of_cells(cells)
-    zero = not parts.rejected and omnibus_test(cells, required_draws(alpha), seed).pvalue > alpha
+    zero = not parts.rejected and omnibus_test(cells, draws or draws or required_draws(alpha), seed).pvalue > alpha
     return parts.at(alpha, zero=zero)
 
 
@@ -230,13 +230,13 @@ def _part(sums: PairSums, variance: float, implied: Floats) -> _Part:
     return _Part(sums.statistic, variance, sums.noise(implied), sums.unevenness, sums.total, paired)
 
 
-def default_clustered_set(rows: ClusteredRows, alpha: float, seed: int) -> ScoreSet:
+def default_clustered_set(rows: ClusteredRows, alpha: float, seed: int, draws: int | None = None) -> ScoreSet:
     """The score set in the default cells for rows in clusters or with importance weights."""
     parts, coarse = DefaultParts.of_clusters(rows)
     if not rows.importance:
-        pvalue = clustered_omnibus_test(rows, required_draws(alpha), seed).pvalue
+        pvalue = clustered_omnibus_test(rows, draws or required_draws(alpha), seed).pvalue
     else:
-        pvalue = wild_pvalue(pair_statistic(coarse, rows.p), rows.clusters, required_draws(alpha), seed)
+        pvalue = wild_pvalue(pair_statistic(coarse, rows.p), rows.clusters, draws or required_draws(alpha), seed)
     return parts.at(alpha, zero=pvalue > alpha)
 
 
@@ -286,10 +286,12 @@ def given_score_set(scores: BinnedScores, sums: PairSums, alpha: float, seed: in
     return ScoreSet(sums.statistic, _region(ends, zero=zero), int(sums.total), scores.bins, note=note)
 
 
-def given_clustered_set(rows: ClusteredRows, rule: BinRule, alpha: float, seed: int) -> ScoreSet:
+def given_clustered_set(
+    rows: ClusteredRows, rule: BinRule, alpha: float, seed: int, draws: int | None = None
+) -> ScoreSet:
     """The score set in given bins for rows in clusters; zero is decided by random signs and by redrawn labels."""
     residuals = residuals_in(rows, rule)
-    pvalue = wild_pvalue(pair_statistic(residuals, rows.p), rows.clusters, required_draws(alpha), seed)
+    pvalue = wild_pvalue(pair_statistic(residuals, rows.p), rows.clusters, draws or required_draws(alpha), seed)
     region = _region(_clustered_part(rows, residuals).ends(alpha), zero=pvalue > alpha)
     return ScoreSet(residuals.estimate, region, rows.n, bins_in_words(rule, residuals.first.size))
 

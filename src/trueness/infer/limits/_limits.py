@@ -56,8 +56,6 @@ class Asked:
     options: Options
     level: float
     seed: int
-    floors: bool = True
-    """Whether noise floors will be needed."""
 
     @cached_property
     def value(self) -> float:

@@ -17,8 +17,8 @@ from trueness._numerics.clustered import (
     t_over_normal,
     t_quantile,
 )
-from trueness._tally.bins import Bins
 from trueness._numerics.streams import stream
+from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells, pool_cells, pool_runs, segment_sums
 from trueness._tally.clusters import ClusteredRows
 from trueness._tally.evidence import Evidence

@@ -6,10 +6,10 @@ rounding has produced them.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Literal, TypeAlias, TypeVar, cast
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,14 +24,12 @@ from trueness._tally.multiclass import parts_of
 from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
-from trueness.infer.test._method import Options, Outcome, entries_of_equal_weights, require_counts
+from trueness.infer.test._method import Options, Outcome, entries_of_equal_weights, entries_of_rows, require_counts
 from trueness.typing import Floats, Ints, Numbers
 
 Hits: TypeAlias = list[NDArray[Any]]
 WeightType: TypeAlias = Literal["frequency", "importance"]
 _Generator: TypeAlias = np.random.Generator
-_DrawCells: TypeAlias = Callable[[_Generator], Cells]
-_DrawParts: TypeAlias = Callable[[_Generator], tuple[Cells, ...]]
 
 # Numbers drawn at a time, so that they stay in the processor's cache; but at least 32 draws, which are summed together,
 # as long as memory stays small.
@@ -264,15 +262,108 @@ def _trials(p: Floats, draws: int, rng: _Generator) -> NDArray[np.uint8]:
     return np.asarray(hits.view(np.uint8))
 
 
+class PartEntries(NamedTuple):
+    """What is drawn for one part of a tally: rows of one score, each with the same weight."""
+
+    cells: Cells
+    score: Floats
+    rows: Ints
+    """Rows of each entry, whose labels are independent."""
+    weight: Floats | None = None
+    """The weight of each of these rows; None where weights count rows."""
+
+    @property
+    def first(self) -> Ints:
+        """The first entry of each cell."""
+        return np.searchsorted(self.score, self.cells.score)
+
+    def with_hits(self, hits: NDArray[Any]) -> Cells:
+        """The cells with other labels, of which `hits` of each entry are events."""
+        cells = self.cells
+        if self.weight is None:
+            return Cells(cells.score, cells.count, cells.weight, hits.astype(np.int64))
+        heavy = hits * self.weight
+        events: Numbers = np.add.reduceat(heavy, self.first)
+        events = np.rint(events).astype(np.int64) if cells.whole else events
+        # Sums in another order may exceed the cell's total in the last digit.
+        events = np.minimum(events, cells.weight)
+        squares: Floats = np.add.reduceat(heavy * self.weight, self.first)
+        return Cells(cells.score, cells.count, cells.weight, events, cells.squares, squares)
+
+
 @dataclass(frozen=True)
 class Redraw:
     """Draws tallies that have the scores of a given one and labels resampled from them."""
 
     tally: Tally
-    draw: _DrawParts
+    parts: tuple[PartEntries, ...] | None
+    """What is drawn for each part; None where one class is drawn for each row."""
+    sample: Sample | None = None
+    """The rows of which one class each is drawn."""
+    importance: bool = False
+    """Whether weights of these rows do not count rows."""
 
-    def __call__(self, rng: _Generator) -> Tally:
-        return Tally(self.tally.kind, self.draw(rng), self.tally.classes)
+    @property
+    def entries(self) -> int:
+        """The numbers that one set of labels takes."""
+        if self.parts is None:
+            return max(part.size for part in self.tally.parts)
+        return max(part.rows.size for part in self.parts)
+
+    def tallies(self, resamples: int, seed: int) -> Iterator[Tally]:
+        """The tally of each set of labels."""
+        drawn = self._of_parts(resamples, seed) if self.parts is not None else self._of_rows(resamples, seed)
+        for parts in drawn:
+            yield Tally(self.tally.kind, parts, self.tally.classes)
+
+    def _of_parts(self, resamples: int, seed: int) -> Iterator[tuple[Cells, ...]]:
+        assert self.parts is not None
+        for hits in hits_of_parts(self.parts, resamples, seed):
+            for draw in range(hits[0].shape[1]):
+                yield tuple(part.with_hits(own[:, draw]) for part, own in zip(self.parts, hits, strict=True))
+
+    def _of_rows(self, resamples: int, seed: int) -> Iterator[tuple[Cells, ...]]:
+        """One class per row: the columns of a row depend on each other."""
+        sample, tally = self.sample, self.tally
+        assert sample is not None
+        kept = slice(None) if sample.w is None else sample.w > 0
+        P = np.asarray(sample.p, dtype=np.float64)[kept]
+        w = None if sample.w is None else sample.w[kept]
+        rows, columns = order_by_content(P, w if self.importance else None)
+        w = None if w is None else w[rows]
+        if w is not None and not self.importance:
+            rows, w = np.repeat(rows, w.astype(np.int64)), None
+        bounds = np.cumsum([0] + [part.size for part in tally.parts])
+        cell = np.stack([np.searchsorted(part.score, p) for part, p in zip(tally.parts, P.T, strict=True)], axis=1)
+        reached = np.cumsum(P[:, columns], axis=1)[rows]
+        reached /= reached[:, -1:]
+        rng = stream(seed, "labels")
+        for _ in range(resamples):
+            drawn = columns[draw_classes(reached, rng.random((rows.size, 1)))[:, 0]]
+            if w is None:
+                events = np.bincount(cell[rows, drawn] + bounds[drawn], minlength=bounds[-1])
+                halves = zip(tally.parts, np.split(events, bounds[1:-1]), strict=True)
+                yield tuple(Cells(part.score, part.count, part.weight, own) for part, own in halves)
+                continue
+            of_class = ((part, k, drawn == k) for k, part in enumerate(tally.parts))
+            yield tuple(_with_events(part, cell[rows[at], k], w[at]) for part, k, at in of_class)
+
+
+def hits_of_parts(
+    parts: Sequence[PartEntries], resamples: int, seed: int, at_most: int | None = None
+) -> Iterator[Hits]:
+    """Events in the entries of each part, in batches of arrays of shape (entries, draws).
+
+    Parts share no rows: they are drawn one after another, in an order that ignores that of the classes.
+    """
+    order = sorted(range(len(parts)), key=lambda j: parts[j].cells.content)
+    score = np.concatenate([parts[j].score for j in order])[:, np.newaxis]
+    rows = np.concatenate([parts[j].rows for j in order])
+    ends = np.cumsum([parts[j].rows.size for j in order])[:-1]
+    place = np.argsort(order)
+    for (hits,) in label_batches(score, rows, resamples, stream(seed, "labels"), at_most):
+        split = np.split(hits, ends)
+        yield [split[j] for j in place]
 
 
 def redraw_of_tally(tally: Tally, weight_type: WeightType) -> Redraw:
@@ -283,30 +374,28 @@ def redraw_of_tally(tally: Tally, weight_type: WeightType) -> Redraw:
         demand, remedy = "must keep the scores of a row together", "Pass the matrix of scores."
         raise InputError("y_prob", demand, "a class-wise Tally does not", remedy=remedy)
     if weight_type == "importance":
-        return _independent_parts(tally, map(_draw_by_equal_weight, tally.parts))
+        return Redraw(tally, tuple(map(_entries_of_equal_weight, tally.parts)))
     tally = _frequency_tally(tally)
-    return _independent_parts(tally, map(_draw_by_cell, tally.parts))
+    return Redraw(tally, tuple(map(_entries_of_counts, tally.parts)))
 
 
 def redraw_of(evidence: Evidence) -> Redraw:
     """A redraw of rows or sums."""
-    weight_type: WeightType = "frequency" if evidence.whole or evidence.weight_type == "frequency" else "importance"
+    frequency = evidence.whole or evidence.weight_type == "frequency"
     if evidence.rows is None:
-        return redraw_of_tally(evidence.tally_in(), weight_type)
+        return redraw_of_tally(evidence.tally_in(), "frequency" if frequency else "importance")
     if evidence.rows.logits:
         evidence = replace(evidence, rows=evidence.matrix)  # the cell of a row is found by its probability
     tally, sample = evidence.tally_in(), evidence.need_rows("")
-    if weight_type == "frequency":
+    if frequency:
         tally = _frequency_tally(tally)
     if tally.kind == "classwise":
-        return Redraw(tally, _draw_by_class(sample, tally, weight_type))
-    if weight_type == "frequency" or sample.w is None:
-        draws: Iterable[_DrawCells] = map(_draw_by_cell, tally.parts)
-    elif tally.kind == "binary":
-        draws = [_draw_by_row(sample)]
-    else:
-        draws = parts_of(sample, tally.kind, _draw_by_row)
-    return _independent_parts(tally, draws)
+        return Redraw(tally, None, sample, importance=not frequency)
+    if frequency or sample.w is None:
+        return Redraw(tally, tuple(map(_entries_of_counts, tally.parts)))
+    if tally.kind == "binary":
+        return Redraw(tally, (_entries_of_rows(sample),))
+    return Redraw(tally, tuple(parts_of(sample, tally.kind, _entries_of_rows)))
 
 
 def _frequency_tally(tally: Tally) -> Tally:
@@ -318,58 +407,23 @@ def _frequency_tally(tally: Tally) -> Tally:
     return Tally(tally.kind, tuple(parts), tally.classes)
 
 
-def _independent_parts(tally: Tally, draws: Iterable[_DrawCells]) -> Redraw:
-    """Parts that share no rows are drawn one after another, in an order that ignores that of the classes."""
-    each = list(draws)
-    order = sorted(range(len(each)), key=lambda j: tally.parts[j].content)
-
-    def draw(rng: _Generator) -> tuple[Cells, ...]:
-        found = {j: each[j](rng) for j in order}
-        return tuple(found[j] for j in range(len(each)))
-
-    return Redraw(tally, draw)
-
-
-def _draw_by_cell(cells: Cells) -> _DrawCells:
+def _entries_of_counts(cells: Cells) -> PartEntries:
     """Rows of a cell share their score, so the number of events is binomial."""
-    events_of = _binomial(cells.score, cells.count)
-    return lambda rng: Cells(cells.score, cells.count, cells.weight, events_of(rng))
+    return PartEntries(cells, cells.score, cells.count)
 
 
-def _binomial(p: Floats, n: Ints) -> Callable[[_Generator], Ints]:
-    return lambda rng: _binomials(n, p, 1, rng)[:, 0].astype(np.int64) if n.size else n
-
-
-def _draw_by_equal_weight(cells: Cells) -> _DrawCells:
+def _entries_of_equal_weight(cells: Cells) -> PartEntries:
     """One label per row; all rows of a cell must have the same weight, since the sums do not separate them."""
     if cells.squares is None:
-        return _draw_by_cell(cells)
-    each: Numbers = entries_of_equal_weights(cells).weight
-    each = each.astype(np.int64) if cells.whole else each
-    events_of = _binomial(cells.score, cells.count)
-
-    def draw(rng: _Generator) -> Cells:
-        events = events_of(rng)
-        squares = np.asarray(events * each * each, dtype=np.float64)
-        return Cells(cells.score, cells.count, cells.weight, events * each, cells.squares, squares)
-
-    return draw
+        return _entries_of_counts(cells)
+    return PartEntries(cells, cells.score, cells.count, entries_of_equal_weights(cells).weight)
 
 
-def _draw_by_row(sample: Sample) -> _DrawCells:
-    """One label per row, whatever its weight."""
-    cells, w = cells_of_rows(sample), sample.w
-    assert w is not None
-    order = np.lexsort((w, sample.p))  # so that draws do not depend on the order of the rows
-    order = order[w[order] > 0]
-    p, w = np.asarray(sample.p, dtype=np.float64)[order], w[order]
-    at = np.searchsorted(cells.score, p)
-
-    def draw(rng: _Generator) -> Cells:
-        event = rng.random(p.size) < p
-        return _with_events(cells, at[event], w[event])
-
-    return draw
+def _entries_of_rows(sample: Sample) -> PartEntries:
+    """One label per row, whatever its weight; rows of equal score and weight are drawn together."""
+    assert sample.w is not None
+    entries = entries_of_rows(np.asarray(sample.y), np.asarray(sample.p, dtype=np.float64), sample.w)
+    return PartEntries(cells_of_rows(sample), entries.z, entries.rows, entries.weight)
 
 
 def _with_events(cells: Cells, at: Ints, w: Floats) -> Cells:
@@ -380,32 +434,6 @@ def _with_events(cells: Cells, at: Ints, w: Floats) -> Cells:
     events = np.minimum(events, cells.weight)
     squares: Floats = np.asarray(np.bincount(at, w * w, cells.size))
     return Cells(cells.score, cells.count, cells.weight, events, cells.squares, squares)
-
-
-def _draw_by_class(sample: Sample, tally: Tally, weight_type: WeightType) -> _DrawParts:
-    """One class per row: the columns of a row depend on each other."""
-    kept = slice(None) if sample.w is None else sample.w > 0
-    P = np.asarray(sample.p, dtype=np.float64)[kept]
-    w = None if sample.w is None else sample.w[kept]
-    rows, columns = order_by_content(P, w if weight_type == "importance" else None)
-    w = None if w is None else w[rows]
-    if w is not None and weight_type == "frequency":
-        rows, w = np.repeat(rows, w.astype(np.int64)), None
-    bounds = np.cumsum([0] + [part.size for part in tally.parts])
-    cell = np.stack([np.searchsorted(part.score, p) for part, p in zip(tally.parts, P.T, strict=True)], axis=1)
-    reached = np.cumsum(P[:, columns], axis=1)[rows]
-    reached /= reached[:, -1:]
-
-    def draw(rng: _Generator) -> tuple[Cells, ...]:
-        drawn = columns[draw_classes(reached, 1, rng)[:, 0]]
-        if w is None:
-            events = np.bincount(cell[rows, drawn] + bounds[drawn], minlength=bounds[-1])
-            halves = zip(tally.parts, np.split(events, bounds[1:-1]), strict=True)
-            return tuple(Cells(part.score, part.count, part.weight, of_part) for part, of_part in halves)
-        each = ((part, k, drawn == k) for k, part in enumerate(tally.parts))
-        return tuple(_with_events(part, cell[rows[at], k], w[at]) for part, k, at in each)
-
-    return draw
 
 
 def draw_classes(reached: Floats, at: Floats) -> Ints:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from trueness._input.arguments import Seed, checked_fraction, whole_seed, is_number
+from trueness._input.arguments import Seed, checked_fraction, is_number, whole_seed
 from trueness._keywords import suggests_keywords
 from trueness._level import checked_level
 from trueness._numerics.roots import bracketed_root
@@ -258,9 +258,7 @@ class _Plan(NamedTuple):
         target = f"accepted within 1 ± {margin:g} with probability {self.power:g}"
         return _Criterion("O/E", target, _whole((1 - self.rate) / self.rate * (errors / above) ** 2))
 
-    def equivalence(
-        self, criterion: Accepted, margin: float, seed: int, step: Callable[[], None]
-    ) -> _Criterion:
+    def equivalence(self, criterion: Accepted, margin: float, seed: int, step: Callable[[], None]) -> _Criterion:
         """Rows with which the equivalence test accepts calibrated scores."""
         law = self.known_law(f"accept_{criterion}")
         title = {"l2": "l2 error", "ece": "ECE", "band": "monotone band"}[criterion]

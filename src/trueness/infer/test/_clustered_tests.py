@@ -161,9 +161,7 @@ def _assumptions(rows: ClusteredRows, draws: int) -> str:
     )
 
 
-def clustered_omnibus_test(
-    rows: ClusteredRows, draws: int, seed: int, rounded_to: float | None = None
-) -> OmnibusTest:
+def clustered_omnibus_test(rows: ClusteredRows, draws: int, seed: int, rounded_to: float | None = None) -> OmnibusTest:
     """The omnibus test by labels of independent rows and by signs of the clusters, each with all its statistics.
 
     Each p-value is the larger of the two.

@@ -6,8 +6,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, Unpack
 
-import numpy as np
-
 from trueness._input.arguments import Seed, checked_fraction, checked_number, checked_word, whole_seed
 from trueness._tally.cells import Cells, pool_cells
 from trueness._tally.evidence import Evidence

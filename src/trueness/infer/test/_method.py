@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trueness._tally.cells import Cells
 from trueness._tally.rules import BinRule
@@ -37,6 +38,16 @@ def entries_of_equal_weights(cells: Cells) -> Entries:
         raise InputError("sample_weight", demand, "rows of one score have different weights", remedy="Pass the rows.")
     each = cells.weight.astype(np.float64) / cells.count
     return Entries(cells.score, cells.count, each, np.rint(cells.events / each).astype(np.int64))
+
+
+def entries_of_rows(y: NDArray[Any], p: Floats, w: Floats) -> Entries:
+    """Rows of equal score and weight together; those of weight 0 are left out."""
+    y, p, w = (column[w > 0] for column in (y, p, w))
+    order = np.lexsort((w, p))
+    y, p, w = y[order], p[order], w[order]
+    first = np.flatnonzero(np.concatenate([[True], (np.diff(p) != 0) | (np.diff(w) != 0)]))
+    count = np.diff(np.append(first, p.size))
+    return Entries(p[first], count, w[first], np.add.reduceat(y.astype(np.int64), first))
 
 
 class Options(NamedTuple):

@@ -144,9 +144,7 @@ def _proven_bound(cells: Cells, statistics: Statistics) -> float:
     return tail_bound(cells, (whole, *statistics.partitions), directions)
 
 
-def power_function(
-    cells: Cells, alpha: float, *, null_draws: int = 999, seed: int
-) -> Callable[..., float]:
+def power_function(cells: Cells, alpha: float, *, null_draws: int = 999, seed: int) -> Callable[..., float]:
     """The power of the test as a function of the true probabilities and of how often to draw labels from them.
 
     Labels of all alternatives are ranked among the same `null_draws` sets of labels drawn from the scores.

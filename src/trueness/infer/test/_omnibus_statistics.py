@@ -77,16 +77,6 @@ def entries_of_cells(cells: Cells) -> Entries:
     return Entries(cells.score, count, np.ones(cells.size), hits)
 
 
-def entries_of_rows(y: NDArray[Any], p: Floats, w: Floats) -> Entries:
-    """Rows of equal score and weight together; those of weight 0 are left out."""
-    y, p, w = (column[w > 0] for column in (y, p, w))
-    order = np.lexsort((w, p))
-    y, p, w = y[order], p[order], w[order]
-    first = np.flatnonzero(np.concatenate([[True], (np.diff(p) != 0) | (np.diff(w) != 0)]))
-    count = np.diff(np.append(first, p.size))
-    return Entries(p[first], count, w[first], np.add.reduceat(y.astype(np.int64), first))
-
-
 class Statistics:
     """The statistics of sets of labels of the same scores, as functions of sums over the finest cells and of forms."""
 

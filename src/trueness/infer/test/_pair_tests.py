@@ -129,9 +129,7 @@ def _log_chance(size: Ints, value: float) -> float:
     return float(-value / 2 - 0.5 * np.log1p(-size / (4 * (size - 1.0))).sum())
 
 
-def _null_batches(
-    scores: BinnedScores, draws: int, seed: int, divisor: Divisor = "pairs"
-) -> Iterator[Floats]:
+def _null_batches(scores: BinnedScores, draws: int, seed: int, divisor: Divisor = "pairs") -> Iterator[Floats]:
     """T for labels drawn from the scores.
 
     Every label is drawn unless there are more than 4,096 distinct scores (32,768 rows if several scores per row are
@@ -178,7 +176,9 @@ def adaptive_t_cal(cells: Cells, options: Options) -> Outcome:
     z, count = count_entries(cells)
     of_events = NestedPairs(z[:, 0], count, partitions)
     (statistics,) = of_events(cells.events[:, np.newaxis])
-    drawn = np.concatenate([of_events(events) for (events,) in label_batches(z, count, resamples, stream(options.seed, "labels"))])
+    drawn = np.concatenate(
+        [of_events(events) for (events,) in label_batches(z, count, resamples, stream(options.seed, "labels"))]
+    )
     pvalues = monte_carlo_pvalue(statistics, drawn)
     best = int(pvalues.argmin())
     assumptions = (

@@ -1,0 +1,1 @@
+"""One model, every question; and the decisions that follow from the answers."""

@@ -1,0 +1,98 @@
+"""What is asked about one model: the rows, the settings of every answer, and the memo of what has been found."""
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+
+from trueness._assess.rows import ModelRows
+from trueness._tally.evidence import Evidence
+from trueness._tally.multiclass import View
+from trueness._tally.rules import BinRule
+from trueness.errors import InputError, quietly
+from trueness.results import Estimate
+
+Answer = TypeVar("Answer")
+Makers = Mapping[str, Callable[..., Any]]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One model at one level: asks the makers, each once."""
+
+    rows: ModelRows
+    makers: Makers
+    level: float
+    seed: int
+    rule: BinRule | None
+    """The bins of measures; None for the default of each."""
+    draws: int | None = None
+    """Sets of labels for the test and the confidence set; None for as many as the level needs."""
+
+    def but(self, **changes: Any) -> "Asked":
+        """The same with other settings; the memo is shared."""
+        return replace(self, **changes)
+
+    def view(self, kind: View, *, keep: bool = False) -> Evidence:
+        """The rows as a question reads them; `keep` keeps two columns that are one binary problem otherwise."""
+        return self.rows.view(kind, "keep" if keep else "binary")
+
+    def ask(self, question: str, **options: Any) -> Any:
+        """The answer; an error says why these rows, or these options, do not allow it."""
+        settings = (self.level, self.seed, self.draws, repr(self.rule))
+        # How often progress is reported, and by how many threads, is no part of the question.
+        asked = {name: value for name, value in options.items() if name not in ("report", "workers")}
+        key = (question, settings, _frozen(asked))
+        return self.rows.answer(key, partial(self.makers[question], self, **options))
+
+    def possible(self, question: str, **options: Any) -> Any:
+        """The answer; None where these rows do not allow it."""
+        try:
+            return self.ask(question, **options)
+        except InputError:
+            return None
+
+    def reason_against(self, question: str) -> str:
+        """Why there is no answer; empty if there is one."""
+        try:
+            quietly(self.ask, question)
+        except InputError as error:
+            return str(error)
+        return ""
+
+    def estimate(self, key: str, kind: View | None = None) -> Estimate:
+        """A measure of the catalogue."""
+        found: Estimate = self.ask("estimate", measure=key, kind=self.kind(kind))
+        return found
+
+    def kind(self, kind: Any) -> Any:
+        """The view of a matrix that was asked for; None where the rows have one view only."""
+        rows = self.rows.evidence.rows
+        is_matrix = rows is not None and rows.p.ndim == 2 and rows.y.ndim == 1
+        binary = is_matrix and self.view("confidence").view == "binary"
+        return kind if is_matrix and not binary else None
+
+    def shared(self, question: tuple[Any, ...], compute: Callable[[], Answer]) -> Answer:
+        """What is the same at every level, such as draws."""
+        return self.rows.answer((*map(_frozen, question), self.seed), compute)
+
+    def is_known(self, question: tuple[Any, ...]) -> bool:
+        """Whether :meth:`shared` has found it."""
+        return self.rows.has_answered((*map(_frozen, question), self.seed))
+
+
+def _frozen(value: Any) -> Hashable:
+    """The options of a question as a key; a function is known by itself, not by its name."""
+    if isinstance(value, Mapping):
+        return tuple((name, _frozen(item)) for name, item in sorted(value.items()))
+    if isinstance(value, partial):
+        return ("partial", value.func, _frozen(value.args), _frozen(value.keywords))
+    if isinstance(value, BinRule):
+        return repr(value)
+    if isinstance(value, np.ndarray):
+        return ("array", value.dtype.str, value.shape, value.tobytes())
+    if isinstance(value, list | tuple):
+        return tuple(map(_frozen, value))
+    return value if isinstance(value, Hashable) else ("object", id(value))

@@ -1,0 +1,365 @@
+"""`assess`: one object that answers every question about one model."""
+
+from collections.abc import Callable, Mapping
+from html import escape
+from typing import Any
+
+from trueness._assess.asked import Asked
+from trueness._assess.makers import MAKERS, absent_answers
+from trueness._assess.rows import ModelRows, checked_rows, default_rule
+from trueness._assess.words import in_words
+from trueness._input.arguments import Seed, checked_fraction, spelled_out, whole_seed
+from trueness._input.segment_columns import GROUPS, SegmentColumn
+from trueness._level import check_drawn_level, checked_level
+from trueness._tally.accumulator import Accumulator
+from trueness._tally.evidence import Evidence, Sums, WeightType
+from trueness._tally.rows_or_sums import ROW_OPTIONS
+from trueness._tally.rules import BinsLike, as_rule, blind_to_labels
+from trueness.infer.comparison._compare import compare_of, require_same_rows
+from trueness.infer.decision._gate import checked_bounds
+from trueness.infer.group._segments import sums_by_group
+from trueness.results import (
+    BinTable,
+    Comparison,
+    Estimate,
+    Gate,
+    Interval,
+    NoiseFloor,
+    Panel,
+    PriorShift,
+    Segments,
+    Significance,
+    Slices,
+    Verdict,
+)
+from trueness.results._verdict import DetectionPower
+from trueness.typing import ArrayLike, Kind, Missing, RowOptions
+
+
+class Assessment:
+    """The answers to every question about one model; each is found when it is first asked.
+
+    Make it with :func:`trueness.assess`. A number depends on the rows, the level and the seed: not on what was asked
+    before, nor on whether it is asked here, of a function of the same name, or read off a report.
+
+    Where the rows do not allow an answer it is None, and `notes` says why.
+    """
+
+    def __init__(self, asked: Asked) -> None:
+        self._asked = asked
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Rows and settings, not the memo."""
+        kept = self._asked
+        return {"rows": kept.rows, "level": kept.level, "seed": kept.seed, "rule": kept.rule, "draws": kept.draws}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._asked = Asked(makers=MAKERS, **state)
+
+    # ---- what it is
+
+    @property
+    def level(self) -> float:
+        """The confidence level of every answer."""
+        return self._asked.level
+
+    @property
+    def seed(self) -> int:
+        """The seed of every random draw."""
+        return self._asked.seed
+
+    @property
+    def n(self) -> int:
+        """Rows."""
+        evidence = self._asked.rows.evidence
+        return evidence.sums.n if evidence.rows is None else evidence.rows.n
+
+    def at(self, *, level: float | None = None) -> "Assessment":
+        """The same rows at another level; what was drawn and summed is shared."""
+        return self if level is None else Assessment(self._asked.but(level=_checked_level(level)))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was decided about the rows, and why some answers are None."""
+        return (*self._asked.view("confidence").notes, *absent_answers(self._asked))
+
+    # ---- questions
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the scores are calibrated; of several labels or classes, whether all are."""
+        found: Verdict = self._asked.ask("verdict")
+        return found
+
+    @property
+    def test(self) -> Significance | None:
+        """The omnibus test of calibration, as :func:`trueness.calibration_test`."""
+        found: Significance | None = self._asked.possible("test")
+        return found
+
+    @property
+    def interval(self) -> Interval | None:
+        """The confidence set of the l2 error, as :func:`trueness.ece_interval`."""
+        found: Interval | None = self._asked.possible("interval")
+        return found
+
+    def estimate(self, measure: str | Callable[..., float], *, kind: Kind | None = None, **options: Any) -> Estimate:
+        """A measure with its limits or its noise floor, as :func:`trueness.estimate`.
+
+        A measure that these rows do not determine is nan, and its note says why. Without an option of its own, bins are
+        those of the assessment. `kind` is the view of a matrix.
+        """
+        found: Estimate = self._asked.ask("estimate", measure=measure, kind=self._asked.kind(kind), **options)
+        return found
+
+    def floor(
+        self,
+        measure: str | Callable[..., float],
+        *,
+        kind: Kind | None = None,
+        resamples: int | None = None,
+        **options: Any,
+    ) -> NoiseFloor:
+        """What a calibrated model would show, as :func:`trueness.noise_floor`."""
+        how = {"kind": self._asked.kind(kind), "resamples": resamples, **options}
+        found: NoiseFloor = self._asked.ask("floor", measure=measure, **how)
+        return found
+
+    @property
+    def bins(self) -> BinTable:
+        """The bins with the limits of their rates, as :func:`trueness.bin_table`."""
+        found: BinTable = self._asked.ask("bins")
+        return found
+
+    @property
+    def power(self) -> DetectionPower | None:
+        """What miscalibration these rows would have shown."""
+        found: DetectionPower | None = self._asked.possible("power")
+        return found
+
+    @property
+    def prior_shift(self) -> PriorShift | None:
+        """One factor on the odds of all scores, as :func:`trueness.prior_shift`."""
+        found: PriorShift | None = self._asked.possible("prior_shift")
+        return found
+
+    @property
+    def panel(self) -> Panel | None:
+        """The numbers of a validation, as :func:`trueness.panel`; None for a matrix and for sums of bins."""
+        found: Panel | None = self._asked.possible("panel")
+        return found
+
+    @property
+    def segments(self) -> Segments | None:
+        """Every value of the columns `by`, as :func:`trueness.segments`."""
+        found: Segments | None = self._asked.possible("segments")
+        return found
+
+    @property
+    def slices(self) -> Slices | None:
+        """The worst slices of two columns and more, as :func:`trueness.worst_slices`."""
+        found: Slices | None = self._asked.possible("slices")
+        return found
+
+    @property
+    def classes(self) -> "Mapping[str, Assessment] | None":
+        """An assessment of each class against the rest, or of each label; None for one problem.
+
+        Each has the level at which Holm's method judges it, so that the verdicts hold jointly at this level.
+        """
+        found: dict[str, Asked] | None = self._asked.ask("classes")
+        return None if found is None else {name: Assessment(asked) for name, asked in found.items()}
+
+    def gate(
+        self,
+        *,
+        max_ece: float | None = None,
+        max_l2: float | None = None,
+        oe_within: float | None = None,
+        require: bool = False,
+        bins: BinsLike | None = None,
+    ) -> Gate:
+        """Whether errors keep their bounds, as :func:`trueness.gate`."""
+        rule = self._asked.rule if bins is None else bins
+        bounds = checked_bounds(max_ece, max_l2, oe_within, 10 if rule is None else rule)
+        found: Gate = self._asked.ask("gate", bounds=bounds, require=require)
+        return found
+
+    def compare(self, other: "Assessment", measure: str | Callable[..., float] = "squared_ece") -> Comparison:
+        """The difference to another model of the same rows, as :func:`trueness.compare`; 'self' minus 'other'."""
+        models = {"self": self._asked.view("confidence"), "other": other._asked.view("confidence")}
+        require_same_rows(models)
+        found: Comparison = compare_of(models, measure, level=self.level, seed=self.seed)
+        return found
+
+    # ---- how it reads
+
+    def to_dict(self) -> dict[str, Any]:
+        """Verdict, test, set, power, bins and segments as plain values, with level, seed and notes."""
+        named = ("verdict", "test", "interval", "power", "bins", "segments")
+        records = {name: getattr(self, name) for name in named}
+        plain = {name: None if record is None else record.to_dict() for name, record in records.items()}
+        return {"n": self.n, "level": self.level, "seed": self.seed, **plain, "notes": list(self.notes)}
+
+    def __str__(self) -> str:
+        return "\n".join(in_words(self._asked))
+
+    def __repr__(self) -> str:
+        return f"<Assessment of {self.n:,} rows at level {self.level:g}, seed {self.seed}>"
+
+    def _repr_html_(self) -> str:
+        lines = "".join(f"<p>{escape(line)}</p>" for line in in_words(self._asked))
+        return f"<div>{lines}</div>"
+
+
+@spelled_out
+def assess(
+    y_true: ArrayLike | Sums | Accumulator,
+    y_prob: ArrayLike | None = None,
+    *,
+    by: Any = None,
+    crossed: int = 1,
+    cluster: ArrayLike | None = None,
+    bins: BinsLike | None = None,
+    level: float = 0.95,
+    seed: Seed = 0,
+    weight_type: WeightType = "auto",
+    rounded_to: float | None = None,
+    kind: Kind | None = None,
+    labels: Any = None,
+    pos_label: Any = None,
+    sample_weight: ArrayLike | None = None,
+    missing: Missing = "raise",
+    clip_tolerance: float = 0.0,
+    sum_tolerance: float | None = None,
+    from_logits: bool = False,
+    percent: bool = False,
+    ignore_index: int | None = None,
+) -> Assessment:
+    """One model, every question: whether it is calibrated, how far off, where, and how certain each answer is.
+
+    The rows are checked and copied; nothing else is computed until it is asked.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        As for :func:`ece`, or sums in place of both; the groups of an Accumulator are segments.
+    by : array-like, mapping of columns or frame, optional
+        Columns that divide the rows into segments and, two and more of them, into slices.
+    crossed : int, default 1
+        The most columns to cross: with 2, every pair of values of two columns is a segment, too.
+    cluster : array-like of shape (n,), optional
+        A cluster name for each row; rows of one cluster may depend on each other.
+    bins : int, sequence of edges or bin rule, optional
+        The bins of measures and of the table of bins; by default 10 of equal width, or those of the sums.
+    level : float, default 0.95
+        Confidence level of all limits, and one minus the error rate of every decision.
+    seed : int or numpy.random.Generator, default 0
+        For all random draws; a Generator supplies one number. `a.seed` has it.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are: 'frequency', whole numbers that count rows; 'importance', sampling weights of any unit. 'auto'
+        takes whole numbers for the first and others for the second.
+    rounded_to : float, optional
+        The unit to which the scores were rounded, as for :func:`calibration_test`.
+    kind, labels, pos_label, sample_weight, missing, clip_tolerance, sum_tolerance, from_logits, percent, ignore_index
+        As for :func:`ece`. Without `kind`, each question about a matrix has the view of the function of its name: the
+        top label, or every class.
+
+    Returns
+    -------
+    Assessment
+        `verdict`, `test`, `interval`, `estimate(measure)`, `floor(measure)`, `bins`, `power`, `panel`, `segments`,
+        `slices`, `classes`, `gate(…)`; ``print`` shows the first of them.
+
+    Examples
+    --------
+    >>> import trueness as tn
+    >>> data = tn.simulate.demo()
+    >>> a = tn.assess(data.y_true, data.y_prob)
+    >>> a.verdict.code
+    'miscalibrated'
+    >>> a.estimate("ece").low == tn.estimate("ece", data.y_true, data.y_prob).low
+    True
+    """
+    given = {name: value for name, value in locals().items() if name in ROW_OPTIONS}
+    rows: Any = {name: value for name, value in given.items() if _is_set(name, value)}
+    return assessment_of(
+        y_true,
+        y_prob,
+        rows,
+        by=by,
+        crossed=crossed,
+        cluster=cluster,
+        bins=bins,
+        level=level,
+        seed=seed,
+        weight_type=weight_type,
+        rounded_to=rounded_to,
+        slice_groups=GROUPS,
+        copied=True,
+    )
+
+
+def _is_set(name: str, value: Any) -> bool:
+    """Whether an option of rows was passed."""
+    if name == "kind":
+        return value is not None
+    default = ROW_OPTIONS[name]
+    return value is not default and not (isinstance(value, type(default)) and value == default)
+
+
+def assessment_of(y_true: Any, y_prob: Any, rows: RowOptions, **options: Any) -> Assessment:
+    """The assessment of rows or sums, as :func:`assess`."""
+    return Assessment(asked_of(y_true, y_prob, rows, **options))
+
+
+def asked_of(
+    y_true: Any,
+    y_prob: Any,
+    rows: RowOptions,
+    *,
+    by: Any = None,
+    crossed: int = 1,
+    slice_groups: int | None = None,
+    slices_from: int = 2,
+    cluster: Any = None,
+    bins: BinsLike | None = None,
+    own_bins: bool = False,
+    level: float = 0.95,
+    seed: Seed = 0,
+    weight_type: WeightType = "auto",
+    rounded_to: float | None = None,
+    copied: bool = False,
+) -> Asked:
+    """What an assessment asks.
+
+    A function that asks one question needs no copy of the rows, and each measure has its `own_bins`. `slice_groups` is
+    into how many groups slices cut a column of numbers, None if slices are not asked for, and `slices_from` how many
+    columns it takes for slices to say more than segments.
+    """
+    level, seed = _checked_level(level), whole_seed(seed)
+    rule = None if bins is None else blind_to_labels(as_rule(bins))
+    unit = None if rounded_to is None else checked_fraction(rounded_to, "rounded_to")
+    groups = None
+    if isinstance(y_true, Accumulator):
+        if y_true.by is not None:
+            groups = sums_by_group(y_true, by, crossed, alone=y_prob is None and not rows)
+        y_true, by = y_true.total, None
+    how: Any = {"two_columns": "keep", "cluster": cluster, "weight_type": weight_type}
+    read = Evidence.of(y_true, y_prob, rows, **how).rounded(unit)
+    columns: tuple[SegmentColumn, ...] = ()
+    slice_columns: tuple[SegmentColumn, ...] = ()
+    if by is not None:
+        columns = read.columns(by, y_true, crossed)
+    if slice_groups is not None and sum(column.crossed == 1 for column in columns) >= slices_from:
+        slice_columns = read.columns(by, y_true, whole="measured", groups=slice_groups)
+    evidence = checked_rows(read, copied=copied)
+    kept = ModelRows(evidence, columns=columns, slice_columns=slice_columns, groups=groups)
+    rule = default_rule(evidence) if rule is None and not own_bins else rule
+    return Asked(kept, MAKERS, level, seed, rule)
+
+
+def _checked_level(level: Any) -> float:
+    level = checked_level(level)
+    check_drawn_level(level, "an assessment")
+    return level

@@ -1,0 +1,162 @@
+"""The verdict on one model: decided by the omnibus test of all rows, and by joint tests of segments and classes."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from trueness._level import Level
+from trueness._numerics.clustered import design_effect, effective_number
+from trueness._tally.evidence import Evidence
+from trueness.infer.group._segments import worst_class
+from trueness.infer.plan._power import detection_power
+from trueness.infer.test._equivalence import TOO_GOOD
+from trueness.measure._slope import inside_cells
+from trueness.results import Estimate, Interval, PriorShift, Segments, Significance, Verdict
+from trueness.results._segments import ClassRow
+from trueness.results._verdict import Code, DetectionPower, Flags
+
+FEW_ROWS = 20
+"""With fewer rows no bin may hold two, so there is no confidence set, and a test has next to no power."""
+NEEDED = ("slope", "intercept", "observed_expected")
+"""Measures whose limits a verdict needs."""
+_SMALL, _SMALL_SHARE = 0.02, 0.1
+"""An error is slight if its upper limit is at most this, and this share of the rarer label's."""
+
+
+def judge(
+    evidence: Evidence,
+    test: Significance | None,
+    interval: Interval | None,
+    estimates: Mapping[str, Estimate],
+    *,
+    level: float,
+    power: DetectionPower | None,
+    prior_shift: PriorShift | None,
+    segments: Segments | None,
+    classes: Sequence[ClassRow] | None,
+) -> Verdict:
+    """Decide from what is known."""
+    rejected, top_label = is_rejected(test, interval, level), evidence.view == "confidence"
+    score, rate, _ = evidence.means
+    known: Any = {name: estimates.get(name) for name in ("ece", "slope", "observed_expected", "auc")}
+    known |= {"rate": rate, "mean_score": score, "test": test, "interval": interval, "top_label": top_label}
+    known |= {"prior_shift": prior_shift, "power": power, "clustered": evidence.dependent}
+    known |= {"segmented": segments is not None, "classes": 0 if classes is None else len(classes)}
+    if evidence.tally is not None:
+        (part, *_) = evidence.tally.parts
+        inside = inside_cells(part)
+        known |= {"n_certain": inside.certain, "n_certain_wrong": inside.wrong}
+        known["scores"] = float(part.score[0]), float(part.score[-1])
+    found = Verdict("undetermined", evidence.sums.n, level, Level(level).alpha, rejected, **known)
+    flags = tuple(filter(None, (_flagged_segments(segments), _flagged_classes(classes))))
+    return replace(found, flags=flags, code=_code(replace(found, flags=flags)), all_rows=_code(found))
+
+
+def is_rejected(test: Significance | None, interval: Interval | None, level: float) -> bool:
+    """Whether calibration of all rows is rejected."""
+    if test is not None:
+        return test.pvalue <= Level(level).alpha
+    # Fractional weights in clusters have no test, but a set that zero is tested for.
+    return interval is not None and not interval.includes_zero
+
+
+def joint_verdict(
+    evidence: Evidence, verdicts: Mapping[str, Verdict], test: Significance | None, *, level: float
+) -> Verdict:
+    """Whether all labels, or classes, are calibrated, from the verdict on each at the level of Holm's method."""
+    flags = _flagged_labels(verdicts, test)
+    code = _joint_code([verdict.code for verdict in verdicts.values()])
+    nothing: Any = dict.fromkeys(("interval", "ece", "slope", "observed_expected"))
+    scores = np.array([verdict.mean_score for verdict in verdicts.values()])
+    rates = np.array([verdict.rate for verdict in verdicts.values()])
+    return Verdict(
+        code=code,
+        n=evidence.sums.n if evidence.rows is None else evidence.rows.n,
+        level=level,
+        alpha=Level(level).alpha,
+        rejected=test is not None and test.pvalue <= Level(level).alpha,
+        rate=float(rates.mean()) if rates.size else math.nan,
+        mean_score=float(scores.mean()) if scores.size else math.nan,
+        test=test,
+        flags=() if flags is None else (flags,),
+        clustered=evidence.dependent,
+        **nothing,
+    )
+
+
+_WORST_FIRST: tuple[Code, ...] = (
+    "miscalibrated",
+    "slightly-miscalibrated",
+    "too-good",
+    "undetermined",
+    "too-few-rows",
+    "no-evidence",
+)
+
+
+def _joint_code(codes: Sequence[Code]) -> Code:
+    """The worst of the codes."""
+    return next((code for code in _WORST_FIRST if code in codes), "undetermined")
+
+
+def _flagged_labels(verdicts: Mapping[str, Verdict], test: Significance | None) -> Flags | None:
+    bad = {name: verdict for name, verdict in verdicts.items() if verdict.rejected or verdict.flags}
+    if not bad:
+        return None
+    worst = max(bad, key=lambda name: abs(bad[name].rate - bad[name].mean_score))
+    verdict = bad[worst]
+    ratio = verdict.rate / verdict.mean_score if verdict.mean_score > 0 else math.inf
+    finding = "under-predicted" if ratio > 1 else "over-predicted"
+    pvalue = math.nan if test is None else test.pvalue
+    return Flags("label", len(bad), len(verdicts), worst, finding, ratio, pvalue)
+
+
+def _code(v: Verdict) -> Code:
+    if v.rejected or v.flags:
+        most = min(_SMALL, _SMALL_SHARE * min(v.rate, 1 - v.rate))
+        slight = v.interval is not None and v.interval.high <= most and not v.flags
+        return "slightly-miscalibrated" if slight else "miscalibrated"
+    if v.test is None and v.interval is None:
+        return "too-few-rows" if v.n < FEW_ROWS else "undetermined"
+    if v.test is not None and v.test.too_good is not None and v.test.too_good <= min(TOO_GOOD, v.alpha / 10):
+        return "too-good"
+    return "no-evidence" if v.power is not None and v.power.enough else "too-few-rows"
+
+
+def power_of(evidence: Evidence, alpha: float, seed: int) -> DetectionPower:
+    """Power to detect a miscalibration that matters, for as many independent rows as these are worth."""
+    cells = evidence.cells
+    effective, clusters = float(cells.weight.sum()), None
+    if not cells.whole:
+        effective = effective if cells.squares is None else effective**2 / float(cells.squares.sum())
+    if evidence.cluster is not None:
+        rows = evidence.clustered
+        clusters = effective_number(rows.cluster, rows.w if rows.counts else None)
+        effective /= design_effect(rows.w * rows.u, rows.cluster, float(rows.squares @ rows.u**2))
+    return detection_power(cells, alpha, effective, seed, clusters)
+
+
+def _flagged_segments(segments: Segments | None) -> Flags | None:
+    if segments is None or not segments.flagged.any():
+        return None
+    own = segments.flagged & segments.differs
+    i = int(np.argmax(own if own.any() else segments.flagged))  # the costliest comes first
+    name = f"{segments.column[i]} = {segments.value[i]}"
+    ratio, number = float(segments.ratio[i]), int(segments.flagged.sum())
+    tested = None if np.isnan(segments.overall_pvalue).all() else int(own.sum())
+    finding, joint = segments.finding[i], segments.joint_pvalue
+    return Flags("segment", number, len(segments.value), name, finding, ratio, joint, tested)
+
+
+def _flagged_classes(classes: Sequence[ClassRow] | None) -> Flags | None:
+    worst = worst_class(classes)
+    if classes is None or worst is None:
+        return None
+    bad = [one for one in classes if one.flagged]
+    ratio = worst.share / worst.score if worst.score > 0 else math.inf
+    finding = f"{'under' if ratio > 1 else 'over'}-predicted"
+    pvalue = min(one.adjusted_pvalue or 0.0 for one in bad)
+    return Flags("class", len(bad), len(classes), worst.label, finding, ratio, pvalue)

@@ -1,0 +1,406 @@
+"""The one maker of each answer: a function of an assessment and of the options of a question."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from trueness._assess.asked import Asked
+from trueness._assess.judgement import NEEDED, is_rejected, joint_verdict, judge, power_of
+from trueness._assess.rows import ModelRows
+from trueness._input.arguments import checked_word
+from trueness._level import Level
+from trueness._numerics.holm import holm
+from trueness._tally.evidence import Evidence
+from trueness._tally.rules import EqualMass
+from trueness._tally.tally import Binned
+from trueness.errors import InputError, quietly
+from trueness.infer._estimate import answers, is_by_row, mean_over_labels, unknown_estimate
+from trueness.infer._floors import floor_draws
+from trueness.infer._panel import NAMES, panel_of_answers
+from trueness.infer._questions import Question, measure_name, own_question, question_of
+from trueness.infer.decision._gate import gate_of
+from trueness.infer.group._prior_shift import shift_of_limits
+from trueness.infer.group._segments import classes_of, describe_segments, draws_for, segments_of
+from trueness.infer.group._slices import SlicePlan, slices_of
+from trueness.infer.interval._ece_interval import interval_of
+from trueness.infer.limits._limits import bootstrap_limits
+from trueness.infer.null._noise_floor import noise_floor_of
+from trueness.infer.test._calibration_test import test_of
+from trueness.infer.test._pair_tests import required_draws
+from trueness.measure import bin_table
+from trueness.measure._flexible_curve import METHODS
+from trueness.measure._slope import inside_cells
+from trueness.results import (
+    BinTable,
+    Estimate,
+    Gate,
+    Interval,
+    NoiseFloor,
+    Panel,
+    PriorShift,
+    Segments,
+    Significance,
+    Slices,
+    Verdict,
+)
+from trueness.results._segments import ClassRow
+from trueness.results._verdict import DetectionPower
+from trueness.typing import Floats
+
+_ABOUT_ROWS = ("", "y_true", "y_prob", "measure", "sample_weight", "kind", "cluster")
+"""What an error is about that these rows, and not the caller's options, are the reason of."""
+
+
+# ---- all rows
+
+
+def test(a: Asked, **options: Any) -> Significance:
+    """A test of calibration; the omnibus test takes as many draws as the level needs."""
+    evidence = a.view("confidence", keep=options.get("k") is not None)
+    if options.get("resamples") is None and options.get("method", "omnibus") == "omnibus" and _is_one(evidence):
+        # As for the confidence set, so that both have one p-value.
+        options["resamples"] = a.draws or required_draws(Level(a.level).alpha)
+    return test_of(evidence, seed=a.seed, **options)
+
+
+def interval(a: Asked, **options: Any) -> Interval:
+    """A confidence set of the l2 error."""
+    evidence = a.view("confidence", keep=options.get("k") is not None)
+    return interval_of(evidence, level=a.level, seed=a.seed, draws=a.draws, **options)
+
+
+def power(a: Asked) -> DetectionPower | None:
+    """What these rows would have shown; None for several problems and for sums of bins."""
+    evidence = a.view("confidence")
+    if not _is_one(evidence) or evidence.tally is None:
+        return None
+    return power_of(evidence, Level(a.level).alpha, a.seed)
+
+
+def prior_shift(a: Asked) -> PriorShift | None:
+    """One factor on the odds of all scores; None for a top label, for several problems and for sums of bins."""
+    evidence = a.view("confidence")
+    if evidence.view != "binary" or evidence.tally is None:
+        return None
+    intercept, slope = a.estimate("intercept"), a.estimate("slope")
+    return shift_of_limits(intercept, slope, inside_cells(evidence.cells), a.level)
+
+
+def verdict(a: Asked) -> Verdict:
+    """Whether the scores are calibrated, decided from the other answers."""
+    evidence = a.view("confidence")
+    if not _is_one(evidence):
+        return _joint_verdict(a)
+    found_test = quietly(a.possible, "test")
+    found_interval = quietly(a.possible, "interval")
+    rejected = is_rejected(found_test, found_interval, a.level)
+    keys = [*NEEDED, "ece"]
+    if rejected and evidence.view == "binary" and evidence.tally is not None:
+        keys.append("auc")
+    shown = found_test is not None and rejected
+    estimates = {key: quietly(a.estimate, key, "confidence") for key in keys}
+    return judge(
+        evidence,
+        found_test,
+        found_interval,
+        estimates,
+        level=a.level,
+        power=None if shown else quietly(a.possible, "power"),
+        prior_shift=quietly(a.ask, "prior_shift"),
+        segments=quietly(a.ask, "segments"),
+        classes=quietly(a.ask, "class_rows"),
+    )
+
+
+def _joint_verdict(a: Asked) -> Verdict:
+    """Whether all labels, or classes, are calibrated."""
+    each = {name: quietly(one.ask, "verdict") for name, one in a.ask("classes").items()}
+    joint = quietly(a.possible, "test")
+    return joint_verdict(a.view("confidence"), each, joint, level=a.level)
+
+
+# ---- measures
+
+
+def estimate(
+    a: Asked,
+    measure: Any,
+    kind: Any = None,
+    floor: bool = True,
+    method: str = "auto",
+    strict: bool = False,
+    **options: Any,
+) -> Estimate:
+    """A measure with its limits or noise floor; unless `strict`, nan with a note where the rows do not allow it."""
+    question = asked_question(a, measure, options)
+    if checked_word(method, "method", ("auto", "bootstrap")) == "bootstrap":
+        question = _with_bootstrap(question, measure)
+    evidence = a.view(kind or question.measure.view, keep=_keeps_columns(question))
+    draws = partial(_draws, a)
+    try:
+        if evidence.view == "multilabel" or (evidence.has_images and not is_by_row(question)):
+            return mean_over_labels(question, evidence, a.level, a.seed, floor=floor)
+        found = answers({"": question}, evidence, a.level, a.seed, floor=floor, draws=draws)
+    except InputError as error:
+        about_options = error.argument in options or error.argument not in (*_ABOUT_ROWS, "bins")
+        if strict or about_options:
+            raise
+        return unknown_estimate(question, evidence, a.level, str(error))
+    return found[""]
+
+
+def _with_bootstrap(question: Question, measure: Any) -> Question:
+    if question.measure.key:
+        got = f"got 'bootstrap' with {measure_name(measure) if callable(measure) else measure!r}"
+        remedy = "A bootstrap does not cover a calibration error near zero."
+        raise InputError("method", "must be 'auto' for a measure of the library", got, remedy=remedy)
+    limits = partial(bootstrap_limits, question.function)
+    return question._replace(measure=question.measure._replace(limits=limits))
+
+
+def asked_question(a: Asked, measure: Any, options: Mapping[str, Any]) -> Question:
+    """The measure with its options, in the bins of the assessment unless it has bins of its own."""
+    question = question_of(measure, dict(options))
+    kind = question.measure.bins
+    if not kind or "bins" in question.options or a.rule is None:
+        return question
+    rule = a.rule
+    if kind == "mass" and not isinstance(rule, EqualMass):
+        rule = EqualMass(rule.n_requested or 10)
+    return question._replace(options={**question.options, "bins": rule})
+
+
+def _keeps_columns(question: Question) -> bool:
+    """Whether two columns are not one binary problem: scores of a row together, which sums do not keep."""
+    return question.options.get("k") not in (None, 1) or question.measure.key == "accuracy"
+
+
+def _draws(
+    a: Asked,
+    questions: Mapping[str, Question],
+    evidence: Evidence,
+    seed: int,
+    *,
+    resamples: int | None = None,
+    **how: Any,
+) -> dict[str, Floats]:
+    """Values for redrawn labels, which no level changes; drawn once for an estimate and a noise floor."""
+
+    def of_one(question: Question) -> Floats:
+        return floor_draws({"": question}, evidence, seed, resamples=resamples, **how)[""]
+
+    return {
+        key: a.shared(_draws_of(question, evidence, resamples), partial(of_one, question))
+        for key, question in questions.items()
+    }
+
+
+def _draws_of(question: Question, evidence: Evidence, resamples: int | None = None) -> tuple[Any, ...]:
+    """What identifies the draws of a measure."""
+    return ("draws", question.measure.key or question.measure.function, question.options, evidence.view, resamples)
+
+
+def draw_together(a: Asked, measures: Iterable[Any], kind: Any = None) -> None:
+    """Draw labels once for several measures whose floors will be asked for; each is as if it had been asked alone."""
+    evidence = a.view(kind or "classwise")
+    missing: dict[str, Question] = {}
+    for measure in measures:
+        question = asked_question(a, measure, {})
+        is_drawn = question.measure.floor in ("pooled", "drawn")
+        if is_drawn and not a.is_known(_draws_of(question, evidence)):
+            missing[question.measure.key] = question
+    for key, draws in floor_draws(missing, evidence, a.seed).items():
+        a.shared(_draws_of(missing[key], evidence), partial(_same, draws))
+
+
+def _same(draws: Floats) -> Floats:
+    return draws
+
+
+def floor(
+    a: Asked,
+    measure: Any,
+    kind: Any = None,
+    *,
+    observed: float | None = None,
+    labelled: bool = True,
+    resamples: int | None = None,
+    alternative: Any = "greater",
+    workers: int = 1,
+    report: Any = None,
+    **options: Any,
+) -> NoiseFloor:
+    """What a calibrated model would show."""
+    by_position = isinstance(measure, partial) and measure.args
+    question = own_question(measure) if by_position else asked_question(a, measure, options)
+    evidence = a.view(kind or question.measure.view, keep=_keeps_columns(question))
+    how: dict[str, Any] = {"observed": observed, "labelled": labelled, "alternative": alternative}
+    draws = partial(_draws, a, resamples=resamples, workers=workers, report=report)
+    # The bins of the assessment are no option of the measure.
+    name = question.display_name if by_position else question_of(measure, options).display_name
+    return noise_floor_of(evidence, question, name=name, level=a.level, seed=a.seed, draws=draws, **how)
+
+
+def bins(a: Asked) -> BinTable:
+    """The bins of the assessment."""
+    return bin_table(a.view("confidence").sums, bins=a.rule, level=a.level)
+
+
+def panel(a: Asked, curve: str = "spline", floor: bool = True) -> Panel | None:
+    """The numbers of a validation; None for a matrix and for sums of bins."""
+    checked_word(curve, "curve", METHODS)
+    evidence = a.view("classwise")
+    if evidence.view != "binary" or evidence.tally is None:
+        return None
+    own = {"curve": curve}
+    found = {}
+    for key in NAMES:
+        options = own if key in ("ici", "e50", "e90", "emax") and curve != "spline" else {}
+        if not floor:
+            options = {**options, "floor": False}
+        found[key] = quietly(a.ask, "estimate", measure=key, kind=None, **options)
+    clustered = evidence.in_clusters
+    # With clusters only the first test, whose weights must count rows.
+    methods = ("spiegelhalter", "cox") if clustered is None else ("spiegelhalter",) * evidence.whole
+    tests = tuple(filter(None, (quietly(a.possible, "test", method=method) for method in methods)))
+    clusters = None if clustered is None else clustered.clusters
+    in_buckets = evidence.rows is None
+    return panel_of_answers(found, tests, evidence.cells, a.level, curve, clusters, in_buckets=in_buckets)
+
+
+# ---- parts of the rows
+
+
+def segments(a: Asked, resamples: int | None = None) -> Segments | None:
+    """All segments, tested jointly; None without columns."""
+    rows = a.rows
+    if rows.groups is not None:
+        return describe_segments(rows.groups, a.level, resamples, a.seed, rows.evidence.rounded_to)
+    if not rows.columns:
+        return None
+    return segments_of(a.view("confidence"), rows.columns, level=a.level, resamples=resamples, seed=a.seed)
+
+
+def slices(a: Asked, **options: Any) -> Slices | None:
+    """The worst slices; None with fewer than two columns."""
+    if not a.rows.slice_columns:
+        return None
+    plan = SlicePlan(a.seed, a.level, **{"most": 100} | options)
+    return slices_of(a.view("confidence"), a.rows.slice_columns, plan)
+
+
+def class_rows(a: Asked) -> tuple[ClassRow, ...] | None:
+    """Every class of a matrix against the rest, the largest ECE first."""
+    evidence = a.view("confidence")
+    if evidence.classwise is None or evidence.view != "confidence":
+        return None
+    alpha = Level(a.level).alpha
+    return classes_of(evidence, bins=a.rule, level=a.level, alpha=alpha, seed=a.seed)
+
+
+def classes(a: Asked) -> dict[str, Asked] | None:
+    """Each class against the rest, or each label, judged at the level of Holm's method."""
+    problems = _problems(a)
+    if problems is None:
+        return None
+    return joint_levels({name: a.but(rows=rows) for name, rows in problems.items()}, a.level)
+
+
+def joint_levels(problems: Mapping[str, Asked], level: float) -> dict[str, Asked]:
+    """Several problems at the levels at which Holm's method judges them, so that all verdicts hold jointly."""
+    alpha = Level(level).alpha
+    strictest = Level.of_alpha(alpha / len(problems)).confidence
+    # As many draws for each, so that p-values and confidence sets of any level agree.
+    draws = draws_for(len(problems), alpha)
+    tests = [quietly(one.but(level=strictest, draws=draws).possible, "test") for one in problems.values()]
+    # A problem whose test is not possible counts as one that shows nothing.
+    pvalues = np.array([1.0 if test is None else test.pvalue for test in tests])
+    levels = _holm_levels(pvalues, alpha)
+    return {name: one.but(level=own, draws=draws) for (name, one), own in zip(problems.items(), levels, strict=True)}
+
+
+def _problems(a: Asked) -> dict[str, ModelRows] | None:
+    """The rows of each class or label; None for one problem."""
+    evidence = a.view("confidence")
+    if evidence.rows is None:
+        sums: Any = evidence.given
+        if len(sums.parts) == 1:
+            return None
+        named = zip(sums.classes or (), sums.parts, strict=True)
+        parts = {str(name): type(sums)("binary", (part,)) for name, part in named if part.totals.rows}
+        return {name: ModelRows(Evidence.of_sums(part)) for name, part in parts.items()}
+    if evidence.view == "binary":
+        return None
+    return {str(name): ModelRows(replace(one, notes=())) for name, one in evidence.each_class()}
+
+
+def _holm_levels(pvalues: Floats, alpha: float) -> list[float]:
+    """The level at which Holm's method judges each: p ≤ α/(m − i) in ascending order, up to the first that is not."""
+    number = pvalues.size
+    rejected = int((holm(pvalues) <= alpha).sum())
+    levels = np.empty(number)
+    for place, which in enumerate(np.argsort(pvalues, kind="stable")):
+        left = number - min(place, rejected)
+        levels[which] = Level.of_alpha(alpha / left).confidence
+    return levels.tolist()
+
+
+def gate(a: Asked, bounds: Any, require: bool = False) -> Gate:
+    """Whether errors keep their bounds."""
+    return gate_of(
+        {("", ""): a.view("confidence")}, bounds, require=require, level=a.level, seed=a.seed, about=_no_name
+    )
+
+
+def _no_name(_names: Any) -> Any:
+    return nullcontext()
+
+
+# ---- what is absent
+
+
+def absent_answers(a: Asked) -> Iterator[str]:
+    """Why some answers are None."""
+    evidence = a.view("confidence")
+    if a.rows.groups is None and not a.rows.columns:
+        why = "no column was passed as `by`" if evidence.rows is not None else "these are sums without groups"
+        yield f"There are no segments: {why}."
+    if not a.rows.slice_columns:
+        why = "slices need labels and scores" if evidence.rows is None else "slices need two columns in `by`"
+        yield f"There are no slices: {why}."
+    if evidence.view == "binary":
+        yield "There are no classes: this is one problem."
+    if isinstance(evidence.given, Binned):
+        yield "Sums of bins do not keep the scores: there is no test, no confidence set and no panel."
+        return
+    for question, name in (("test", "The test"), ("interval", "The confidence set")):
+        reason = a.reason_against(question)
+        if reason:
+            yield f"{name} could not be computed: {reason}"
+
+
+MAKERS: Mapping[str, Callable[..., Any]] = {
+    "test": test,
+    "interval": interval,
+    "power": power,
+    "prior_shift": prior_shift,
+    "verdict": verdict,
+    "estimate": estimate,
+    "floor": floor,
+    "bins": bins,
+    "panel": panel,
+    "segments": segments,
+    "slices": slices,
+    "class_rows": class_rows,
+    "classes": classes,
+    "gate": gate,
+}
+
+
+def _is_one(evidence: Evidence) -> bool:
+    """Whether there is one score per row."""
+    return evidence.view in ("binary", "confidence")

@@ -1,0 +1,153 @@
+"""The noise floor: what a measure shows for a perfectly calibrated model."""
+
+from typing import Any, Literal, TypeAlias, Unpack
+
+import numpy as np
+
+from trueness._assess.assessment import asked_of
+from trueness._input.arguments import (
+    MOST_WORKERS,
+    Seed,
+    checked_number,
+    checked_resamples,
+    checked_whole,
+    checked_word,
+)
+from trueness._input.columns import column
+from trueness._progress import Progress, reporter
+from trueness._tally.evidence import WeightType
+from trueness._tally.rows_or_sums import takes_rows
+from trueness._tally.sketch import Sketch
+from trueness._tally.tally import Binned, Tally
+from trueness.errors import InputError, OneClassWarning, collected_warnings
+from trueness.infer._questions import TallyMeasure
+from trueness.results import NoiseFloor
+from trueness.typing import ArrayLike, RowOptions
+
+Alternative: TypeAlias = Literal["greater", "less", "two-sided"]
+_ALTERNATIVES = ("greater", "less", "two-sided")
+
+
+@takes_rows
+def noise_floor(
+    measure: str | TallyMeasure,
+    y_prob: ArrayLike | Tally | Sketch | Binned,
+    *,
+    y_true: ArrayLike | None = None,
+    observed: float | None = None,
+    resamples: int | None = None,
+    level: float = 0.95,
+    alternative: Alternative = "greater",
+    weight_type: WeightType = "auto",
+    seed: Seed = 0,
+    workers: int = 1,
+    progress: Progress = True,
+    **rows: Unpack[RowOptions],
+) -> NoiseFloor:
+    r"""The values of a measure for a perfectly calibrated model with the same scores.
+
+    Labels are drawn from the scores, as if these were the true probabilities, and measured, many times. An observed
+    value within the range of the results is no evidence of miscalibration.
+
+    Parameters
+    ----------
+    measure : callable or str
+        A measure (``tn.ece``, ``functools.partial(tn.tce, bins=5)``), its name, or any function of your own of a
+        :class:`Tally` that returns one number.
+    y_prob : array-like of shape (n,) or (n, K), or sums
+        Scores. The labels of a tally give the observed value. A class-wise tally does not keep the scores of a row
+        together and is refused.
+    y_true : array-like of shape (n,), optional
+        Labels, for the observed value.
+    observed : float, optional
+        The observed value, if labels are not available.
+    resamples : int, optional
+        Number of sets of labels. The smallest p-value is 1/(resamples + 1). By default 999 for up to 4,096 distinct
+        scores, or pools of them, and fewer for more: 199, 99, and 39 above 200,000.
+    level : float, default 0.95
+        The probability with which a calibrated model shows at most `high`, the one-sided upper value.
+    alternative : {'greater', 'less', 'two-sided'}, default 'greater'
+        Which values are evidence against calibration: large ones (any calibration error), small ones, or both (for
+        example a calibration slope).
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        'auto': whole numbers are frequencies, others importance weights. 'frequency': whole numbers; a weight of 2 counts the row twice, with a label each.
+        'importance': a row of any weight has one label.
+    seed : int or numpy.random.Generator, default 0
+        The same seed gives the same values with any number of workers.
+    workers : int, default 1
+        Number of threads; a measure of your own must be thread-safe if there are several.
+    progress : bool or callable, default True
+        A progress bar on stderr, if that is a terminal and the run takes more than half a second; or a function of
+        (done, total).
+    **rows
+        As for :func:`trueness.ece`.
+
+    Returns
+    -------
+    NoiseFloor
+        Mean, standard deviation and quantiles of the simulated values, the observed value and its p-value.
+
+    Notes
+    -----
+    With m* the simulated values and m the observed one, the p-value is
+
+    .. math:: \frac{1 + \#\{m^* \ge m\}}{R + 1} ,
+
+    which under calibration is at most α with probability at most α, for any measure, number of rows and R.
+    'two-sided' is twice the smaller of the two one-sided p-values. An undefined simulated value (nan) counts as extreme
+    and is left out of mean and quantiles; a warning gives their number.
+
+    The events among rows of one score are a binomial draw, so nothing is sorted again. This includes 'confidence' and
+    'top-label', where the top label is correct with its predicted probability. For 'classwise' one class is drawn per
+    row, since the columns of a row are dependent; rows that do not sum to exactly 1 are divided by their sum.
+
+    References
+    ----------
+    Bröcker, Smith, "Increasing the reliability of reliability diagrams", Weather and Forecasting, 2007. Vaicenavicius,
+    Widmann, Andersson, Lindsten, Roll, Schön, "Evaluating model calibration in classification", AISTATS, 2019.
+
+    Examples
+    --------
+    Four rows of score 1/2. Zero to four events have errors 1/2, 1/4, 0, 1/4, 1/2, and probabilities
+    1/16, 4/16, 6/16, 4/16, 1/16, so a calibrated model shows 3/16 on average.
+
+    >>> from functools import partial
+    >>> import trueness as tn
+    >>> from trueness.infer import noise_floor
+    >>> floor = noise_floor(partial(tn.ece, bins=1), [0.5] * 4, observed=0.5, seed=1)
+    >>> abs(floor.mean - 3 / 16) < 0.02, abs(floor.pvalue - 2 / 16) < 0.04
+    (True, True)
+    """
+    checked_word(weight_type, "weight_type", ("auto", "frequency", "importance"))
+    checked_word(alternative, "alternative", _ALTERNATIVES)
+    draws = None if resamples is None else checked_resamples(resamples)
+    workers = checked_whole(workers, "workers", MOST_WORKERS)
+    if observed is not None and y_true is not None:
+        raise InputError("observed", "must be left out when `y_true` is given, which determines it")
+    options: dict[str, Any] = {"resamples": draws, "alternative": alternative, "workers": workers}
+    options["report"] = reporter(progress)
+    if observed is not None:
+        options["observed"] = checked_number(observed, "observed")
+    how: Any = {"level": level, "seed": seed, "weight_type": weight_type, "own_bins": True}
+    if isinstance(y_prob, Tally | Sketch | Binned):
+        if y_true is not None:
+            raise InputError("y_true", "must be left out when `y_prob` is a Tally, which holds labels and scores")
+        return asked_of(y_prob, None, rows, **how).ask("floor", measure=measure, **options)
+    if y_true is not None:
+        return asked_of(y_true, y_prob, rows, **how).ask("floor", measure=measure, **options)
+    # Nothing is said of labels that only stand in for those that are not there.
+    with collected_warnings(OneClassWarning):
+        a = asked_of(_placeholder_labels(y_prob, rows), y_prob, rows, **how)
+        return a.ask("floor", measure=measure, labelled=False, **options)
+
+
+def _placeholder_labels(y_prob: Any, rows: RowOptions) -> Any:
+    """Labels that pass every check, where there are none."""
+    shape = column(y_prob, "y_prob").values.shape
+    n = next(iter(shape), 1)
+    if rows.get("kind") == "multilabel" or len(shape) > 2:
+        return np.zeros(shape if len(shape) == 2 else (n, *shape[2:]), dtype=np.uint8)
+    named, positive = rows.get("labels"), rows.get("pos_label")
+    if named is None and positive is None:
+        return np.zeros(n, dtype=np.uint8)
+    return [positive if named is None else next(iter(named))] * n

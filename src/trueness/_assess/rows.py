@@ -1,0 +1,148 @@
+"""The rows or sums of one model, as every question about it reads them; and what has been answered."""
+
+import threading
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from trueness._input.sample import Sample
+from trueness._input.segment_columns import SegmentColumn
+from trueness._tally.clusters import warn_few_clusters
+from trueness._tally.evidence import Evidence, TwoColumns
+from trueness._tally.multiclass import View
+from trueness._tally.row_sums import bins_of_rows
+from trueness._tally.rules import BinRule, Edges, EqualWidth
+from trueness._tally.tally import Binned
+from trueness.errors import TruenessWarning, collected_warnings, warn
+from trueness.infer.group._segment_rows import SegmentRows
+
+Answer = TypeVar("Answer")
+
+
+class Told(NamedTuple):
+    """An answer, and the warnings that go with it."""
+
+    record: Any
+    warnings: tuple[tuple[type[TruenessWarning], str], ...]
+
+
+class ModelRows:
+    """The rows of one model in every view, and the memo of its answers.
+
+    Assessments of one model at several levels share it. It is safe to be asked from several threads.
+    """
+
+    def __init__(
+        self,
+        evidence: Evidence,
+        *,
+        columns: tuple[SegmentColumn, ...] = (),
+        slice_columns: tuple[SegmentColumn, ...] = (),
+        groups: SegmentRows | None = None,
+    ) -> None:
+        self.evidence = evidence
+        self.columns, self.slice_columns, self.groups = columns, slice_columns, groups
+        self._views: dict[tuple[View, TwoColumns], Evidence] = {}
+        self._memo: dict[Hashable, Told] = {}
+        self._lock = threading.RLock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The rows; what has been answered is answered again, to the same number."""
+        kept = {"evidence", "columns", "slice_columns", "groups"}
+        return {name: value for name, value in vars(self).items() if name in kept}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        ModelRows.__init__(self, **state)
+
+    def view(self, view: View, two_columns: TwoColumns = "binary") -> Evidence:
+        """The rows as a question reads them: of a matrix every class, or the largest score."""
+        with self._lock:
+            if (view, two_columns) not in self._views:
+                self._views[view, two_columns] = self.evidence.seen_as(view, two_columns)
+            return self._views[view, two_columns]
+
+    def answer(self, question: Hashable, compute: Callable[[], Answer]) -> Answer:
+        """The answer to a question, found once; its warnings are given each time it is asked."""
+        with self._lock:
+            if question not in self._memo:
+                with collected_warnings() as given:
+                    record = compute()
+                self._memo[question] = Told(record, tuple(dict.fromkeys(given)))
+            told = self._memo[question]
+        for kind, message in told.warnings:
+            warn(message, kind)
+        return told.record  # type: ignore[no-any-return]  # the memo holds anything
+
+    def has_answered(self, question: Hashable) -> bool:
+        """Whether a question has been answered."""
+        return question in self._memo
+
+
+def checked_rows(evidence: Evidence, *, copied: bool) -> Evidence:
+    """The rows with every value checked, and copied unless the caller asks only one question.
+
+    What is unusual about all rows is said here, so that no later question says it.
+    """
+    if evidence.rows is None:
+        given = evidence.given
+        assert given is not None
+        evidence.warn_one_class(given)
+        return evidence
+    if copied:
+        evidence = replace(evidence, rows=_copied(evidence.rows), memory={})
+    evidence = _counted(evidence)
+    _check_values(evidence)
+    evidence.warn_one_class()
+    if evidence.cluster is not None:
+        weight = evidence.rows.w if evidence.rows is not None else None
+        warn_few_clusters(evidence.cluster, None if evidence.whole else weight)
+    evidence.memory["few clusters"] = True
+    return evidence
+
+
+def _check_values(evidence: Evidence) -> None:
+    """Raise if a value is out of range; the pass that sums the rows looks at all of them."""
+    rows = evidence.rows
+    assert rows is not None
+    if rows.p.ndim == 1:
+        bins_of_rows(rows, EqualWidth(1))
+    elif rows.y.ndim == 1:
+        _ = evidence.seen_as("confidence", "keep").sample
+
+
+def _copied(rows: Sample) -> Sample:
+    found = Sample(
+        np.array(rows.y),
+        np.array(rows.p) if isinstance(rows.p, np.ndarray) else rows.p,
+        None if rows.w is None else np.array(rows.w),
+        rows.classes,
+        rows.tolerance,
+        rows.rows,
+        rows.dropped,
+        rows.logits,
+    )
+    found.ignored, found.pixels, found.note = rows.ignored, rows.pixels, rows.note
+    return found
+
+
+def _counted(evidence: Evidence) -> Evidence:
+    """The rows that count; weights that are all 1 are no weights. Clusters are numbered as they appear."""
+    assert evidence.rows is not None
+    w = evidence.rows.w
+    if w is not None:
+        evidence = evidence.at(np.flatnonzero(w), weighted=bool((w[w > 0] != 1).any()))
+    if evidence.cluster is None:
+        return evidence
+    first = np.unique(evidence.cluster, return_index=True)[1]
+    return replace(evidence, cluster=np.argsort(np.argsort(first))[evidence.cluster], memory={})
+
+
+def default_rule(evidence: Evidence) -> BinRule:
+    """Ten bins of equal width, or the bins of the sums."""
+    if not isinstance(evidence.given, Binned):
+        return EqualWidth(10)
+    edges = evidence.given.parts[0].edges
+    equal = EqualWidth(edges.size - 1)
+    return equal if np.array_equal(edges, equal.fixed_edges) else Edges(edges)

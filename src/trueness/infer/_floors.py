@@ -1,0 +1,282 @@
+"""Noise floors: the values of measures if the scores were the true probabilities.
+
+All measures read the same redrawn labels: those of the stream 'labels', whoever asks. A measure of gaps needs only
+the events of its bins, so that it is computed for all draws at once; any other function is asked of a tally a draw.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from trueness._tally.binned_scores import BinnedScores, near_ties
+from trueness._tally.bins import Bins
+from trueness._tally.cells import Cells, pool_cells, segment_sums
+from trueness._tally.evidence import Evidence
+from trueness._tally.rules import BinRule, Distinct
+from trueness._tally.tally import Tally
+from trueness.errors import InputError, quietly
+from trueness.infer._questions import Question, values_of_tallies
+from trueness.infer.limits._curve_errors import CURVE_ERRORS, curve_draws
+from trueness.infer.limits._ece import Gaps, gaps_of
+from trueness.infer.null._redrawn_labels import (
+    PartEntries,
+    Redraw,
+    WeightType,
+    hits_of_parts,
+    redraw_of,
+    redraw_of_tally,
+)
+from trueness.infer.test._method import entries_of_rows
+from trueness.typing import Floats, Ints
+
+# Sets of labels, by the number of distinct scores that each of them takes. Their number plus one, times 0.95, is whole:
+# the upper value at the level 0.95 is then one of the draws, and exceeded with probability 0.05.
+_DRAWS = {4_096: 999, 20_000: 199, 200_000: 99, math.inf: 39}
+# Cells of all classes that are drawn for one floor; with fewer draws than the second number there is none.
+_MOST_CELLS, _FEWEST_DRAWS = 2e7, 19
+# With more scores than this, near ties of a bin are drawn together: within this angle, see the omnibus test.
+_MANY, _ANGLE = 4_096, 1 / 640
+# Sets of labels that are kept at a time.
+_TOGETHER = 32
+_NONE = np.zeros(0)
+
+
+class Floor(NamedTuple):
+    """Mean and upper value of a measure for a calibrated model; nan if unknown."""
+
+    mean: float
+    high: float
+
+
+NO_FLOOR = Floor(math.nan, math.nan)
+
+
+def floor_of(draws: Floats, level: float) -> Floor:
+    """Mean and upper value of simulated values; those that are nan are left out."""
+    known = draws[~np.isnan(draws)]
+    return Floor(float(known.mean()), upper_value(known, level)) if known.size else NO_FLOOR
+
+
+def upper_value(draws: Floats, level: float) -> float:
+    """The one-sided upper value: another draw is at most this with probability `level`, if draws are enough.
+
+    It is the ⌈level · (R + 1)⌉-th smallest of R draws, so that exceeding it and p ≤ 1 − level are the same.
+    """
+    place = math.ceil(round(level * (draws.size + 1), 9))
+    return float(np.partition(draws, min(place, draws.size) - 1)[min(place, draws.size) - 1])
+
+
+def floor_draws(
+    questions: Mapping[str, Question],
+    evidence: Evidence,
+    seed: int,
+    *,
+    resamples: int | None = None,
+    workers: int = 1,
+    report: Callable[[int, int], None] | None = None,
+) -> dict[str, Floats]:
+    """The values of each measure for redrawn labels; no values where none are known.
+
+    Without `resamples` there are as many as the number of distinct scores allows.
+    """
+    found: dict[str, Floats] = {}
+    drawn: dict[bool, dict[str, Question]] = {}
+    for key, question in questions.items():
+        kind = question.measure.floor
+        gaps = gaps_of(question.measure.key, question.options) if kind == "gaps" else None
+        if not kind:
+            found[key] = _NONE
+        elif kind == "curve" and isinstance(evidence.one, Cells):
+            draws = curve_draws(evidence, question.options, seed, resamples or number_of_draws(evidence.one.size))
+            found[key] = draws[:, CURVE_ERRORS.index(question.measure.key)]
+        elif gaps is not None and gaps.blind and evidence.view != "classwise":
+            found[key] = gap_draws(evidence, gaps, seed, resamples)
+        else:
+            drawn.setdefault(kind in ("pooled", "curve"), {})[key] = question
+    for pooled, group in drawn.items():
+        redraw = _redraw(evidence, pooled=pooled)
+        found |= _drawn_values(group, evidence, redraw, seed, resamples, workers, report)
+    return {key: found[key] for key in questions}
+
+
+def number_of_draws(entries: int, cells: int = 0) -> int:
+    """Sets of labels for a floor, by the numbers that each takes; 0 if all classes together have too many cells."""
+    enough = next(draws for most, draws in _DRAWS.items() if entries <= most)
+    affordable = min(enough, int(_MOST_CELLS / max(1, cells)))
+    return affordable if affordable >= _FEWEST_DRAWS else 0
+
+
+# ---- measures of gaps
+
+
+class _GapEntries(NamedTuple):
+    """What is drawn for the gaps of one part: rows of nearly one score, by bin."""
+
+    part: PartEntries
+    scale: Floats
+    """The weight of each row of an entry."""
+    first: Ints
+    """The first entry of each bin."""
+    weight: Floats
+    """The weight of each bin."""
+
+    def values(self, hits: Any, gaps: Gaps) -> Floats:
+        """The measure of each set of labels, from events of shape (entries, draws)."""
+        noise = (hits - (self.part.rows * self.part.score)[:, np.newaxis]) * self.scale[:, np.newaxis]
+        gap = np.abs(np.add.reduceat(noise, self.first, axis=0).T / self.weight)
+        return _power_means(gap**gaps.power, self.weight, gaps.norm)
+
+
+def gap_draws(evidence: Evidence, gaps: Gaps, seed: int, resamples: int | None = None) -> Floats:
+    """The power mean of gaps (rate − mean score) over bins that do not depend on the labels, for redrawn labels.
+
+    Not for class-wise rows, where the classes of a row depend on each other.
+    """
+    parts = [_gap_entries(part, gaps.rule, evidence) for part in evidence.parts if part.totals.rows > 0]
+    draws = resamples or number_of_draws(max(part.part.rows.size for part in parts))
+    values = []
+    for hits in hits_of_parts([part.part for part in parts], draws, seed):
+        values.append([part.values(own, gaps) for part, own in zip(parts, hits, strict=True)])
+    of_parts = np.concatenate(values, axis=1)
+    return np.average(of_parts, axis=0, weights=[part.weight.sum() for part in parts])
+
+
+def _gap_entries(part: Cells | Bins, rule: BinRule, evidence: Evidence) -> _GapEntries:
+    if isinstance(part, Bins):
+        return _entries_of_bins(part.coarsen(rule))
+    start = rule.group(part).start
+    first = np.asarray(start[:-1][np.diff(start) > 0], np.int64)
+    weight = segment_sums(part.weight, first).astype(np.float64)
+    rows = evidence.rows
+    counted = part.whole and evidence.weight_type != "importance"
+    if counted and part.size <= _MANY:
+        count = part.weight.astype(np.int64, copy=False)
+        return _GapEntries(PartEntries(part, part.score, count), np.ones(part.size), first, weight)
+    if part.size <= _MANY and rows is not None and rows.w is not None and evidence.one is not None:
+        top = evidence.sample
+        entries = entries_of_rows(np.asarray(top.y), np.asarray(top.p, np.float64), rows.w)
+        begin = np.searchsorted(entries.z, part.score[first])
+        return _GapEntries(PartEntries(part, entries.z, entries.rows), entries.weight, begin, weight)
+    return _pooled_entries(part, first, weight, counted=counted)
+
+
+def _pooled_entries(cells: Cells, first: Ints, weight: Floats, *, counted: bool) -> _GapEntries:
+    """Near ties of a bin are drawn together; rows of several weights, as rows that give the sum its variance."""
+    count = cells.weight.astype(np.int64, copy=False) if counted else cells.count
+    scores = BinnedScores(cells.score[:, np.newaxis], count, np.zeros((cells.size, 1), np.int64), first, None, "")
+    few = near_ties(scores, _ANGLE)
+    scale = np.ones(few.count.size)
+    if not counted:
+        ends = np.searchsorted(np.cumsum(count), np.cumsum(few.count), side="left") + 1
+        squares = np.add.reduceat(cells.square_sums[0], np.concatenate([[0], ends[:-1]]))
+        scale = np.sqrt(squares / few.count)
+    return _GapEntries(PartEntries(cells, few.z[:, 0], few.count), scale, few.first, weight)
+
+
+def _entries_of_bins(bins: Bins) -> _GapEntries:
+    """One entry a bin, at its mean score; rows of unequal scores vary less than rows at their mean."""
+    cells = bins.at_means()
+    rows = cells.weight.astype(np.int64) if cells.whole else cells.count
+    scale = np.sqrt(cells.square_sums[0] / rows)
+    if bins.moments:
+        filled = bins.weight > 0
+        p, w = bins.score[filled], bins.weight[filled]
+        shrink = np.clip(p - bins.sum_square[filled] / w, 0, None) / np.maximum(p * (1 - p), 1e-300)
+        scale = scale * np.sqrt(np.minimum(shrink, 1.0))
+    first = np.asarray(Distinct().group(cells).start[:-1], np.int64)
+    weight = cells.weight.astype(np.float64)
+    return _GapEntries(PartEntries(cells, cells.score, rows), scale, first, weight)
+
+
+def _power_means(values: Floats, weight: Floats, q: float) -> Floats:
+    if q == math.inf:
+        return np.asarray(values.max(axis=1))
+    # Row by row: a product of matrices could depend, in its last bit, on how many draws there are.
+    shares = weight / weight.sum()
+    if q == 1:
+        return np.asarray((values * shares).sum(axis=1))
+    return np.asarray((values**q * shares).sum(axis=1) ** (1 / q))
+
+
+# ---- any function of a tally
+
+
+def _drawn_values(
+    questions: Mapping[str, Question],
+    evidence: Evidence,
+    redraw: Redraw | None,
+    seed: int,
+    resamples: int | None,
+    workers: int,
+    report: Callable[[int, int], None] | None,
+) -> dict[str, Floats]:
+    """Functions of a tally, all of the same sets of labels."""
+    tally = evidence.tally
+    if tally is not None and tally.kind == "classwise" and evidence.rows is None:
+        return {key: _means_over_classes(one, tally, seed, resamples) for key, one in questions.items()}
+    if redraw is None:
+        return dict.fromkeys(questions, _NONE)
+    tally = redraw.tally
+    cells = sum(part.size for part in tally.parts) if tally.kind == "classwise" else 0
+    draws = resamples or number_of_draws(max(part.size for part in evidence.parts), cells)
+    values: dict[str, list[float]] = {key: [] for key in questions}
+
+    def asked(labels: Sequence[Tally]) -> list[list[float]]:
+        return [quietly(values_of_tallies, one.function, labels) for one in questions.values()]
+
+    done = 0
+    for of_each in _in_threads(asked, redraw.tallies(draws, seed), workers):
+        for key, some in zip(questions, of_each, strict=True):
+            values[key] += some
+        done += len(of_each[0])
+        if report is not None:
+            report(done, draws)
+    return {key: np.array(each) for key, each in values.items()}
+
+
+def _in_threads(asked: Callable[[Sequence[Tally]], Any], tallies: Iterator[Tally], workers: int) -> Iterator[Any]:
+    """The answers for a few tallies at a time, in order."""
+    together = iter(lambda: list(islice(tallies, _TOGETHER)), [])
+    if workers == 1:
+        yield from map(asked, together)
+        return
+    ours = copy_context()  # which says where warnings go
+    with ThreadPoolExecutor(workers) as pool:
+        while several := list(islice(together, workers)):
+            yield from pool.map(lambda labels: ours.copy().run(asked, labels), several)
+
+
+def _redraw(evidence: Evidence, *, pooled: bool) -> Redraw | None:
+    """How labels are redrawn; None without distinct scores, or where rows of one score may differ in weight.
+
+    `pooled` takes up to 4,096 pools of neighbouring scores, for functions that do not depend on single scores.
+    """
+    tally = evidence.tally
+    if tally is None or (tally.kind == "classwise" and evidence.rows is None):
+        return None
+    if tally.kind == "classwise":  # one class is drawn per row
+        return redraw_of(evidence)
+    weight_type: WeightType = "frequency" if evidence.whole else "importance"
+    few = Tally(tally.kind, tuple(map(pool_cells, tally.parts)), tally.classes) if pooled else tally
+    if evidence.rows is not None and evidence.rows.w is not None and weight_type == "importance":
+        return None if evidence.dependent else redraw_of(evidence)
+    try:
+        return redraw_of_tally(few, weight_type)
+    except InputError:
+        return None
+
+
+def _means_over_classes(question: Question, tally: Tally, seed: int, resamples: int | None) -> Floats:
+    """A measure of class-wise sums: the mean over classes, whose dependence the sums do not keep."""
+    each = []
+    for part in tally.parts:
+        alone = Evidence.of_sums(Tally("binary", (part,)))
+        each.append(floor_draws({"": question}, alone, seed, resamples=resamples)[""])
+    fewest = min(draws.size for draws in each)
+    factor = tally.class_factor if question.measure.summed else 1
+    return factor * np.mean([draws[:fewest] for draws in each], axis=0)

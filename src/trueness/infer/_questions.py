@@ -1,0 +1,136 @@
+"""A measure with its options, as a question about sums: one of the catalogue, or a function of a user's own."""
+
+import inspect
+from collections.abc import Callable, Iterable
+from functools import partial
+from itertools import islice
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from trueness import measure as measures
+from trueness._keywords import unknown_keyword
+from trueness._numerics.averages import exponent
+from trueness._tally.evidence import Evidence
+from trueness._tally.rules import BinRule, EqualMass, as_rule
+from trueness._tally.tally import Tally
+from trueness.errors import InputError, did_you_mean
+from trueness.infer._catalogue import ALIASES, MEASURES, Measure
+from trueness.infer.limits._ece import squared_error_of
+from trueness.infer.limits._limits import Options, no_limits
+from trueness.measure._tce import tce, tce_of_tallies
+
+TallyMeasure: TypeAlias = Callable[[Tally], float]
+_BATCH = 1 << 18
+
+
+class Question(NamedTuple):
+    """One measure with its options; the key of a user's own function is empty."""
+
+    measure: Measure
+    options: Options
+
+    @property
+    def function(self) -> Callable[[Any], float]:
+        """The measure as a function of sums alone."""
+        return partial(self.measure.function, **self.options)
+
+    @property
+    def display_name(self) -> str:
+        """The function with its options, as a noise floor is called."""
+        name = measure_name(self.function if self.options else self.measure.function)
+        return self.measure.key if name == "measure" and self.measure.key else name
+
+    @property
+    def bins(self) -> str:
+        """The rule of the bins, if it can be chosen."""
+        if not self.measure.bins:
+            return ""
+        bins = self.options.get("bins", 10)
+        count = self.measure.bins == "mass" and not isinstance(bins, BinRule)
+        return repr(EqualMass(bins) if count else as_rule(bins))
+
+    def value(self, evidence: Evidence) -> float:
+        """The measure of rows or sums."""
+        if self.measure.key in ("l2", "squared_ece"):
+            error = squared_error_of(evidence, **self.options)
+            return error if self.measure.key == "squared_ece" else max(0.0, error) ** 0.5
+        # A user's function gets a Tally where there is one.
+        own = not self.measure.key and evidence.tally is not None
+        return measure_value(self.function, evidence.tally if own else evidence.sums)  # type: ignore[arg-type]  # own functions have a tally
+
+
+def question_of(measure: Any, options: Options, *, lenient: bool = False) -> Question:
+    """The measure in the catalogue, or a user's own function; `lenient` leaves out options that it does not take."""
+    if isinstance(measure, partial):
+        if measure.args:
+            raise InputError("measure", "must have its options by keyword", f"got {measure_name(measure)}")
+        inner = question_of(measure.func, {**measure.keywords, **({} if lenient else options)})
+        own = not inner.measure.key
+        return inner._replace(measure=inner.measure._replace(name=measure_name(measure))) if own else inner
+    if isinstance(measure, str):
+        key = ALIASES.get(measure, measure)
+        if key not in MEASURES:
+            names = sorted({*MEASURES, *ALIASES})
+            remedy = did_you_mean(measure, names)
+            raise InputError("measure", f"must be one of {', '.join(names)}", f"got {measure!r}", remedy=remedy)
+    elif callable(measure):
+        key = next((one.key for one in MEASURES.values() if one.function is measure), "")
+        if not key:
+            return own_question(measure, {} if lenient else options)
+    else:
+        raise InputError("measure", "must be a measure, its name, or a function of a Tally", f"got {measure!r}")
+    found = MEASURES[key]
+    known = {name: one for name, one in inspect.signature(found.function).parameters.items() if name != "by"}
+    unknown = options.keys() - known.keys()
+    if unknown and not lenient:
+        raise unknown_keyword(key, min(unknown), known)
+    options = {name: value for name, value in options.items() if name not in unknown} | dict(found.preset)
+    if key == "ece" and exponent(options.get("norm", "l1")) == 2:
+        found = MEASURES["ece_l2"]
+    return Question(found, options)
+
+
+def own_question(measure: Any, options: Options | None = None) -> Question:
+    """A user's own function of a tally."""
+    if measure is measures.corp:
+        remedy = "Name its part: 'miscalibration', 'discrimination' or 'uncertainty'."
+        raise InputError("measure", "must return one number", "corp returns three", remedy=remedy)
+    definition = (inspect.getdoc(measure) or "").partition("\n")[0] or "A function of a Tally."
+    none = no_limits("No valid interval is known for a function of your own; `method='bootstrap'` assumes one.")
+    return Question(Measure("", measure_name(measure), definition, "", "", measure, none, "drawn"), options or {})
+
+
+def measure_value(measure: TallyMeasure, tally: Tally) -> float:
+    """The measure of a tally, which must be one number."""
+    try:
+        value = measure(tally)
+    except (TypeError, AttributeError) as error:
+        got = f"called with one, it raised {type(error).__name__}: {error}"
+        raise InputError("measure", "must be a function of a Tally", got) from error
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise InputError("measure", "must return one number", f"it returned {type(value).__name__}")
+    return float(value)
+
+
+def values_of_tallies(measure: TallyMeasure, tallies: Iterable[Tally]) -> list[float]:
+    """The measure of each tally: as many calls of it, but those of the TCE are made together."""
+    inner = measure.func if isinstance(measure, partial) else measure
+    if inner is not tce or (isinstance(measure, partial) and measure.args):
+        return [measure_value(measure, tally) for tally in tallies]
+    options = measure.keywords if isinstance(measure, partial) else {}
+    values: list[float] = []
+    left = iter(tallies)
+    for first in left:  # as many at a time as stay in the processor's cache
+        several = _BATCH // max(1, sum(part.size for part in first.parts))
+        values += tce_of_tallies([first, *islice(left, several)], **options)
+    return values
+
+
+def measure_name(measure: Any) -> str:
+    """``tce(bins=5)`` for a partial function, the name of any other."""
+    if isinstance(measure, partial):
+        options = [repr(a) for a in measure.args] + [f"{k}={v!r}" for k, v in measure.keywords.items()]
+        return f"{measure_name(measure.func)}({', '.join(options)})"
+    name = getattr(measure, "__name__", type(measure).__name__)
+    return "measure" if name == "<lambda>" else str(name)
