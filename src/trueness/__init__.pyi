@@ -16,6 +16,7 @@ from trueness._assess.noise_floor import noise_floor as noise_floor
 from trueness._assess.panel import panel as panel
 from trueness._assess.segments import segments as segments
 from trueness._assess.slices import worst_slices as worst_slices
+from trueness._assess.validate import validate as validate
 from trueness._assess.verdict import verdict as verdict
 from trueness._report.report import Report as Report
 from trueness._report.report import report as report
@@ -119,7 +120,6 @@ from trueness.recalibrate import load_calibrator as load_calibrator
 from trueness.recalibrate import max_bins as max_bins
 from trueness.recalibrate import prior_correction as prior_correction
 from trueness.recalibrate import sample_size as sample_size
-from trueness.recalibrate import validate as validate
 from trueness.recalibrate import validity_curve as validity_curve
 from trueness.results import Bands as Bands
 from trueness.results import Bin as Bin

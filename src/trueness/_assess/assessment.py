@@ -6,7 +6,7 @@ from typing import Any
 
 from trueness._assess.asked import Asked
 from trueness._assess.makers import MAKERS, absent_answers
-from trueness._assess.rows import ModelRows, checked_rows, default_rule
+from trueness._assess.rows import Labels, ModelRows, checked_rows, default_rule, labels_of
 from trueness._assess.words import in_words
 from trueness._input.arguments import Seed, checked_fraction, spelled_out, whole_seed
 from trueness._input.segment_columns import GROUPS, SegmentColumn
@@ -15,6 +15,8 @@ from trueness._tally.accumulator import Accumulator
 from trueness._tally.evidence import Evidence, Sums, WeightType
 from trueness._tally.rows_or_sums import ROW_OPTIONS
 from trueness._tally.rules import BinsLike, as_rule, blind_to_labels
+from trueness._tally.sketch import Sketch
+from trueness._tally.tally import Binned, Tally
 from trueness.infer.comparison._compare import compare_of, require_same_rows
 from trueness.infer.decision._gate import checked_bounds
 from trueness.infer.group._segments import sums_by_group
@@ -55,6 +57,11 @@ class Assessment:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._asked = Asked(makers=MAKERS, **state)
+
+    @property
+    def asked(self) -> Asked:
+        """The questions behind it, for reports."""
+        return self._asked
 
     # ---- what it is
 
@@ -341,6 +348,7 @@ def asked_of(
     rule = None if bins is None else blind_to_labels(as_rule(bins))
     unit = None if rounded_to is None else checked_fraction(rounded_to, "rounded_to")
     groups = None
+    given = y_true if isinstance(y_true, Tally | Binned | Sketch | Accumulator) else None
     if isinstance(y_true, Accumulator):
         if y_true.by is not None:
             groups = sums_by_group(y_true, by, crossed, alone=y_prob is None and not rows)
@@ -354,7 +362,8 @@ def asked_of(
     if slice_groups is not None and sum(column.crossed == 1 for column in columns) >= slices_from:
         slice_columns = read.columns(by, y_true, whole="measured", groups=slice_groups)
     evidence = checked_rows(read, copied=copied)
-    kept = ModelRows(evidence, columns=columns, slice_columns=slice_columns, groups=groups)
+    labels = labels_of(read, y_true, rows) if copied else Labels()
+    kept = ModelRows(evidence, columns=columns, slice_columns=slice_columns, groups=groups, labels=labels, given=given)
     rule = default_rule(evidence) if rule is None and not own_bins else rule
     return Asked(kept, MAKERS, level, seed, rule)
 

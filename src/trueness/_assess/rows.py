@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from trueness._input.columns import column
 from trueness._input.sample import Sample
 from trueness._input.segment_columns import SegmentColumn
 from trueness._tally.clusters import warn_few_clusters
@@ -17,6 +18,7 @@ from trueness._tally.rules import BinRule, Edges, EqualWidth
 from trueness._tally.tally import Binned
 from trueness.errors import TruenessWarning, collected_warnings, warn
 from trueness.infer.group._segment_rows import SegmentRows
+from trueness.typing import RowOptions
 
 Answer = TypeVar("Answer")
 
@@ -26,6 +28,17 @@ class Told(NamedTuple):
 
     record: Any
     warnings: tuple[tuple[type[TruenessWarning], str], ...]
+
+
+class Labels(NamedTuple):
+    """What the labels of a vector of scores are called; None for sums and for several classes."""
+
+    event: Any = None
+    """The label that the scores predict."""
+    other: Any = None
+    """The other label, if it occurs."""
+    named: bool = False
+    """Whether `labels` named them, so that a map needs these names to be fitted."""
 
 
 class ModelRows:
@@ -41,16 +54,19 @@ class ModelRows:
         columns: tuple[SegmentColumn, ...] = (),
         slice_columns: tuple[SegmentColumn, ...] = (),
         groups: SegmentRows | None = None,
+        labels: Labels = Labels(),
+        given: Any = None,
     ) -> None:
         self.evidence = evidence
         self.columns, self.slice_columns, self.groups = columns, slice_columns, groups
+        self.labels, self.given = labels, given
         self._views: dict[tuple[View, TwoColumns], Evidence] = {}
         self._memo: dict[Hashable, Told] = {}
         self._lock = threading.RLock()
 
     def __getstate__(self) -> dict[str, Any]:
         """The rows; what has been answered is answered again, to the same number."""
-        kept = {"evidence", "columns", "slice_columns", "groups"}
+        kept = {"evidence", "columns", "slice_columns", "groups", "labels", "given"}
         return {name: value for name, value in vars(self).items() if name in kept}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
@@ -78,6 +94,26 @@ class ModelRows:
     def has_answered(self, question: Hashable) -> bool:
         """Whether a question has been answered."""
         return question in self._memo
+
+
+def labels_of(evidence: Evidence, y_true: Any, rows: RowOptions) -> Labels:
+    """What the labels are called, of rows that have been read."""
+    if evidence.rows is None:
+        return Labels()
+    if evidence.view == "multilabel":
+        return Labels(1, 0)
+    evidence = evidence.seen_as("confidence")
+    named = rows.get("labels") is not None
+    if evidence.classes is not None:
+        return Labels(named=named)
+    values = column(y_true, "y_true").values.reshape(-1)
+    event = evidence.event
+    if not evidence.two_columns:  # what a vector of scores predicts
+        usual = list(rows["labels"] or ())[-1] if named else (values.dtype.kind == "b" or 1)
+        event = usual if rows.get("pos_label") is None else rows["pos_label"]
+    assert evidence.position is not None
+    other = next((label for label in values[evidence.position] if label != event), None)
+    return Labels(event, other.item() if isinstance(other, np.generic) else other, named)
 
 
 def checked_rows(evidence: Evidence, *, copied: bool) -> Evidence:

@@ -6,7 +6,7 @@ import datetime
 import inspect
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -14,6 +14,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from trueness._assess.asked import Asked
+from trueness._assess.assessment import Assessment
 from trueness._assess.makers import MAKERS, joint_levels
 from trueness._assess.rows import ModelRows
 from trueness._input.arguments import Seed, whole_seed
@@ -24,7 +25,7 @@ from trueness._report.contents import MOST_BINS, compute_contents
 from trueness._report.document import markdown, text
 from trueness._report.page import framed, page
 from trueness._report.records import Contents, Provenance, as_json
-from trueness._report.subject import Options, Subject, first_labels, kept_bins, read_rows, read_sums
+from trueness._report.subject import Options, Subject, first_labels, kept_bins, read_rows, read_sums, subject_of
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.atomic import as_path, replace_file
 from trueness._tally.evidence import Sums
@@ -108,7 +109,7 @@ def _write(content: str, path: str | Path | None) -> str:
 
 @takes_rows
 def report(
-    y_true: ArrayLike | Sums | Accumulator | dict[str, ArrayLike],
+    y_true: ArrayLike | Sums | Accumulator | dict[str, ArrayLike] | Assessment | dict[str, Assessment],
     y_prob: ArrayLike | dict[str, ArrayLike] | None = None,
     *,
     by: Any = None,
@@ -132,7 +133,8 @@ def report(
     y_true : array-like of shape (n,), or Tally, Sketch, Binned or Accumulator
         Labels: 0/1, bool, or class labels; by model, as a dict like `y_prob`, if each has its own. Or sums in place of
         labels and scores: such a report has fewer sections, names those it lacks, and takes the groups of an
-        Accumulator as segments. Sums per class (kinds 'classwise' and 'top-label') are reported class by class.
+        Accumulator as segments. Sums per class (kinds 'classwise' and 'top-label') are reported class by class. Or an
+        :class:`Assessment`, or a dict of them by model: the report then shows what these answer.
     y_prob : array-like of shape (n,) or (n, K), or dict of them
         Scores; several models as a dict of names and scores for the same rows. None with sums.
     by : array-like of shape (n,), dict of such, or frame, optional
@@ -200,6 +202,13 @@ def report(
     settings: Any = {"bins": bins, "level": level, "intervals": intervals, "seed": seed}
     settings |= {"title": title, "progress": progress}
     origin = Provenance(_text("source", source), None, None, _day(date))
+    models = _assessments(y_true)
+    if models:
+        if y_prob is not None or by is not None or cluster is not None or rounded_to is not None or rows or bins:
+            demand = "must be labels if scores or options of rows are passed"
+            remedy = "An assessment has its rows, bins, level and seed."
+            raise InputError("y_true", demand, "got an assessment", remedy=remedy)
+        return report_assessments(models, origin=origin, intervals=intervals, title=title, progress=progress)
     if isinstance(y_true, Parts | Accumulator):
         if y_prob is not None or by is not None or cluster is not None or rounded_to is not None or rows:
             demand = "must be labels if `y_prob`, `by`, `cluster`, `rounded_to` or an option of rows is passed"
@@ -210,6 +219,44 @@ def report(
     origin = replace(origin, label=label if isinstance(label, str) else None)
     asked: Any = {"by": by, "crossed": crossed, "cluster": cluster, "rounded_to": rounded_to}
     return report_rows(y_true, y_prob, rows, origin=origin, **asked, **settings)
+
+
+def _assessments(y_true: Any) -> dict[str, Assessment]:
+    """The assessments that were passed in place of labels, by name; none if it is something else."""
+    if isinstance(y_true, Assessment):
+        return {"scores": y_true}
+    if isinstance(y_true, Mapping) and any(isinstance(one, Assessment) for one in y_true.values()):
+        odd = next((name for name, one in y_true.items() if not isinstance(one, Assessment)), None)
+        if odd is not None:
+            got = f"{odd!r} is a {type(y_true[odd]).__name__}"
+            raise InputError("y_true", "must hold assessments only, or labels only", got)
+        return {str(name): one for name, one in y_true.items()}
+    return {}
+
+
+def report_assessments(models: Mapping[str, Assessment], *, origin: Provenance, **settings: Any) -> Report:
+    """The report of models that are being assessed, from the records that they hold."""
+    asked = {name: one.asked for name, one in models.items()}
+    first = next(iter(asked.values()))
+    alike = {(one.level, one.seed, repr(one.rule)) for one in asked.values()}
+    if len(alike) > 1:
+        raise InputError("y_true", "must hold assessments of one level, one seed and the same bins", f"got {alike}")
+    settings |= {"level": first.level, "seed": first.seed}
+    if first.rows.given is not None:
+        if len(models) > 1:
+            raise InputError("y_true", "must be one assessment of sums", f"got {len(models)}")
+        return report_sums(first.rows.given, origin=origin, bins=first.rule, **settings)
+    options, others = _checked(None, bins=first.rule, **settings)
+    subject = subject_of(asked)
+    named = subject.first.classes is not None and first.rows.labels.named
+    arguments = _fit_arguments(subject, {"labels": ()} if named else {})
+    cluster = "" if subject.cluster is None else "cluster=cluster"
+    event = None if subject.event is None else str(subject.event)
+    origin = replace(origin, event=event, arguments=arguments, cluster=cluster, other=subject.other)
+    if subject.view == "multilabel":
+        each = first.ask("classes")
+        asked = {name: each[name.removeprefix("label ")] for name in subject.models}
+    return Report(compute_contents(subject, asked, options, origin, **others))
 
 
 def report_rows(

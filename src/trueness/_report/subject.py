@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
+from trueness._assess.asked import Asked
 from trueness._input.columns import column
 from trueness._level import Level
 from trueness._report.records import RowCounts, Source
@@ -207,6 +208,31 @@ def read_rows(
     other = next((one for one in values[kept] if one != event), None) if classes is None else None
     other = other.item() if isinstance(other, np.generic) else other
     return Subject(models, counts, "rows", first.view, kept, notes=given.notes, event=event, other=other)
+
+
+def subject_of(asked: Mapping[str, Asked]) -> Subject:
+    """The models of a report from assessments of the same rows."""
+    first = next(iter(asked.values()))
+    evidence = first.view("confidence")
+    assert evidence.rows is not None
+    for name, one in asked.items():
+        other = one.view("confidence")
+        if other.rows is None or not np.array_equal(other.rows.y, evidence.rows.y):
+            raise InputError("y_true", "must hold assessments of the same labels", f"{name!r} has others")
+    models = {name: one.view("confidence") for name, one in asked.items()}
+    notes = evidence.notes
+    if evidence.view == "multilabel":
+        if len(asked) > 1:
+            raise InputError("y_true", "must be one assessment of several labels", f"got {len(asked)}")
+        each = {f"label {name}": label.view("confidence") for name, label in first.ask("classes").items()}
+        models, fewer = _fewer(each, "labels")
+        notes = (*notes, *fewer)
+    used, dropped = evidence.rows.n, evidence.dropped
+    weights = "none" if evidence.rows.w is None else evidence.weights
+    counts = RowCounts(used + dropped, used, dropped, evidence.weight, weights, evidence.classes)
+    labels = first.rows.labels
+    models = {name: replace(one, notes=()) for name, one in models.items()}
+    return Subject(models, counts, "rows", evidence.view, notes=notes, event=labels.event, other=labels.other)
 
 
 def first_labels(y_true: Any) -> Any:

@@ -5,9 +5,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
-
 import trueness as tn
+from trueness._assess.asked import Asked
+from trueness._assess.makers import MAKERS, draw_together
+from trueness._assess.rows import ModelRows
 from trueness._tally.evidence import Evidence
 from trueness._tally.rules import BinRule
 from trueness._tally.tally import Binned
@@ -18,7 +19,7 @@ from trueness.cli._printing import reword_messages, warning, with_limits, wordin
 from trueness.cli._tally import ModelSums, file_names, stream_sums
 from trueness.errors import InputError, quietly
 from trueness.infer._catalogue import MEASURES, Measure
-from trueness.infer._estimate import estimates_of, value_of
+from trueness.infer._estimate import value_of
 from trueness.measure._slope import inside_cells
 from trueness.typing import Kind, RowOptions
 
@@ -299,15 +300,13 @@ def _estimates(
     """The limits and the noise floors of all measures, whose values have been warned about."""
     found: dict[str, tn.Estimate] = {}
     for view, evidence in views.items():
-        asked = {q.key: q.ask for q in quantities if q.view == view and q.ask is not None}
-        parts = [(asked, evidence)]
-        if view == "classwise" and evidence.rows is not None and evidence.whole and not evidence.dependent:
-            # Floors of sums take a fraction of the time; but sums do not keep the scores of a row together.
-            rest = {key: one for key, one in asked.items() if key != "brier"}
-            parts = [({"brier": "brier"}, evidence), (rest, Evidence.of_sums(evidence.sums, two_columns="keep"))]
-        for each, data in parts:
-            settings: Any = {"level": options.level, "floor": options.floors, "rng": np.random.default_rng(0)}
-            found |= quietly(estimates_of, each, data, **settings)
+        measures = {q.key: q.ask for q in quantities if q.view == view and q.ask is not None}
+        asked = Asked(ModelRows(evidence), MAKERS, options.level, seed=0, rule=None)
+        kind = asked.kind(view)
+        if options.floors:
+            draw_together(asked, measures.values(), kind)
+        for key, measure in measures.items():
+            found[key] = quietly(asked.ask, "estimate", measure=measure, kind=kind, floor=options.floors)
     return found
 
 

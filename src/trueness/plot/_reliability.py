@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, Unpack, cast
 
 import numpy as np
 
-from trueness._input.arguments import check_seed, checked_whole, checked_word, generator
+from trueness._input.arguments import check_seed, checked_whole, checked_word
 from trueness._tally.cells import pool_cells
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinRule, BinsLike, BlockIsotonic, Isotonic, as_rule
@@ -325,26 +325,17 @@ def from_numbers(
     value: float, few: Tally, method: Any, rule: BinRule, level: float, resamples: int, seed: Any
 ) -> dict[str, Any]:
     """The noise floor and the intervals; None, with a note, if they cannot be computed."""
-    from trueness.infer import ece_interval, estimate, noise_floor
-    from trueness.infer.limits._curve_errors import curve_errors
-    from trueness.infer.null._noise_floor import floor_of_draws
-    from trueness.measure import corp, ece, smooth_ece
+    from trueness import ece_interval, estimate, ici, noise_floor
+    from trueness.measure import ece
 
-    def miscalibration(tally: Tally) -> float:
-        return corp(tally).miscalibration
-
-    measures: dict[str, Any] = {"binned": partial(ece, bins=rule), "isotonic": miscalibration, "smooth": smooth_ece}
+    measures: dict[str, Any] = {"binned": partial(ece, bins=rule), "isotonic": "miscalibration", "smooth": "smooth_ece"}
+    measure = measures.get(method, partial(ici, curve=method))
     numbers: dict[str, Any] = {"floor": None, "interval": None, "note": ""}
     if resamples:
         try:
-            if method in measures:
-                # The smooth error is computed by long transforms, which release the interpreter to other threads.
-                workers = 2 if method == "smooth" else 1
-                draws: dict[str, Any] = {"resamples": resamples, "seed": seed, "workers": workers, "progress": False}
-                numbers["floor"] = noise_floor(measures[method], few, observed=value, **draws)
-            elif not np.isnan(value):
-                drawn = curve_errors(few.parts[0], method, resamples, generator(seed)).floors[:, 0]
-                numbers["floor"] = floor_of_draws("ici", drawn, value, n=few.n)
+            if not np.isnan(value):
+                draws: dict[str, Any] = {"resamples": resamples, "seed": seed, "progress": False}
+                numbers["floor"] = noise_floor(measure, few, observed=value, **draws)
             numbers["interval"] = ece_interval(few, level=level, seed=seed)
             if method == "binned":
                 numbers["estimate"] = estimate("ece", few, bins=rule, level=level, seed=seed, floor=False)

@@ -5,7 +5,6 @@ from trueness.recalibrate._classifier import CalibratedClassifier as CalibratedC
 from trueness.recalibrate._equal_mass import BayesianBinning as BayesianBinning
 from trueness.recalibrate._equal_mass import ScalingBinning as ScalingBinning
 from trueness.recalibrate._histogram import HistogramBinning as HistogramBinning
-from trueness.recalibrate._internal_validation import validate as validate
 from trueness.recalibrate._isotonic import IsotonicCalibration as IsotonicCalibration
 from trueness.recalibrate._isotonic import ProbabilityPair as ProbabilityPair
 from trueness.recalibrate._isotonic import VennAbers as VennAbers

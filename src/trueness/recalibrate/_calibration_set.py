@@ -6,10 +6,12 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from trueness._input.arguments import whole_seed
 from trueness._input.columns import column, refuse_bad, refuse_missing
 from trueness._input.labels import labels_missing
 from trueness._input.sample import Sample, read_sample, refuse_shuffled_index, row_weights
 from trueness._input.scores import explain_scores, explain_sums, numeric, refuse_nan, row_sum_tolerance
+from trueness._numerics.streams import stream
 from trueness._tally.cells import Cells
 from trueness._tally.row_sums import cells_of_rows, events_of_rows
 from trueness.errors import InputError, OneClassWarning, Remedy, remedies, warn
@@ -60,7 +62,7 @@ class CalibrationSet(NamedTuple):
 
     def split(self, n: int, seed: int | np.random.Generator | None) -> list["CalibrationSet"]:
         """`n` random stratified parts: their sizes, and their numbers of events, differ by at most one."""
-        order = np.random.default_rng(seed).permutation(self.y.size)
+        order = stream(whole_seed(seed), "folds").permutation(self.y.size)
         order = order[np.argsort(self.y[order], kind="stable")]
         return [self.take(np.sort(order[i::n])) for i in range(n)]
 

@@ -44,7 +44,7 @@ class ScalingBinning(base.Calibrator):
         With 'thirds', as in the published algorithm and its theorem, a random stratified third of the rows fits the
         map, another sets the bins and the last gives the means; for 'identity', halves do. With 'none' all rows are
         used for every step, as in the authors' program: better for few rows, not random, and without a theorem.
-    seed : int or Generator, optional
+    seed : int or Generator, default 0
         Draws the thirds.
 
     Notes
@@ -82,7 +82,7 @@ class ScalingBinning(base.Calibrator):
     n_bins: int = field(default=10, kw_only=False)
     scaler: base.Calibrator | Literal["identity"] | None = None
     split: Literal["thirds", "none"] = "thirds"
-    seed: int | np.random.Generator | None = None
+    seed: int | np.random.Generator | None = 0
 
     def _check_parameters(self) -> None:
         checked_whole(self.n_bins, "n_bins", MOST_BINS)

@@ -53,7 +53,7 @@ class HistogramBinning(Calibrator):
         For `epsilon`: the probability with which it may be exceeded.
     split : float, default 0.5
         For ``scheme="split"``: the fraction of the rows that places the bins.
-    seed : int, Generator or None
+    seed : int, Generator or None, default 0
         For 'randomized' and 'split'. With an int, `fit` and `predict` give the same numbers each time; the tie-break
         in `predict` then depends on a row's position in the array, so rows predicted one at a time all get the same
         one. With None or a Generator every call draws anew, as the theorem assumes.
@@ -111,7 +111,7 @@ class HistogramBinning(Calibrator):
     epsilon: float | None = None
     alpha: float = 0.1
     split: float = 0.5
-    seed: int | np.random.Generator | None = None
+    seed: int | np.random.Generator | None = 0
 
     def guarantee(self, alpha: float = 0.1, *, bound: planning.Bound = "hoeffding") -> Guarantee:
         """A bound on the distance between predictions and the event rates of their bins.

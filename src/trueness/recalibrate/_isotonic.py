@@ -147,7 +147,7 @@ class VennAbers(Calibrator):
         predictions depend less on single rows.
     merge : {'log', 'brier'}, default 'log'
         The loss for which the merged probability has the smallest worst-case regret.
-    seed : int or Generator, optional
+    seed : int or Generator, default 0
         Draws the folds; without folds nothing is random.
 
     Notes
@@ -194,7 +194,7 @@ class VennAbers(Calibrator):
 
     folds: int | None = None
     merge: Literal["log", "brier"] = "log"
-    seed: int | np.random.Generator | None = None
+    seed: int | np.random.Generator | None = 0
 
     def predict_interval(self, y_prob: ArrayLike) -> ProbabilityPair:
         """The two probabilities of each row, p0 < p1.

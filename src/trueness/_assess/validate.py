@@ -14,13 +14,15 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
-from trueness._input.arguments import Seed, check_jobs, checked_resamples, checked_word, generator
+from trueness._assess.panel import panel
+from trueness._input.arguments import Seed, check_jobs, checked_resamples, checked_word, whole_seed
 from trueness._keywords import suggests_keywords
 from trueness._level import checked_level
+from trueness._numerics.streams import stream
 from trueness._progress import Progress, Report, reporter
 from trueness._tally.rows_or_sums import tally
 from trueness.errors import InputError, TruenessWarning, collected_warnings, warn
-from trueness.infer._panel import panel, panel_values
+from trueness.infer._panel import panel_values
 from trueness.measure._flexible_curve import FlexibleMethod
 from trueness.recalibrate import _classifier as classifiers
 from trueness.recalibrate._calibration_set import group_codes
@@ -62,7 +64,7 @@ def validate(
     curve: FlexibleMethod = "spline",
     floor: bool = True,
     resamples: int | None = None,
-    seed: Seed = None,
+    seed: Seed = 0,
     n_jobs: int | None = None,
     progress: Progress = True,
 ) -> Validation:
@@ -79,7 +81,7 @@ def validate(
     X, y
         The training rows and their classes.
     cv : int, splitter or iterable of (train, test), default 5
-        For 'crossfit'. An int means stratified folds, in row order unless there is a `seed`, that keep `groups`
+        For 'crossfit'. An int means stratified folds, drawn by `seed`, that keep `groups`
         together. No row may be in two test parts; rows in none, such as the first ones of a ``TimeSeriesSplit``, are
         left out.
     method : {'crossfit', 'bootstrap'}
@@ -100,7 +102,7 @@ def validate(
         For 'crossfit': whether to draw labels for the noise floors of the corrected panel.
     resamples : int, optional
         For 'bootstrap': number of resamples. Default 200.
-    seed : int or numpy.random.Generator, optional
+    seed : int or numpy.random.Generator, default 0
         For folds, resamples and noise floors. The estimator has a `random_state` of its own.
     n_jobs : int, optional
         Number of models fitted in parallel, as in scikit-learn.
@@ -147,12 +149,12 @@ def validate(
         raise InputError("resamples", "is used by `method='bootstrap'` only", remedy="Leave it out.")
     if not crossfit and not (isinstance(cv, int) and cv == _FOLDS):
         raise InputError("cv", "is used by `method='crossfit'` only", remedy="Leave it out.")
-    level, rng, report = checked_level(level), generator(seed), reporter(progress)
+    level, seed, report = checked_level(level), whole_seed(seed), reporter(progress)
     check_jobs(n_jobs)
     number = _RESAMPLES if resamples is None else checked_resamples(resamples)
     rows = _training_rows(estimator, X, y, groups, sample_weight, pos_label)
-    folds = _folds(cv, rows, seed is not None, rng) if crossfit else []
-    options = {"level": level, "curve": curve, "floor": floor, "seed": rng}
+    folds = _folds(cv, rows, seed) if crossfit else []
+    options = {"level": level, "curve": curve, "floor": floor, "seed": seed}
     with collected_warnings():  # a model that fits its own rows too well is expected here
         apparent = rows.panel(_fitted_scores(rows, None), slice(None), {**options, "floor": False})
     fits = partial(_reported, report, n_jobs)
@@ -225,12 +227,12 @@ def _fitted_scores(rows: _Rows, train: Ints | None, test: Ints | None = None) ->
     return np.asarray(matrix[:, rows.event])
 
 
-def _folds(cv: Any, rows: _Rows, shuffle: bool, rng: np.random.Generator) -> list[tuple[Ints, Ints]]:
+def _folds(cv: Any, rows: _Rows, seed: int) -> list[tuple[Ints, Ints]]:
     classifiers.check_cv(cv)
-    state = int(rng.integers(2**31)) if shuffle else None
+    state = int(stream(seed, "folds").integers(2**31))
     if cv is None or isinstance(cv, int | np.integer):
         kind = StratifiedKFold if rows.group is None else StratifiedGroupKFold
-        cv = kind(_FOLDS if cv is None else int(cv), shuffle=shuffle, random_state=state)
+        cv = kind(_FOLDS if cv is None else int(cv), shuffle=True, random_state=state)
     if classifiers.takes_groups(cv) and rows.group is None:
         raise InputError("groups", f"must be given for cv={type(cv).__name__}(…)", "got none")
     arguments = {"groups": rows.group} if classifiers.takes_groups(cv) else {}  # others warn that they ignore groups
@@ -276,10 +278,11 @@ def _bootstrap(
     rows: _Rows, number: int, apparent: Panel, options: dict[str, Any], fits: Callable[..., Any]
 ) -> Validation:
     draws: list[Ints] = []
+    rng = stream(options["seed"], "resample")
 
     def tasks() -> Iterator[Any]:
         for _ in range(number):
-            draws.append(_resample(rows, options["seed"]))
+            draws.append(_resample(rows, rng))
             yield delayed(_fitted_scores)(rows, draws[-1])
 
     differences = np.empty((number, len(apparent.names)))
