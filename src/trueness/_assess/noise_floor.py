@@ -63,7 +63,7 @@ def noise_floor(
         The observed value, if labels are not available.
     resamples : int, optional
         Number of sets of labels. The smallest p-value is 1/(resamples + 1). By default 999 for up to 4,096 distinct
-        scores, or pools of them, and fewer for more: 199, 99, and 39 above 200,000.
+        scores, or pools of them, 99 for up to 200,000 and 19 for more.
     level : float, default 0.95
         The probability with which a calibrated model shows at most `high`, the one-sided upper value.
     alternative : {'greater', 'less', 'two-sided'}, default 'greater'

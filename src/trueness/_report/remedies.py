@@ -14,6 +14,7 @@ import numpy as np
 from trueness import recalibrate
 from trueness._input.sample import Sample
 from trueness._level import Level
+from trueness._numerics.streams import stream
 from trueness._report.records import Course, Guarantee, Provenance, Remedies, Remedy
 from trueness._report.subject import Notes, Options, collect_warnings
 from trueness._tally.evidence import Evidence
@@ -27,7 +28,7 @@ from trueness.results import PriorShift
 from trueness.typing import Floats, Ints
 
 _FOLDS = 5
-_MOST_ROWS = 200_000
+_MOST_ROWS = 100_000
 _SCORES, _LEAST_DRAWN = 4 * 10**6, 1_000
 """Scores of a matrix that calibrators are tried on, and the rows they are tried on at least."""
 _MOST_CLUSTERED = 50_000  # signs are drawn row by row
@@ -189,10 +190,10 @@ def _task(data: Evidence, place: Ints, cluster: Ints | None, options: Options, n
     most = min(_MOST_CLUSTERED if data.dependent else _MOST_ROWS, max(_LEAST_DRAWN, _SCORES // columns))
     if n > most:
         notes.add(f"Calibrators were tried on {most:,} of the {n:,} rows, drawn at random.")
-        some = np.sort(np.random.default_rng(options.seed).choice(n, most, replace=False))
+        some = np.sort(stream(options.seed, "subset").choice(n, most, replace=False))
         place, cluster = place[some], None if cluster is None else np.unique(cluster[some], return_inverse=True)[1]
     data = replace(data.at(place), cluster=cluster)
-    cluster, rng = data.cluster, np.random.default_rng(options.seed)
+    cluster, rng = data.cluster, stream(options.seed, "folds")
     units = min(n, most) if cluster is None else int(cluster.max()) + 1
     folds = [rng.permutation(np.arange(units) % _FOLDS) for _ in range(2 if n <= _FEW_ROWS else 1)]
     return _Task(data, options, notes, folds if cluster is None else [np.asarray(fold[cluster]) for fold in folds])

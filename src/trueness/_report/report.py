@@ -183,9 +183,9 @@ def report(
     Notes
     -----
     Every number is that of a public function, called with this `level` and `seed`; ``docs/guide/report.md`` says which.
-    For very many rows there are fewer draws: noise floors of more than 20,000 distinct scores resample labels fewer
+    For very many rows there are fewer draws: noise floors of more than 4,096 distinct scores resample labels fewer
     than 999 times, tests of classes with more than some 200,000 distinct scores use the Kolmogorov–Smirnov test in
-    place of the omnibus test, and calibrators are tried on 200,000 rows. The report says so.
+    place of the omnibus test, and calibrators are tried on 100,000 rows. The report says so.
 
     Warnings of the library become notes of the report.
 

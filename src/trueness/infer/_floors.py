@@ -28,6 +28,7 @@ from trueness.infer.null._redrawn_labels import (
     Redraw,
     WeightType,
     hits_of_parts,
+    pooled_redraw,
     redraw_of,
     redraw_of_tally,
 )
@@ -36,13 +37,16 @@ from trueness.typing import Floats, Ints
 
 # Sets of labels, by the number of distinct scores that each of them takes. Their number plus one, times 0.95, is whole:
 # the upper value at the level 0.95 is then one of the draws, and exceeded with probability 0.05.
-_DRAWS = {4_096: 999, 20_000: 199, 200_000: 99, math.inf: 39}
+_DRAWS = {4_096: 999, 200_000: 99, math.inf: 19}
 # Cells of all classes that are drawn for one floor; with fewer draws than the second number there is none.
 _MOST_CELLS, _FEWEST_DRAWS = 2e7, 19
 # With more scores than this, near ties of a bin are drawn together: within this angle, see the omnibus test.
 _MANY, _ANGLE = 4_096, 1 / 640
 # Sets of labels that are kept at a time.
 _TOGETHER = 32
+# Pools of scores for the smooth ECE and the TCE: with 4,096, floors of 20,000 scores differ by less than their error,
+# those of 100,000 by 2 %.
+_POOLS = 1_024
 _NONE = np.zeros(0)
 
 
@@ -254,7 +258,7 @@ def _in_threads(asked: Callable[[Sequence[Tally]], Any], tallies: Iterator[Tally
 def _redraw(evidence: Evidence, *, pooled: bool) -> Redraw | None:
     """How labels are redrawn; None without distinct scores, or where rows of one score may differ in weight.
 
-    `pooled` takes up to 4,096 pools of neighbouring scores, for functions that do not depend on single scores.
+    `pooled` takes up to 1,024 pools of neighbouring scores, for functions that do not depend on single scores.
     """
     tally = evidence.tally
     if tally is None or (tally.kind == "classwise" and evidence.rows is None):
@@ -262,13 +266,22 @@ def _redraw(evidence: Evidence, *, pooled: bool) -> Redraw | None:
     if tally.kind == "classwise":  # one class is drawn per row
         return redraw_of(evidence)
     weight_type: WeightType = "frequency" if evidence.whole else "importance"
-    few = Tally(tally.kind, tuple(map(pool_cells, tally.parts)), tally.classes) if pooled else tally
+    few = pooled_tally(tally) if pooled else tally
     if evidence.rows is not None and evidence.rows.w is not None and weight_type == "importance":
         return None if evidence.dependent else redraw_of(evidence)
+    if few is not tally and weight_type == "frequency" and max(part.size for part in tally.parts) <= _MANY:
+        return pooled_redraw(tally, few)
     try:
         return redraw_of_tally(few, weight_type)
     except InputError:
         return None
+
+
+def pooled_tally(tally: Tally) -> Tally:
+    """Pools of neighbouring scores; the tally itself if it has few."""
+    if max(part.size for part in tally.parts) <= _POOLS:
+        return tally
+    return Tally(tally.kind, tuple(pool_cells(part, _POOLS) for part in tally.parts), tally.classes)
 
 
 def _means_over_classes(question: Question, tally: Tally, seed: int, resamples: int | None) -> Floats:

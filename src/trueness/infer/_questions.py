@@ -50,6 +50,10 @@ class Question(NamedTuple):
         count = self.measure.bins == "mass" and not isinstance(bins, BinRule)
         return repr(EqualMass(bins) if count else as_rule(bins))
 
+    def value_of_tally(self, tally: Tally) -> float:
+        """The measure of a tally."""
+        return measure_value(self.function, tally)
+
     def value(self, evidence: Evidence) -> float:
         """The measure of rows or sums."""
         if self.measure.key in ("l2", "squared_ece"):

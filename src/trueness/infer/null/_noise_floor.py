@@ -8,7 +8,7 @@ import numpy as np
 
 from trueness._tally.evidence import Evidence
 from trueness.errors import InputError, NoEstimateWarning, OneClassWarning, collected_warnings, warn
-from trueness.infer._floors import floor_draws, upper_value
+from trueness.infer._floors import floor_draws, pooled_tally, upper_value
 from trueness.infer._questions import Question
 from trueness.results import NoiseFloor
 from trueness.typing import Floats
@@ -44,7 +44,13 @@ def noise_floor_of(
     values = draws({"": question}, evidence, seed)[""]
     if not values.size:
         raise InputError("y_prob", "must keep each score for a noise floor", _why_none(evidence), remedy=_PASS_ROWS)
-    return floor_of_draws(name, values, observed, level, alternative, n=evidence.sums.n, kind=evidence.view)
+    compared = observed
+    if labelled and question.measure.floor == "pooled" and evidence.tally is not None:
+        # Drawn labels are measured in pools of scores; for an exact p-value the observed ones must be, too.
+        compared = question.value_of_tally(pooled_tally(evidence.tally))
+    return floor_of_draws(
+        name, values, observed, level, alternative, n=evidence.sums.n, kind=evidence.view, compared=compared
+    )
 
 
 _PASS_ROWS = "Pass labels and scores; of very many rows and classes, pass `resamples`."
@@ -65,8 +71,13 @@ def floor_of_draws(
     *,
     n: int,
     kind: str = "binary",
+    compared: float | None = None,
 ) -> NoiseFloor:
-    """The noise floor from the values of a measure for simulated labels."""
+    """The noise floor from the values of a measure for simulated labels.
+
+    `compared` is what stands for the observed value among them, by default that value itself.
+    """
+    compared = observed if compared is None else compared
     known = _defined(draws)
     # A value below the lower end is as rare as one above the upper end.
     low, high = -upper_value(-known, level), upper_value(known, level)
@@ -78,7 +89,7 @@ def floor_of_draws(
         high=high,
         level=level,
         observed=observed,
-        pvalue=None if observed is None else _pvalue(draws, observed, alternative),
+        pvalue=None if compared is None else _pvalue(draws, compared, alternative),
         alternative=alternative,
         resamples=draws.size,
         n=n,

@@ -271,6 +271,8 @@ class PartEntries(NamedTuple):
     """Rows of each entry, whose labels are independent."""
     weight: Floats | None = None
     """The weight of each of these rows; None where weights count rows."""
+    start: Ints | None = None
+    """The first entry of each cell, where a cell is a pool of several scores; None where each has its own."""
 
     @property
     def first(self) -> Ints:
@@ -281,10 +283,13 @@ class PartEntries(NamedTuple):
         """The cells with other labels, of which `hits` of each entry are events."""
         cells = self.cells
         if self.weight is None:
-            return Cells(cells.score, cells.count, cells.weight, hits.astype(np.int64))
+            events = hits.astype(np.int64)
+            if self.start is not None:
+                events = np.add.reduceat(events, self.start)
+            return Cells(cells.score, cells.count, cells.weight, events)
         heavy = hits * self.weight
-        events: Numbers = np.add.reduceat(heavy, self.first)
-        events = np.rint(events).astype(np.int64) if cells.whole else events
+        heavy_events: Numbers = np.add.reduceat(heavy, self.first)
+        events = np.rint(heavy_events).astype(np.int64) if cells.whole else heavy_events
         # Sums in another order may exceed the cell's total in the last digit.
         events = np.minimum(events, cells.weight)
         squares: Floats = np.add.reduceat(heavy * self.weight, self.first)
@@ -396,6 +401,19 @@ def redraw_of(evidence: Evidence) -> Redraw:
     if tally.kind == "binary":
         return Redraw(tally, (_entries_of_rows(sample),))
     return Redraw(tally, tuple(parts_of(sample, tally.kind, _entries_of_rows)))
+
+
+def pooled_redraw(tally: Tally, few: Tally) -> Redraw:
+    """A redraw of pools of the scores of a tally whose weights count rows.
+
+    Labels are drawn for each score, as for every other question, and summed over the pools.
+    """
+    parts = []
+    for every, pooled in zip(tally.parts, few.parts, strict=True):
+        last = np.searchsorted(np.cumsum(every.weight), np.cumsum(pooled.weight))
+        start = np.concatenate([[0], last[:-1] + 1])
+        parts.append(PartEntries(pooled, every.score, every.weight.astype(np.int64, copy=False), start=start))
+    return Redraw(few, tuple(parts))
 
 
 def _frequency_tally(tally: Tally) -> Tally:
