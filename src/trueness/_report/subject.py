@@ -231,7 +231,6 @@ def subject_of(asked: Mapping[str, Asked]) -> Subject:
     weights = "none" if evidence.rows.w is None else evidence.weights
     counts = RowCounts(used + dropped, used, dropped, evidence.weight, weights, evidence.classes)
     labels = first.rows.labels
-    models = {name: replace(one, notes=()) for name, one in models.items()}
     return Subject(models, counts, "rows", evidence.view, notes=notes, event=labels.event, other=labels.other)
 
 
@@ -280,7 +279,7 @@ def _counted(one: Evidence) -> Evidence:
     w = one.need_rows("").w
     if w is not None:
         one = one.at(np.flatnonzero(w), weighted=bool((w[w > 0] != 1).any()))
-    one = replace(one, notes=(), memory={})  # the page has them once, above the models
+    one = replace(one, memory={})
     if one.cluster is None:
         return one
     first = np.unique(one.cluster, return_index=True)[1]

@@ -183,4 +183,4 @@ def calibration_curve(data: Evidence, options: Options) -> FlexibleCurve | None:
     if each.y is None or not np.isfinite(each.low).any():
         return None
     columns = (each.x, each.y, each.low, each.high, every.low, every.high)
-    return FlexibleCurve(*(tuple(float(f"{value:.5g}") for value in one) for one in columns))  # enough to draw with
+    return FlexibleCurve(*(tuple(values.tolist()) for values in columns))

@@ -228,19 +228,31 @@ def _drawn_values(
     tally = redraw.tally
     cells = sum(part.size for part in tally.parts) if tally.kind == "classwise" else 0
     draws = resamples or number_of_draws(max(part.size for part in evidence.parts), cells)
-    values: dict[str, list[float]] = {key: [] for key in questions}
+    allowed = {key: question for key, question in questions.items() if _is_defined(question, tally)}
+    values: dict[str, list[float]] = {key: [] for key in allowed}
+    if not allowed:
+        return dict.fromkeys(questions, _NONE)
 
     def asked(labels: Sequence[Tally]) -> list[list[float]]:
-        return [quietly(values_of_tallies, one.function, labels) for one in questions.values()]
+        return [quietly(values_of_tallies, one.function, labels) for one in allowed.values()]
 
     done = 0
     for of_each in _in_threads(asked, redraw.tallies(draws, seed), workers):
-        for key, some in zip(questions, of_each, strict=True):
+        for key, some in zip(allowed, of_each, strict=True):
             values[key] += some
         done += len(of_each[0])
         if report is not None:
             report(done, draws)
-    return {key: np.array(each) for key, each in values.items()}
+    return dict.fromkeys(questions, _NONE) | {key: np.array(each) for key, each in values.items()}
+
+
+def _is_defined(question: Question, tally: Tally) -> bool:
+    """Whether a measure takes these sums: those of fractional weights have no TCE."""
+    try:
+        quietly(question.value_of_tally, tally)
+    except InputError:
+        return False
+    return True
 
 
 def _in_threads(asked: Callable[[Sequence[Tally]], Any], tallies: Iterator[Tally], workers: int) -> Iterator[Any]:

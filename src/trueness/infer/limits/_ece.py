@@ -271,7 +271,7 @@ def gap_limits(function: str, asked: Asked) -> Limits:
     if gaps is None or not gaps.blind or (gaps.norm, gaps.power) not in ((1, 1), (2, 1), (1, 2)):
         return biased(asked)
     if gaps.norm * gaps.power == 2:
-        return _l2_limits(asked, gaps.rule, squared=gaps.power == 2)
+        return _l2_limits(asked, gaps.rule, squared=gaps.power == 2)._replace(value=math.nan, known=False)
     if asked.evidence.one is None:
         return Limits(note=SEVERAL)
     found = quietly(bin_gaps, asked.evidence, gaps.rule)
@@ -318,7 +318,9 @@ def squared_limits(asked: Asked, *, squared: bool) -> Limits:
     k, bins, smoothness = (asked.options.get(name) for name in ("k", "bins", "smoothness"))
     if smoothness is not None and k in (None, 1):
         bins, smoothness = default_width(asked.evidence.weight, checked_smoothness(smoothness, bins)), None
-    return _l2_limits(asked, bins, squared=squared, k=k, smoothness=smoothness)
+    found = _l2_limits(asked, bins, squared=squared, k=k, smoothness=smoothness)
+    # The typical error is the estimate of its confidence set; its square has a function of its own.
+    return found._replace(value=math.nan, known=False) if squared else found
 
 
 def _l2_limits(asked: Asked, bins: Any, *, squared: bool, k: Any = None, smoothness: Any = None) -> Limits:
@@ -339,4 +341,12 @@ def _l2_limits(asked: Asked, bins: Any, *, squared: bool, k: Any = None, smoothn
     found = quietly(interval_of, data, k=k, bins=bins, **settings)
     low, high = found.hull
     above = not found.includes_zero and low == 0
-    return Limits(low, high, f"test inversion (score), {found.bins}", note=found.note, low_open=above)
+    return Limits(
+        low,
+        high,
+        f"test inversion (score), {found.bins}",
+        note=found.note,
+        value=found.estimate,
+        known=True,
+        low_open=above,
+    )
