@@ -1280,6 +1280,11 @@ def test_test_and_set_agree_at_the_p_value_itself(case):
         assert found.includes_zero == (pvalue > alpha)
 
 
+def test_a_verdict_at_a_high_level_has_the_test_with_as_many_draws_as_the_level_needs():
+    own = tn.verdict(TABLE["calm"], SCORES, level=0.99, seed=0).test
+    assert plain(own) == plain(tn.calibration_test(TABLE["calm"], SCORES, resamples=1999, seed=0))
+
+
 def labels_seen(ask: Callable[[Callable[..., float]], Any]) -> list[list[float]]:
     """The events of each tally that a measure is asked about, sorted: how many are drawn at a time does not matter."""
     seen = []
