@@ -1,16 +1,20 @@
 """Every number has one maker: a page, a panel, a verdict and a command say what the public function says.
 
 `==` throughout, as JSON has the numbers, with null for nan. The calls are those that a user would write, with the
-level and the seed of the page. `QUESTIONS` has the question of every leaf; a leaf that no function gives is there with
-the reason. What differs today is in `DIFFERENT`, leaf by leaf: each is a strict xfail, an error once it is mended.
+level and the seed of the page. `DOORS` has the question of every leaf; a leaf that no function gives is there with the
+reason. What differs today is in `DIFFERENT`, leaf by leaf: each is a strict xfail, an error once it is mended, unless
+only the last digits differ, as they do on some machines and not on others.
 """
 
 import inspect
 import itertools
 import json
 import re
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
@@ -666,8 +670,9 @@ DOORS: dict[str, dict[str, Answer | str]] = {
 
 def longest(table: Mapping[str, Any], path: str) -> str | None:
     """The longest prefix of a leaf in a table."""
-    known = (one for one in table if path == one or path.startswith((f"{one}.", f"{one}[")) or one == "")
-    return max(known, key=len, default=None)
+    while path and path not in table:
+        path = path[: max(path.rfind("."), path.rfind("["), 0)]
+    return path if path in table else None
 
 
 class Reading(NamedTuple):
@@ -715,30 +720,19 @@ def expected_at(answers: Mapping[str, Any], path: str) -> Any:
 # What each door says.
 
 
-ROWS = ("rows", "weights", "fractions", "clusters", "two-columns", "labels", "models")
-SUMS = ("tally", "sketch", "bins")
 EVERY = (*CASES,)
+ONE_PAGE = tuple(case for case in EVERY if case != "models")
 WHERE: dict[str, tuple[str, ...]] = {
     "head": EVERY,
-    "page": EVERY,
-    "verdict": EVERY,
-    "panel": (*ROWS, "tally", "sketch"),
-    "estimate": EVERY,
-    "floor": EVERY,
+    "page": ONE_PAGE,
+    "verdict": ONE_PAGE,
+    "panel": ("rows", "weights", "fractions", "clusters", "two-columns", "labels", "tally", "sketch"),
+    "estimate": ONE_PAGE,
+    "floor": ONE_PAGE,
     "gate": ("rows", "weights", "clusters", "bins"),
-    "trueness measure": (
-        "rows",
-        "weights",
-        "fractions",
-        "clusters",
-        "matrix",
-        "two-columns",
-        "labels",
-        "tally",
-        "bins",
-    ),
+    "trueness measure": ("rows", "fractions", "clusters", "matrix", "bins"),
     "trueness measure --panel": ("rows", "clusters"),
-    "trueness test": (*ROWS, "matrix"),
+    "trueness test": ("rows", "weights", "fractions", "clusters", "matrix", "two-columns", "labels"),
     "trueness segments": ("rows",),
     "trueness slices": ("rows",),
     "trueness gate": ("rows", "weights", "clusters", "bins"),
@@ -763,7 +757,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
 """The options of each command, and the key of what it says of the models."""
 SHOWN = ("ece", "ace", "mce", "tce", "smooth_ece", "brier", "log_loss", "observed_expected", "slope", "intercept")
 SHOWN = (*SHOWN, "miscalibration", "discrimination", "uncertainty", "ici", "e90", "emax")
-FLOORS: dict[str, Callable[..., float]] = {key: getattr(tn, key) for key in ("ece", "mce", "tce", "smooth_ece", "ici")}
+FLOORS: dict[str, Callable[..., float]] = {key: getattr(tn, key) for key in ("ece", "mce", "tce")}
 
 
 @pytest.fixture(scope="module")
@@ -869,7 +863,7 @@ class Different(NamedTuple):
     reason: str
 
 
-OF_TALLIES = "rows weights fractions clusters two-columns labels tally sketch models"
+OF_TALLIES = "rows weights fractions clusters two-columns labels tally sketch"
 FLOORED = f"{OF_TALLIES} matrix"
 PAGE_FLOORS = "the page draws its own labels for this floor, another number of them"
 SHARED = "one stream is drawn from by one measure after the other: the number depends on what was asked before"
@@ -888,12 +882,12 @@ DIFFERENT = (
     Different("page", f"{FLOORED} bins", "summary.mce_floor{,_high}", SHARED),
     Different("page", OF_TALLIES, "panel.text", "its floors are those of the page"),
     Different("page", OF_TALLIES, "curve.{rate,low,high,all_low,all_high}", "rounded to five digits"),
-    Different("page", "rows two-columns tally sketch models", "summary.ece_low", BITS),
+    Different("page", "rows two-columns tally sketch", "summary.ece_low", BITS),
     Different("page", "weights fractions sketch", "bins.ratio_{low,high}", BITS),
     Different("page", "fractions", "summary.rate bins.interval_{low,high}", BITS),
     Different("page", "matrix", "classes[].ratio", BITS),
-    Different("page", "fractions clusters matrix", "remedies.after[].parts[].share", "fitted on rows in another order"),
-    Different("page", "clusters", "remedies.after[].parts[].name", "folds by other numbers of the clusters"),
+    Different("page", "fractions matrix", "remedies.after[].parts[].share", BITS),
+    Different("page", "clusters", "remedies.after[].parts[].{name,share}", "folds by other numbers of the clusters"),
     Different("page", "rows", "segments.notes", "the advice of a map is added by the page"),
     Different("trueness segments", "rows", "notes", "the advice of a map is added by the command"),
     Different("page", "weights fractions two-columns", "summary.test.assumptions", SAID_ONCE),
@@ -911,45 +905,31 @@ DIFFERENT = (
     Different("verdict", "fractions", "rate", BITS),
     Different("verdict", "bins", "ece.bins", "the bins of the sums by another name"),
     Different("verdict", "bins", "slope.*", REFUSED),
-    Different("panel", "rows clusters two-columns tally sketch models", "estimates.ece.low", SHARED),
+    Different("panel", "rows clusters two-columns tally sketch", "estimates.ece.low", SHARED),
     Different("panel", OF_TALLIES, "estimates.ece.floor{,_high}", SHARED),
     Different("panel", "fractions", "tests.cox.pvalue", SHARED),
-    Different("estimate", "rows weights matrix two-columns labels tally sketch models", "l2.value", BITS),
+    Different("estimate", "rows weights matrix two-columns labels tally sketch", "l2.value", BITS),
     Different("estimate", "bins", "l2.*", "`ece_interval` refuses sums of bins, `estimate` has limits"),
-    Different("estimate", "weights fractions", "brier", BITS),
-    Different("estimate", "fractions", "ece", BITS),
-    Different("estimate", "labels models", "log_loss", BITS),
+    Different("estimate", "weights fractions", "{ece,ace,mce,brier}", BITS),
+    Different("estimate", "labels", "log_loss", BITS),
     Different("floor", f"{FLOORED} bins", "ece.*", "`estimate` and `noise_floor` draw other labels; two upper values"),
-    Different(
-        "floor",
-        "rows",
-        "{mce,tce,smooth_ece,ici}.{mean,high}",
-        "other labels, other numbers of draws, two upper values",
-    ),
+    Different("floor", "rows", "{mce,tce}.{mean,high}", "other labels, other numbers of draws, two upper values"),
     Different("gate", "rows weights clusters bins", "[].estimate", BITS),
     Different("gate", "rows weights bins", "[].high", BITS),
     Different("gate", "clusters bins", "[].low", BITS),
+    Different("trueness measure", "rows fractions clusters bins", "measures.{ece,mce}_floor", SHARED),
     Different(
-        "trueness measure", "rows weights fractions clusters labels tally bins", "measures.{ece,mce}_floor", SHARED
+        "trueness measure", "rows fractions clusters", "measures.{ace,smooth_ece,brier_miscalibration}_floor", SHARED
     ),
-    Different(
-        "trueness measure", "rows weights fractions clusters labels tally", "measures.{ace,smooth_ece}_floor", SHARED
-    ),
-    Different("trueness measure", "rows weights clusters labels tally", "measures.tce_floor", SHARED),
-    Different("trueness measure", "rows clusters tally", "measures.ace_low", SHARED),
-    Different("trueness measure", "rows weights labels tally", "measures.brier_discrimination_low", SHARED),
-    Different(
-        "trueness measure",
-        "rows weights fractions clusters matrix labels tally",
-        "measures.brier_miscalibration_floor",
-        SHARED,
-    ),
-    Different("trueness measure", "tally", "measures.{ks,kuiper}_floor", SHARED),
+    Different("trueness measure", "rows clusters", "measures.tce_floor", SHARED),
+    Different("trueness measure", "clusters", "measures.ace_low", SHARED),
+    Different("trueness measure", "rows", "measures.ace_low", BITS),
+    Different("trueness measure", "rows", "measures.brier_discrimination_low", SHARED),
+    Different("trueness measure", "matrix", "measures.brier_miscalibration_floor", SHARED),
     Different(
         "trueness measure", "matrix", "measures.{ece,ace,mce,tce,smooth_ece}_{classwise,confidence}_floor", SHARED
     ),
     Different("trueness measure", "matrix", "measures.log_loss_{low,high}", "limits of class-wise sums, not of rows"),
-    Different("trueness measure", "two-columns", "measures.* notes.*", TWO),
     Different("trueness measure", "fractions", "notes.tce", REFUSED),
     Different("trueness measure", "bins", "notes.*", REFUSED),
 )
@@ -966,7 +946,7 @@ class LeftOut(NamedTuple):
 
 LEFT_OUT = (
     LeftOut("head", "models", "verdict.*", "a page of several models names the worst verdict"),
-    LeftOut("page", "labels models", "verdict.sentence", "of several models it begins with the name"),
+    LeftOut("page", "labels", "verdict.sentence", "of several models it begins with the name"),
     LeftOut("page", "matrix", "summary.{free_intercept,scaled_brier,auc}{,_low,_high}", "not shown of a top label"),
     LeftOut("page", "matrix", "summary.{ici,e50,e90,emax}{,_floor,_floor_high}", "not shown of a top label"),
     LeftOut("page", "bins", "bins.{low,high,outside,band,level_each}", "sums of bins have no band"),
@@ -988,7 +968,8 @@ def matches(leaf: str, word: str) -> bool:
 
 def expected_failures() -> list[Any]:
     return [
-        pytest.param(one.door, case, leaf, marks=pytest.mark.xfail(strict=True, reason=one.reason))
+        # Whether the last digits differ depends on kernels and processor.
+        pytest.param(one.door, case, leaf, marks=pytest.mark.xfail(strict=one.reason is not BITS, reason=one.reason))
         for one in sorted(DIFFERENT, key=lambda one: one.door)
         for case in one.cases.split()
         for leaf in spelled(one.leaves)
@@ -1026,3 +1007,344 @@ def test_what_is_left_out_is_left_out(one, folder):
     for case in one.cases.split():
         different = reading(one.door, case, folder).different
         assert [word for word in spelled(one.leaves) if not any(matches(leaf, word) for leaf in different)] == []
+
+
+# The same number, whoever asks, when and where.
+
+ORDERED = ("ece", "ace", "tce", "miscalibration", "discrimination", "slope", "ici")
+CALLS: dict[str, Callable[..., Any]] = {
+    "verdict": partial(tn.verdict, level=LEVEL, seed=0),
+    "test": partial(tn.calibration_test, seed=0),
+    "interval": partial(tn.ece_interval, level=LEVEL, seed=0),
+    "panel": partial(tn.panel, level=LEVEL, seed=0),
+    **{f"estimate.{key}": partial(tn.estimate, key, level=LEVEL, seed=0) for key in ORDERED},
+}
+NO_ASSESS = pytest.mark.xfail(strict=True, reason="there is no `tn.assess` yet")
+ONE_MODEL = [case for case in EVERY if case not in ("labels", "models")]
+
+
+def heard(question: Callable[[], Any]) -> list[Any]:
+    """The answer as JSON has it, and the warnings that came with it; None where these rows are refused."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            answer = plain(question())
+        except tn.InputError:
+            answer = None
+    return [answer, [str(one.message) for one in caught]]
+
+
+def called(case: str, *, last_first: bool = False) -> dict[str, Any]:
+    """What the functions say of a case, one after the other."""
+    model = CASES[case].whole
+    names = reversed(CALLS) if last_first else CALLS
+    return {name: heard(lambda one=CALLS[name]: one(*model.rows, **model.options_of(one.func))) for name in names}
+
+
+def assess(model: Model, **options: Any) -> Any:
+    own = {"level": LEVEL, "seed": model.seed, **model.columns, **model.options_of(tn.report), **options}
+    return tn.assess(*model.rows, **own)
+
+
+ASKED: dict[str, Callable[[Any], Any]] = {
+    **{name: lambda a, name=name: getattr(a, name) for name in ("verdict", "test", "interval", "power", "panel")},
+    **{name: lambda a, name=name: getattr(a, name) for name in ("segments", "slices")},
+    "classes": lambda a: None if a.classes is None else list(getattr(a.classes, "values", lambda: a.classes)()),
+    "bins": lambda a: {key: getattr(a.bins, key) for key in ("low_edge", "n", "weight", "score", "rate", "gap")},
+    **{f"estimate.{key}": lambda a, key=key: a.estimate(key) for key in (*ORDERED, "brier")},
+    **{f"floor.{key}": lambda a, key=key: a.floor(key) for key in ("ece", "tce")},
+}
+"""The questions of an assessment."""
+
+
+def asked(a: Any, *, last_first: bool = False) -> dict[str, Any]:
+    names = reversed(ASKED) if last_first else ASKED
+    return {name: heard(lambda one=ASKED[name]: one(a)) for name in names}
+
+
+@cache
+def asked_alone(model: Model) -> dict[str, Any]:
+    """Every question, each of an assessment of its own."""
+    return {name: heard(lambda one=one: one(assess(model))) for name, one in ASKED.items()}
+
+
+ASSESSED: dict[str, Answer | str] = {
+    "verdict": of(verdict),
+    "test": of(significance),
+    "interval": of(interval),
+    "power": of(verdict, "power"),
+    "panel": of(panel),
+    "segments": of(segments),
+    "slices": of(slices),
+    "classes": of(class_rows),
+    "classes[].adjusted_pvalue": OWN,
+    "classes[].flagged": OWN,
+    "bins": of(bin_table),
+    **{f"estimate.{key}": of(lambda model, key=key: estimate(model, key)) for key in (*ORDERED, "brier")},
+    "floor": lambda model, said: {key: floor(replace(model, matrix=False), getattr(tn, key)) for key in said["floor"]},
+}
+"""The function of each question: of a matrix, estimates and floors are those of its classes."""
+
+
+@NO_ASSESS
+@pytest.mark.parametrize("case", ONE_MODEL)
+def test_an_assessment_says_what_the_functions_say(case):
+    model, said = CASES[case].whole, dict[str, Any]()
+    for name, (answer, _) in asked_alone(model).items():
+        kind, _, key = name.partition(".")
+        if kind == "estimate" and estimate(model, key) is None:
+            assert (answer["value"], bool(answer["note"])) == (None, True)
+        elif key:
+            said.setdefault(kind, {})[key] = answer
+        elif kind != "power" or not verdict(model).rejected:  # a verdict of miscalibration has no power
+            said[kind] = answer
+    found = compared(ASSESSED, model, said)
+    assert (found.different, found.unknown) == ({}, set())
+
+
+@NO_ASSESS
+@pytest.mark.parametrize("case", ["rows", "fractions", "clusters", "matrix"])
+def test_the_order_of_questions_changes_no_answer_and_no_warning(case):
+    model = CASES[case].whole
+    first, last = assess(model), assess(model)
+    alone = asked_alone(model)
+    assert asked(first) == alone
+    assert asked(last, last_first=True) == alone
+    assert asked(first) == alone  # from the memo, with the same warnings
+    assert first.notes == last.notes
+    assert plain(first) == plain(last)
+
+
+@NO_ASSESS
+def test_several_labels_have_a_joint_verdict_and_one_each():
+    case = CASES["labels"]
+    a, whole = assess(case.whole), page(case.models[0])
+    assert plain(a.verdict)["code"] == whole["verdict"]["code"]
+    own = [plain(one.verdict)["code"] for one in a.classes.values()]
+    assert own == [one["verdict"]["code"] for one in whole["models"]]
+    joint = tn.verdict(*case.whole.rows, kind="multilabel", level=LEVEL, seed=0)
+    assert plain(a.verdict) == plain(joint)
+
+
+@NO_ASSESS
+def test_a_page_of_assessments_is_the_page_of_their_rows():
+    rows, models = CASES["rows"], CASES["models"]
+    assert tn.report(assess(rows.whole), progress=False).to_dict() == page(rows.models[0])
+    several = dict(zip(models.whole.p, map(assess, models.models), strict=True))
+    assert tn.report(several, progress=False).to_dict() == page(models.models[0])
+
+
+@NO_ASSESS
+def test_an_assessment_at_another_level_is_that_of_the_level():
+    model = CASES["rows"].whole
+    a, b = assess(model).at(level=0.99), assess(model, level=0.99)
+    assert asked(a) == asked(b)
+    assert a.floor("ece").mean == assess(model).floor("ece").mean
+
+
+@NO_ASSESS
+def test_an_assessment_judges_and_compares_as_the_functions_do():
+    model, models = CASES["rows"].whole, CASES["models"]
+    bounds = {"max_ece": 0.1, "max_l2": 0.1, "oe_within": 0.2}
+    assert plain(assess(model).gate(**bounds)) == plain(gate(model))
+    first, second = map(assess, models.models)
+    (pair,), (own,) = first.compare(second).pairs, comparison(models.whole).pairs
+    numbers = ("difference", "low", "high", "pvalue")
+    assert [getattr(pair, name) for name in numbers] == [getattr(own, name) for name in numbers]
+
+
+@NO_ASSESS
+def test_an_assessment_holds_one_seed():
+    model = CASES["rows"].whole
+    assert tn.assess(model.y, model.p).seed == 0
+    drawn = [assess(model, seed=np.random.default_rng(3)) for _ in range(2)]
+    assert drawn[0].seed == drawn[1].seed
+    assert plain(assess(model, seed=drawn[0].seed).verdict) == plain(drawn[1].verdict)
+    unknown = assess(model, seed=None)
+    assert plain(assess(model, seed=unknown.seed).verdict) == plain(unknown.verdict)
+
+
+@NO_ASSESS
+def test_what_rows_do_not_allow_is_none_with_a_note():
+    one, binned = assess(CASES["weights"].whole), assess(CASES["bins"].whole)
+    assert [one.segments, one.slices, one.classes, binned.test, binned.interval] == [None] * 5
+    assert np.isnan(binned.estimate("slope").value)
+    assert binned.estimate("slope").note
+    assert one.notes
+    assert binned.notes
+
+
+@NO_ASSESS
+def test_eight_assessments_asked_at_once_say_the_same():
+    model = CASES["rows"].whole
+    shared = assess(model)
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda i: plain((shared if i % 2 else assess(model)).verdict), range(8)))
+    assert found == [plain(verdict(model))] * 8
+
+
+@pytest.mark.parametrize("case", ["fractions", "clusters"])
+def test_the_order_of_calls_changes_no_answer_and_no_warning(case):
+    assert called(case) == called(case, last_first=True)
+
+
+@pytest.fixture(scope="module")
+def elsewhere() -> Any:
+    """What another process says of two cases, asked in the reverse order."""
+    done = subprocess.run([sys.executable, __file__], capture_output=True, text=True, encoding="utf-8", timeout=300)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("case", ["rows", "matrix"])
+def test_another_process_says_the_same(case, elsewhere):
+    assert elsewhere["called"][case] == called(case)
+
+
+@NO_ASSESS
+@pytest.mark.parametrize("case", ["rows", "matrix"])
+def test_an_assessment_in_another_process_says_the_same(case, elsewhere):
+    assert elsewhere["asked"][case] == asked(assess(CASES[case].whole))
+
+
+def say_all() -> str:
+    """The answers for two cases, the last question first."""
+    some = ("rows", "matrix")
+    found = {"called": {case: called(case, last_first=True) for case in some}}
+    if hasattr(tn, "assess"):
+        found["asked"] = {case: asked(assess(CASES[case].whole), last_first=True) for case in some}
+    return json.dumps(found)
+
+
+API = json.loads(Path(__file__).with_name("public_api.json").read_text(encoding="utf-8"))[""]
+UNSEEDED_TODAY = (
+    *("HistogramBinning", "ScalingBinning", "VennAbers", "calibration_series", "calibration_test", "compare"),
+    *("ece_interval", "equivalence_test", "estimate", "noise_floor", "panel", "powered", "segments", "validate"),
+    *("validation_size", "worst_slices"),
+)
+NO_SEED = pytest.mark.xfail(strict=True, reason="without a seed, another number with every call")
+
+
+@pytest.mark.parametrize("name", sorted(name for name, said in API.items() if "seed=" in str(said)))
+def test_the_seed_is_zero_unless_it_is_given(name, request):
+    if name in UNSEEDED_TODAY:
+        request.applymarker(NO_SEED)
+    if re.findall(r"seed=[^,)]*", str(API[name])) != ["seed=0"]:
+        pytest.fail("the default is another one", pytrace=False)
+
+
+# The same redrawn labels for the test, the set and the floors.
+
+
+def judgements(test: Callable[..., float], has_zero: Callable[..., bool]) -> list[tuple[float, bool, bool]]:
+    """Small samples, at levels a little above and below the p-value: whether the test rejects, and the set has zero."""
+    rng, found = np.random.default_rng(2), []
+    for _ in range(100):
+        p = rng.random(20)
+        y = (rng.random(20) < 0.25 + 0.5 * p).astype(int)
+        pvalue = test(y, p)
+        for step in (0.0005, -0.0005):
+            alpha = min(max(pvalue + step, 0.02), 0.45)
+            found.append((pvalue, pvalue <= alpha, has_zero(y, p, level=1 - alpha)))
+    return found
+
+
+def test_test_and_set_agree_in_small_samples_near_the_limit():
+    def test(y, p):
+        return tn.calibration_test(y, p, seed=0).pvalue
+
+    def has_zero(y, p, level):
+        return tn.ece_interval(y, p, level=level, seed=0).includes_zero
+
+    assert [one for one in judgements(test, has_zero) if one[1] == one[2]] == []
+
+
+@NO_ASSESS
+def test_test_and_set_of_an_assessment_agree_in_small_samples_near_the_limit():
+    def test(y, p):
+        return tn.assess(y, p).test.pvalue
+
+    def has_zero(y, p, level):
+        return tn.assess(y, p).at(level=level).interval.includes_zero
+
+    assert [one for one in judgements(test, has_zero) if one[1] == one[2]] == []
+
+
+@pytest.mark.parametrize("case", ["weights", "fractions", "clusters"])
+def test_test_and_set_agree_at_the_p_value_itself(case):
+    model = CASES[case].whole
+    pvalue = significance(model).pvalue
+    for step in (0.0005, -0.0005):
+        alpha = min(max(pvalue + step, 0.02), 0.45)
+        found = model.ask(tn.ece_interval, level=1 - alpha, seed=0, **model.weight_type)
+        assert found.includes_zero == (pvalue > alpha)
+
+
+def test_a_verdict_at_a_high_level_has_the_test_with_as_many_draws_as_the_level_needs():
+    own = tn.verdict(TABLE["calm"], SCORES, level=0.99, seed=0).test
+    assert plain(own) == plain(tn.calibration_test(TABLE["calm"], SCORES, resamples=1999, seed=0))
+
+
+def labels_seen(ask: Callable[[Callable[..., float]], Any]) -> list[list[float]]:
+    """The events of each tally that a measure is asked about, sorted: how many are drawn at a time does not matter."""
+    seen = []
+
+    def measure(tally: Any) -> float:
+        events = tally.parts[0].events.tolist()
+        seen.append(events)
+        return float(sum(events))
+
+    with quiet():
+        ask(measure)
+    return seen
+
+
+def test_a_floor_of_any_measure_at_any_level_sees_the_same_labels():
+    y, p = TABLE["y"], SCORES
+    some = {"resamples": 39, "seed": 0, "progress": False}
+    seen = [labels_seen(lambda f, at=at: tn.noise_floor(f, p, level=at, **some)) for at in (0.5, 0.99)]
+    assert seen[0] == seen[1]
+    named = tn.noise_floor(tn.ece, p, y_true=y, **some)
+    own = tn.noise_floor(lambda tally: tn.ece(tally), p, y_true=y, **some)
+    assert named.draws.tolist() == own.draws.tolist()
+
+
+@pytest.mark.xfail(strict=True, reason="`estimate` draws other labels than `noise_floor`")
+def test_estimate_and_noise_floor_see_the_same_labels():
+    y, p = TABLE["y"], SCORES
+    floors = labels_seen(lambda f: tn.noise_floor(f, p, seed=0, progress=False))
+    limits = labels_seen(lambda f: tn.estimate(f, y, p, seed=0))
+    drawn = [{tuple(events) for events in some if events != TABLE_EVENTS} for some in (floors, limits)]
+    assert drawn[0] == drawn[1]
+
+
+TABLE_EVENTS = tn.tally(TABLE["y"], SCORES).parts[0].events.tolist()
+
+
+@pytest.mark.xfail(strict=True, reason="the test draws other labels than `noise_floor`")
+@pytest.mark.parametrize("case", ["rows", "weights", "matrix"])
+def test_a_test_is_the_noise_floor_of_its_statistic(case):
+    model = CASES[case].whole if case != "rows" else Model(TABLE["calm"], SCORES)
+    tested, drawn = [], []
+    for method in ("ks", "kuiper"):
+
+        def distance(tally: Any, method: Any = method) -> float:
+            return tn.calibration_test(tally, method=method).statistic
+
+        how = {"resamples": 199, "seed": 0}
+        tested.append(model.ask(tn.calibration_test, method=method, **how).pvalue)
+        with quiet():
+            own = {**model.options, **model.view, **how, "progress": False}
+            drawn.append(tn.noise_floor(distance, model.p, y_true=model.y, **own).pvalue)
+    assert tested == drawn
+
+
+@pytest.mark.xfail(strict=True, reason="`high` is the upper end of a two-sided range")
+@pytest.mark.parametrize("case", ["rows", "fractions", "matrix"])
+def test_the_upper_value_of_a_floor_is_its_one_sided_quantile(case):
+    found = ece_floor(CASES[case].whole)
+    assert found.high == np.quantile(found.draws, LEVEL)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(say_all())
