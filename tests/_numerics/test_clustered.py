@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from scipy import stats
 
 from trueness._numerics import clustered as c
+from trueness._numerics.students_t import t_limits
 
 rows = st.lists(st.tuples(st.integers(-20, 20), st.integers(1, 4), st.integers(0, 5)), min_size=2, max_size=30)
 
@@ -73,18 +73,6 @@ def test_clusters_of_equal_rows_enlarge_the_variance_by_their_size_and_opposite_
     assert c.design_effect(np.zeros(6), cluster, 0.0) == 1.0
 
 
-@pytest.mark.parametrize("freedom", [1, 2.5, 40, math.inf])
-def test_limits_are_those_of_students_t(freedom):
-    law = stats.norm if math.isinf(freedom) else stats.t(freedom)
-    low, high = c.t_limits(0.2, 0.1, freedom, 0.9)
-    assert (low, high) == pytest.approx((0.2 + 0.1 * law.ppf(0.05), 0.2 + 0.1 * law.ppf(0.95)), rel=1e-12)
-    assert c.t_over_normal(0.05, freedom) == pytest.approx(law.ppf(0.05) / stats.norm.ppf(0.05), rel=1e-12)
-
-
-def test_without_degrees_of_freedom_nothing_is_excluded():
-    assert c.t_limits(0.2, 0.1, 0, 0.9) == (-math.inf, math.inf)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("clusters", "size"), [(12, 5), (60, 5)])
 def test_limits_of_a_clustered_mean_cover_it_as_often_as_they_say(clusters, size):
@@ -93,6 +81,6 @@ def test_limits_of_a_clustered_mean_cover_it_as_often_as_they_say(clusters, size
     for _ in range(runs):
         values = rng.normal(size=clusters)[cluster] + rng.normal(size=cluster.size)
         mean, error, units = c.mean_of_rows(values, None, cluster)
-        low, high = c.t_limits(mean, error, units - 1, 0.9)
+        low, high = t_limits(mean, error, units - 1, 0.9)
         inside += low <= 0 <= high
     assert abs(inside / runs - 0.9) < 4 * math.sqrt(0.9 * 0.1 / runs)

@@ -1,4 +1,4 @@
-"""Means and sums over rows in clusters: their variance, what clusters are worth, limits by Student's t.
+"""Means and sums over rows in clusters: their variance, and what clusters are worth.
 
 Rows of one cluster may depend on each other in any way; clusters are independent. So the variance of
 a sum over rows comes from the sums of the clusters (Liang and Zeger, Longitudinal data analysis using
@@ -9,7 +9,6 @@ import math
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
 
 from trueness.typing import Floats, Ints
 
@@ -77,22 +76,3 @@ def mean_of_rows(values: Floats, weight: Floats | None = None, cluster: Ints | N
         return Mean(mean, 0.0, units)
     error = math.sqrt(variance_of_sum(w * (values - mean), cluster)) / float(w.sum())
     return Mean(mean, error, units)
-
-
-def t_quantile(level: float, freedom: float) -> float:
-    """Half the width of the central interval of Student's t; of the normal law for infinitely many degrees."""
-    upper = (1 + level) / 2
-    return float(ndtri(upper) if math.isinf(freedom) else stdtrit(freedom, upper))
-
-
-def t_limits(estimate: float, error: float, freedom: float, level: float) -> tuple[float, float]:
-    """Limits by Student's t; without degrees of freedom there are none."""
-    if freedom <= 0:
-        return -math.inf, math.inf
-    reach = t_quantile(level, freedom) * error
-    return estimate - reach, estimate + reach
-
-
-def t_over_normal(tail: float, freedom: float) -> float:
-    """How much farther the quantile of Student's t lies from 0 than the normal one; 1 for infinite freedom."""
-    return 1.0 if math.isinf(freedom) else float(stdtrit(freedom, tail) / ndtri(tail))

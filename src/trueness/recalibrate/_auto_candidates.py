@@ -10,9 +10,10 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from scipy.special import expit, ndtr, ndtri
 
-from trueness._numerics.clustered import design_effect, effective_number, mean_of_rows, t_limits
+from trueness._numerics.clustered import design_effect, effective_number, mean_of_rows
 from trueness._numerics.logistic import ridge_logistic
 from trueness._numerics.softmax import inverse_temperature, log_softmax
+from trueness._numerics.students_t import t_limits
 from trueness._tally.cells import Cells
 from trueness._tally.rules import Isotonic
 from trueness.recalibrate._calibration_set import CalibrationSet

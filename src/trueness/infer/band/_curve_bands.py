@@ -9,9 +9,10 @@ import numpy as np
 from scipy.special import chdtri, expit, fdtri, ndtr, stdtr
 
 from trueness._input.arguments import checked_fraction, checked_word
-from trueness._numerics.clustered import cluster_sums, covariance_of_sums, effective_number, t_quantile
+from trueness._numerics.clustered import cluster_sums, covariance_of_sums, effective_number
 from trueness._numerics.logistic import logits
 from trueness._numerics.roots import bracketed_root
+from trueness._numerics.students_t import t_quantile
 from trueness._tally.cells import Cells
 from trueness._tally.clusters import ClusteredRows
 from trueness._tally.evidence import Evidence

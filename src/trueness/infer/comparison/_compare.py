@@ -19,8 +19,9 @@ from trueness._input.arguments import (
     whole_seed,
 )
 from trueness._input.columns import column
-from trueness._numerics.clustered import mean_of_rows, t_limits
+from trueness._numerics.clustered import mean_of_rows
 from trueness._numerics.holm import holm
+from trueness._numerics.students_t import t_limits
 from trueness._progress import Progress, Report, reporter
 from trueness._tally.binned_scores import bin_numbers, default_rule
 from trueness._tally.evidence import Evidence, TwoColumns

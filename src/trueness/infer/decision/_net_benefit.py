@@ -9,8 +9,9 @@ from typing import Any, Unpack
 import numpy as np
 
 from trueness._input.arguments import checked_fraction
-from trueness._numerics.clustered import covariance_of_sums, t_quantile
+from trueness._numerics.clustered import covariance_of_sums
 from trueness._numerics.proportions import clopper_pearson
+from trueness._numerics.students_t import t_quantile
 from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.sketch import Sketch

@@ -9,9 +9,10 @@ from scipy.special import chdtr, ndtr, ndtri, stdtrit
 
 from trueness._level import Level
 from trueness._numerics.averages import exponent
-from trueness._numerics.clustered import covariance_of_sums, effective_number, t_over_normal
+from trueness._numerics.clustered import covariance_of_sums, effective_number
 from trueness._numerics.proportions import clopper_pearson
 from trueness._numerics.streams import stream
+from trueness._numerics.students_t import t_over_normal
 from trueness._tally.binned_scores import bin_numbers, checked_smoothness, default_rule
 from trueness._tally.bins import Bins
 from trueness._tally.clusters import ClusteredRows

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from trueness._level import Level
-from trueness._numerics.clustered import t_limits
 from trueness._numerics.streams import stream
+from trueness._numerics.students_t import t_limits
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.clusters import ClusteredRows

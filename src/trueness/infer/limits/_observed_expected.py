@@ -6,8 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from trueness._level import Level
-from trueness._numerics.clustered import effective_number, t_over_normal, variance_of_sum
+from trueness._numerics.clustered import effective_number, variance_of_sum
 from trueness._numerics.proportions import clopper_pearson
+from trueness._numerics.students_t import t_over_normal
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells, pool_cells
 from trueness._tally.clusters import ClusteredRows

@@ -9,15 +9,9 @@ from scipy.special import entr, gammaincinv, logit, ndtri
 
 from trueness._input.sample import Sample
 from trueness._level import Level
-from trueness._numerics.clustered import (
-    cluster_sums,
-    effective_number,
-    for_fitted_mean,
-    squared_sums,
-    t_over_normal,
-    t_quantile,
-)
+from trueness._numerics.clustered import cluster_sums, effective_number, for_fitted_mean, squared_sums
 from trueness._numerics.streams import stream
+from trueness._numerics.students_t import t_over_normal, t_quantile
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells, pool_cells, pool_runs, segment_sums
 from trueness._tally.clusters import ClusteredRows

@@ -20,9 +20,9 @@ from scipy.special import expit, logit, ndtri
 
 from trueness._input.arguments import checked_fraction, is_number
 from trueness._input.columns import column
-from trueness._numerics.clustered import t_over_normal
 from trueness._numerics.roots import bracketed_root
 from trueness._numerics.streams import stream
+from trueness._numerics.students_t import t_over_normal
 from trueness._tally.cells import Cells
 from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import tally
