@@ -191,10 +191,17 @@ def of_groups(names: Sequence[str], groups: Mapping[Any, Tally | Sketch | Binned
     keys = [key if isinstance(key, tuple) else (key,) for key in groups]
     columns = []
     for name, values in zip(names, zip(*keys, strict=True), strict=True):
-        texts = [MISSING if value is None else str(value) or "''" for value in values]
+        texts = _names(values)
         known = {text: i for i, text in enumerate(dict.fromkeys(texts))}
         columns.append(SegmentColumn(name, np.array([known[text] for text in texts])[group], tuple(known)))
     return SegmentRows(score, count, scale, rows, weight, events, with_crossings(tuple(columns), crossed))
+
+
+def _names(values: Sequence[Any]) -> list[str]:
+    """Names as text; one that another value writes, too, is quoted, as in columns of rows: 1 and "1" are different."""
+    others = {MISSING if value is None else str(value) for value in values if not isinstance(value, str)}
+    texts = (repr(value) if isinstance(value, str) and value in others else value for value in values)
+    return [MISSING if text is None else str(text) or "''" for text in texts]
 
 
 def _of_sums(sums: Tally | Sketch | Binned) -> tuple[Any, ...]:
