@@ -164,7 +164,6 @@ def merged(rng, parts):
 RUNS = [*range(10), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(10, 40))]
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("make", [tn.tally, binned, tn.sketch])
 @pytest.mark.parametrize("seed", RUNS)
 def test_merged_sums_are_never_refused(make, seed):

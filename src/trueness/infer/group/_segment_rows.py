@@ -13,7 +13,7 @@ from scipy.special import expit
 
 from trueness._input.segment_columns import MISSING, SegmentColumn, with_crossings
 from trueness._numerics.logistic import recalibration_line, recalibration_shift
-from trueness._tally.clusters import mix_bits, rank_by_sum, warn_few_clusters
+from trueness._tally.clusters import mix_bits, rank_by_sum, sums_by_code, warn_few_clusters
 from trueness._tally.evidence import Evidence
 from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.sketch import Sketch
@@ -153,13 +153,42 @@ class SegmentRows:
         assert self.cluster is not None
         return rank_by_sum(self.cluster, self._content(*self._codes_by_content))[self.cluster]
 
-    def _content(self, *more: Ints) -> NDArray[np.uint64]:
+    def with_columns_by_content(self) -> "tuple[SegmentRows, list[int]]":
+        """The same, with columns and their values in an order that ignores names, and where each column was before.
+
+        A value is known by its labels; then also by what its labels have in other columns. Groups of numbers keep
+        their order.
+        """
+        labels = self._content()
+        for _ in range(2):
+            sums = [sums_by_code(one.code, labels) for one in self.columns]
+            of_column = [mix_bits(one).sum(dtype=np.uint64) for one in sums]
+            joint = np.zeros(self.size, dtype=np.uint64)
+            for one, of_value, of_values in zip(self.columns, sums, of_column, strict=True):
+                joint += mix_bits(of_value ^ of_values)[one.code]
+            labels = self._content(joint)
+        place = sorted(range(len(self.columns)), key=of_column.__getitem__)
+        columns = (_values_by_content(self.columns[i], labels) for i in place)
+        return replace(self, columns=tuple(columns)), place
+
+    def _content(self, *more: NDArray[Any]) -> NDArray[np.uint64]:
         """A number for the labels of each entry; those of equal rows add up to that of their entry."""
         bits = np.zeros(self.size, dtype=np.uint64)
         for values in (self.score, self.scale, *more):
             bits = mix_bits(bits ^ (values.astype(np.float64) + 0.0).view(np.uint64))
         events = np.rint(self.events / self.scale).astype(np.uint64)
         return self.count.astype(np.uint64) * bits + events * mix_bits(bits)
+
+
+def _values_by_content(column: SegmentColumn, labels: NDArray[np.uint64]) -> SegmentColumn:
+    """The column with its values in the order of their labels, unless they are groups of numbers."""
+    if column.edges:
+        return column
+    rank = rank_by_sum(column.code, labels)
+    order = np.argsort(rank)
+    unused = range(rank.size, len(column.values))
+    values = tuple(column.values[i] for i in (*order.tolist(), *unused))
+    return column._replace(code=rank[column.code], values=values, is_text=())
 
 
 def of_rows(evidence: Evidence, columns: tuple[SegmentColumn, ...], what: str) -> SegmentRows:
