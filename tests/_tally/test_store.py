@@ -335,6 +335,8 @@ def test_as_many_classes_as_can_be_read_can_be_written():
         ("classwise", [0, 1, None], "its classes are not strings or numbers"),
         ("classwise", [0, 1, 1], "it names a class twice"),
         ("classwise", [0, 1], "it should have 2 parts and has 3"),
+        ("classwise", [0], "it has too few classes"),
+        ("multilabel", [], "it has too few classes"),
         ("top-label", [0, 1, 2, 3], "it should have 4 parts and has 3"),
         ("confidence", [0, 1, 2], "it should have 1 parts and has 3"),
     ],

@@ -306,6 +306,8 @@ def restore(form: str, described: Fields) -> _Read:
         refuse("its classes are not strings or numbers")
     if classes is not None and len(set(classes)) < len(classes):
         refuse("it names a class twice")
+    if classes is not None and len(classes) < (1 if kind == "multilabel" else 2):
+        refuse("it has too few classes")
     largest = described["largest_cluster"]
     several = classes is not None and kind != "confidence"
     expected = (len(classes or ()) if several else 1,) if largest is None else CHOICES
