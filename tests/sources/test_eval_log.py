@@ -4,6 +4,7 @@ import json
 import math
 import os
 import struct
+import sys
 import zipfile
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from eval_logs import (
     write_inspect_json,
     write_lines,
 )
+from time_limit import time_limit
 
 import trueness as tn
 from trueness.sources import eval_log
@@ -492,7 +494,10 @@ def test_samples_that_lack_the_scorer_are_not_scored_and_scorers_are_not_pooled(
         ("a 95% confidence interval", None),
         ("It grew by 20%\nConfidence: unknown", None),
         ("confidence" + " " * 100_000, None),  # in no time
+        ("Confidence: 8/" + "9" * 400, None),
+        ("Confidence: 8/0", None),
         ("Confidence: 60-80%", None),
+        ("Confidence: 60\n- 80%", None),
         ("no idea", None),
     ],
 )
@@ -502,6 +507,41 @@ def test_stated_confidences(tmp_path, text, expected):
     )
     found = eval_log(path)
     assert found.confidence.tolist() == ([] if expected is None else [pytest.approx(expected)]) + [0.01]
+
+
+LONG = {
+    "digits": "1" * 100_000,
+    "digits and points": "1." * 50_000,
+    "exponents": "1e" * 50_000,
+    "blanks after a number": "5" + " " * 100_000,
+    "blanks after a percentage": "5%" + " " * 100_000 + "confidenc",
+    "blanks after a share": "5 out of" + " " * 100_000,
+    "blanks after the word": "confidence" + " " * 100_000,
+    "brackets after the word": "confidence" + "\\boxed{(" * 10_000,
+    "half a range": "5 to " * 20_000,
+}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs alarms")
+@pytest.mark.all_cases
+@pytest.mark.parametrize("text", LONG.values(), ids=LONG)
+def test_the_time_to_read_a_text_grows_with_its_length(tmp_path, text):
+    """A run of 2,000 digits took minutes, where a hundred thousand take a few hundredths of a second."""
+    rows = [generated_row(0, "Confidence: 80 %", 1), generated_row(1, text, 1)]
+    with time_limit(20):
+        found = eval_log(write_lines(tmp_path / "samples_t.jsonl", rows), confidence="stated")
+    assert found.confidence[0] == 0.8
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="needs alarms")
+def test_many_answers_to_one_question_are_counted_not_compared_in_pairs(tmp_path):
+    n = 60_000
+    samples = [inspect_sample("q", "C", epoch=i + 1, answer=str(i // 2), text="x") for i in range(n)]
+    path = write_inspect_json(tmp_path / "x.json", samples)
+    with time_limit(40):  # pairs take minutes
+        found = eval_log(path, confidence="agreement")
+    assert found.confidence.tolist() == [1 / (n - 1)] * n
 
 
 @pytest.mark.all_cases
