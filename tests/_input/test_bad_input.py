@@ -195,6 +195,8 @@ ROW_OPTIONS = [
     refused("an unknown kind", "`kind` must be 'classwise', 'confidence', 'top-label' or 'multilabel'; got 'top'.", Y, P, kind="top"),
     refused("confidence of a vector", "`kind='confidence'` needs a matrix of scores, one column per class; `y_prob` is a vector. It is P(positive) of one binary problem, where there is no top label to choose;", Y, P, kind="confidence"),
     refused("one label per row for several", "must have a column per label and one shape if `kind='multilabel'`; got (4,) and (4, 3). Class labels, one per row, need no `kind`.", [0, 1, 2, 0], P3, kind="multilabel"),
+    refused("several labels and no column", "`y_prob` must have a column per label, at least 1; got shape (4, 0).", np.ones((4, 0), int), np.ones((4, 0)), kind="multilabel"),
+    refused("images of no class", "`y_prob` must have at least one class on its class axis, the second; got (4, 0, 2).", np.ones((4, 2), int), np.ones((4, 0, 2))),
     refused("a label of 2 in a column", "Label 'b': `y_true` must be 0 or 1; 1 of 4 labels is not, the first is 2 at row 3.", pd.DataFrame({"a": Y, "b": [0, 1, 0, 2]}), P3[:, :2], kind="multilabel"),
     refused("a score of 2 in a column", "Label 1: `y_prob` must lie in [0, 1]", np.ones((4, 3), int), np.where(np.arange(12).reshape(4, 3) == 4, 2, P3), kind="multilabel"),
     refused("a column without a label", "`y_true` must not have missing values; 1 of 4 rows has one, the first at row 0.", [[nan, 1], [0, 1], [1, 1], [0, 0]], P3[:, :2], kind="multilabel"),

@@ -292,9 +292,10 @@ def test_a_mean_score_may_differ_from_an_edge_by_rounding_alone(scale):
     data = tn.binned([0, 1], [0.5, 1.0], bins=2, sample_weight=[0.3, 0.7]).to_dict()
     assert tn.Binned.from_dict(data).n == 2
     row = data["parts"][0]["floats"][1]
-    row[3] = (0.5 if scale < 1 else 1.0) * row[0]
+    score = 0.5 if scale < 1 else 1.0
+    row[3:] = [score * row[0], score**2 * row[0], score * row[2]]
     assert tn.Binned.from_dict(data).n == 2
-    row[3] *= scale
+    row[3:] = [row[3] * scale, row[4] * scale**2, row[5] * scale]
     with pytest.raises(tn.InputError, match="a mean score must lie in its bin"):
         tn.Binned.from_dict(data)
 
@@ -334,6 +335,8 @@ def test_as_many_classes_as_can_be_read_can_be_written():
         ("classwise", [0, 1, None], "its classes are not strings or numbers"),
         ("classwise", [0, 1, 1], "it names a class twice"),
         ("classwise", [0, 1], "it should have 2 parts and has 3"),
+        ("classwise", [0], "it has too few classes"),
+        ("multilabel", [], "it has too few classes"),
         ("top-label", [0, 1, 2, 3], "it should have 4 parts and has 3"),
         ("confidence", [0, 1, 2], "it should have 1 parts and has 3"),
     ],

@@ -217,3 +217,15 @@ def test_a_day_that_was_counted_is_refused_unless_its_file_was_cut_short(fails, 
     pl.concat(days[2:5]).write_csv(tmp_path / "late.csv")
     assert call("watch", "s.json", "early.csv", *COLUMNS, "--time", "day").exit_code == 0
     assert "must be later than the last look, '2025-01-03'; got '2025-01-03'" in fails("watch", "s.json", "late.csv")
+
+
+def test_a_column_may_be_read_as_numbers_from_one_file_and_as_text_from_the_next(call, tmp_path):
+    (tmp_path / "a.csv").write_text("y,p,g\n0,0.2,1\n1,0.7,2\n")
+    (tmp_path / "b.csv").write_text("y,p,g\n0,0.2,1\n1,0.7,x\n")
+    seen = tn.Accumulator(by="g")
+    seen.update([0, 1], [0.2, 0.7], group=[1, 2])
+    seen.save(tmp_path / "c.tally")
+    assert call("watch", "s.json", "a.csv", *COLUMNS, "--by", "g").exit_code == 0
+    assert call("watch", "s.json", "b.csv", "c.tally").exit_code == 0
+    rows = {one.segment: one.n for one in tn.Watch.load(tmp_path / "s.json").watched}
+    assert rows == {"": 6, "1": 3, "2": 2, "x": 1}

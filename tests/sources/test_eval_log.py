@@ -3,7 +3,10 @@
 import json
 import math
 import os
+import re
 import struct
+import sys
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -22,8 +25,10 @@ from eval_logs import (
     write_inspect_json,
     write_lines,
 )
+from time_limit import time_limit
 
 import trueness as tn
+from trueness.sources import _eval_formats as formats
 from trueness.sources import eval_log
 
 DATA = Path(os.environ.get("TRUENESS_DATA", ""), "evals")
@@ -492,7 +497,10 @@ def test_samples_that_lack_the_scorer_are_not_scored_and_scorers_are_not_pooled(
         ("a 95% confidence interval", None),
         ("It grew by 20%\nConfidence: unknown", None),
         ("confidence" + " " * 100_000, None),  # in no time
+        ("Confidence: 8/" + "9" * 400, None),
+        ("Confidence: 8/0", None),
         ("Confidence: 60-80%", None),
+        ("Confidence: 60\n- 80%", None),
         ("no idea", None),
     ],
 )
@@ -502,6 +510,41 @@ def test_stated_confidences(tmp_path, text, expected):
     )
     found = eval_log(path)
     assert found.confidence.tolist() == ([] if expected is None else [pytest.approx(expected)]) + [0.01]
+
+
+LONG = {
+    "digits": "1" * 100_000,
+    "digits and points": "1." * 50_000,
+    "exponents": "1e" * 50_000,
+    "blanks after a number": "5" + " " * 100_000,
+    "blanks after a percentage": "5%" + " " * 100_000 + "confidenc",
+    "blanks after a share": "5 out of" + " " * 100_000,
+    "blanks after the word": "confidence" + " " * 100_000,
+    "brackets after the word": "confidence" + "\\boxed{(" * 10_000,
+    "half a range": "5 to " * 20_000,
+}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs alarms")
+@pytest.mark.all_cases
+@pytest.mark.parametrize("text", LONG.values(), ids=LONG)
+def test_the_time_to_read_a_text_grows_with_its_length(tmp_path, text):
+    """A run of 2,000 digits took minutes, where a hundred thousand take a few hundredths of a second."""
+    rows = [generated_row(0, "Confidence: 80 %", 1), generated_row(1, text, 1)]
+    with time_limit(20):
+        found = eval_log(write_lines(tmp_path / "samples_t.jsonl", rows), confidence="stated")
+    assert found.confidence[0] == 0.8
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="needs alarms")
+def test_many_answers_to_one_question_are_counted_not_compared_in_pairs(tmp_path):
+    n = 60_000
+    samples = [inspect_sample("q", "C", epoch=i + 1, answer=str(i // 2), text="x") for i in range(n)]
+    path = write_inspect_json(tmp_path / "x.json", samples)
+    with time_limit(40):  # pairs take minutes
+        found = eval_log(path, confidence="agreement")
+    assert found.confidence.tolist() == [1 / (n - 1)] * n
 
 
 @pytest.mark.all_cases
@@ -634,13 +677,61 @@ def test_hostile_names_of_members_are_refused_and_nothing_is_written(tmp_path, n
     assert [one.name for one in tmp_path.iterdir()] == ["x.eval"]
 
 
+def with_declared_size(path, member, size):
+    """The archive, whose directory says that a member has this many bytes."""
+    data = bytearray(path.read_bytes())
+    at = data.rindex(b"PK\x01\x02", 0, data.rindex(member.encode()))
+    data[at + 24 : at + 28] = struct.pack("<I", size)
+    path.write_bytes(data)
+    return path
+
+
 def test_a_member_that_claims_a_huge_size_is_refused(tmp_path):
     path = write_eval(tmp_path / "x.eval", [inspect_sample(1)], method=zipfile.ZIP_STORED)
-    data = bytearray(path.read_bytes())
-    at = data.rindex(b"PK\x01\x02", 0, data.rindex(b"samples/1_epoch_1.json"))
-    data[at + 24 : at + 28] = struct.pack("<I", 2**31)
-    path.write_bytes(data)
-    assert "member 'samples/1_epoch_1.json', must have at most" in damaged(path)
+    with_declared_size(path, "samples/1_epoch_1.json", 2**31)
+    assert "member 'samples/1_epoch_1.json', must unpack with those before it to at most" in damaged(path)
+
+
+def test_a_small_archive_cannot_fill_a_memory(tmp_path):
+    """A file of 88 KB took 2.3 GB: its one sample had 29 million empty objects, of three bytes each."""
+    sample = inspect_sample(1, "C", metadata={"confidence": 0.5})
+    path = write_eval(tmp_path / "x.eval", [sample | {"more": [{}] * 10_000_000}])
+    assert path.stat().st_size < 200_000
+    message = damaged(path)
+    assert "x.eval, member 'samples/1_epoch_1.json', must unpack" in message
+    assert re.search(r"to at most \d\d,\d{3},\d{3} bytes, by the size of the file; it has 40,\d{3},\d{3}\.", message)
+    assert "`inspect log dump` writes a log as JSON" in message
+
+
+def test_all_members_of_an_archive_share_the_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr(formats, "_ROOM", 3_000)
+    monkeypatch.setattr(formats, "_RATIO", 1)
+    samples = [inspect_sample(i, "C", metadata={"confidence": 0.5}, pad=" " * 1_000) for i in range(9)]
+    assert eval_log(write_eval(tmp_path / "x.eval", samples[:1])).label.tolist() == [1]
+    message = damaged(write_eval(tmp_path / "x.eval", samples))
+    assert re.search(
+        r"member 'samples/\d_epoch_1.json', must unpack with those before it to at most \d,\d{3} bytes", message
+    )
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, 93])
+def test_a_member_that_has_more_than_it_says_is_refused_without_unpacking_it(tmp_path, method):
+    zipped = zipfile if method == zipfile.ZIP_DEFLATED else pytest.importorskip("backports.zstd.zipfile")
+    sample = inspect_sample(1, "C", metadata={"confidence": 0.5}) | {"more": " " * 40_000_000}
+    path = write_eval(tmp_path / "x.eval", [sample], method=method, zipped=zipped)
+    with_declared_size(path, "samples/1_epoch_1.json", 1_000)
+    tracemalloc.start()
+    try:
+        assert "member 'samples/1_epoch_1.json', cannot be unpacked: truncated or damaged" in damaged(path)
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_methods_that_unpack_without_a_limit_are_refused(tmp_path, method):
+    path = write_eval(tmp_path / "x.eval", [inspect_sample(1)], method=method)
+    assert f"must be stored, deflated or packed by zstd; got {method}" in damaged(path)
 
 
 def test_another_schema_is_refused_by_its_field(tmp_path):

@@ -223,6 +223,8 @@ def _label_matrix(y: Column, p: Column) -> Column:
         demand = "`y_true` and `y_prob` must have a column per label and one shape if `kind='multilabel'`"
         remedy = "Class labels, one per row, need no `kind`." if y.values.ndim == 1 else ""
         raise InputError("", demand, f"got {y.values.shape} and {p.values.shape}", remedy=remedy)
+    if p.values.shape[1] == 0:
+        raise InputError("y_prob", "must have a column per label, at least 1", f"got shape {p.values.shape}")
     found = scores.numeric(y, "y_true")
     gone = by_row(np.isnan(found.values)) if found.values.dtype.kind == "f" else None
     if gone is None or not gone.any():
@@ -384,6 +386,8 @@ def take(scores: Any, some: NDArray[Any]) -> Any:
 def flatten(y: Column, p: Column) -> tuple[Column, Column]:
     """Labels and scores with a row per pixel; the scores of one channel are a vector."""
     labels, scores = y.values, p.values
+    if scores.shape[1] == 0:
+        raise InputError("y_prob", "must have at least one class on its class axis, the second", f"got {scores.shape}")
     pixels = scores.shape[:1] + scores.shape[2:]
     if labels.shape == scores.shape and scores.shape[1] == 1:
         labels = labels[:, 0]

@@ -38,6 +38,7 @@ class SegmentColumn(NamedTuple):
     note: str = ""  # how numbers were cut into groups, if they were
     edges: tuple[float, ...] = ()  # for numbers cut into groups: the smallest number of each group but the first
     crossed: int = 1  # how many columns were crossed
+    is_text: tuple[tuple[bool, ...], ...] = ()  # for each value, if known: whether it was text in each column crossed
 
     def rule(self, code: int) -> str:
         """The rows of one segment, in words."""
@@ -52,7 +53,9 @@ class SegmentColumn(NamedTuple):
         """The same column for some of the rows; segments without rows are left out."""
         there, code = np.unique(self.code[rows], return_inverse=True)
         edges = self.edges if there.size == len(self.values) else ()
-        return self._replace(code=code.reshape(-1), values=tuple(self.values[i] for i in there), edges=edges)
+        values = tuple(self.values[i] for i in there)
+        is_text = tuple(self.is_text[i] for i in there) if self.is_text else ()
+        return self._replace(code=code.reshape(-1), values=values, edges=edges, is_text=is_text)
 
 
 def read_by(
@@ -130,20 +133,25 @@ def _cut(name: str, values: NDArray[Any], gone: Bools, cuts: Cuts) -> SegmentCol
     if there.dtype.kind in "iuf" and _continuous(there, cuts[0]):
         weight = np.ones(there.size) if cuts[2] is None else cuts[2][~gone]
         inner, names, edges = number_groups(there.astype(np.float64), weight, cuts[1])
+        is_text = (False,) * len(names)
         note = f"{name!r} has many distinct numbers and was cut into {len(names)} groups of about equal size."
     else:
         if there.dtype.kind == "M" and (there == there.astype("datetime64[D]")).all():
             there = there.astype("datetime64[D]")
-        inner, names = _distinct_texts(there)
+        inner, names, is_text = _distinct_texts(there)
     names = tuple(repr(one) if one == MISSING else one for one in names)  # a text, which is not missing
     code = np.full(values.size, len(names), dtype=np.int64)
-    names = (*names, MISSING) if gone.any() else names
+    if gone.any():
+        names, is_text = (*names, MISSING), (*is_text, False)
     code[~gone] = inner
-    return SegmentColumn(name, code, names, note, edges)
+    return SegmentColumn(name, code, names, note, edges, is_text=tuple((one,) for one in is_text))
 
 
-def _distinct_texts(values: NDArray[Any]) -> tuple[Ints, tuple[str, ...]]:
-    """The number of each value as text, and the texts, sorted; text that a number writes, too, is quoted."""
+def _distinct_texts(values: NDArray[Any]) -> tuple[Ints, tuple[str, ...], tuple[bool, ...]]:
+    """The number of each value as text, and the texts, sorted; text that a number writes, too, is quoted.
+
+    The last answer is which of the values were text.
+    """
     if values.dtype.kind in "OU":  # looking up a million texts takes a tenth of the time of sorting them
         # Not an array of text, which drops NUL at the end.
         seen: dict[tuple[str, bool], int] = {}
@@ -155,7 +163,8 @@ def _distinct_texts(values: NDArray[Any]) -> tuple[Ints, tuple[str, ...]]:
         distinct = [(text, False) for text in found.astype(str).tolist()]
     rank = {key: i for i, key in enumerate(sorted(set(distinct)))}
     names = tuple(repr(text) if is_text and (text, False) in rank else text for text, is_text in rank)
-    return np.array([rank[key] for key in distinct], dtype=np.int64)[code.reshape(-1)], names
+    number = np.array([rank[key] for key in distinct], dtype=np.int64)
+    return number[code.reshape(-1)], names, tuple(is_text for _, is_text in rank)
 
 
 def number_groups(values: Any, weight: Any, groups: int = GROUPS) -> tuple[Ints, tuple[str, ...], tuple[float, ...]]:
@@ -174,9 +183,17 @@ def number_groups(values: Any, weight: Any, groups: int = GROUPS) -> tuple[Ints,
 def crossing(columns: tuple[SegmentColumn, ...]) -> SegmentColumn:
     """The combinations of values that occur."""
     distinct, code = np.unique(np.stack([one.code for one in columns]), axis=1, return_inverse=True)
-    names = (joined(one.values[i] for one, i in zip(columns, pair, strict=True)) for pair in distinct.T)
-    crossed = len(columns)
-    return SegmentColumn(TIMES.join(one.name for one in columns), code.reshape(-1), tuple(names), crossed=crossed)
+    pairs = [list(zip(columns, pair, strict=True)) for pair in distinct.T]
+    is_text: tuple[tuple[bool, ...], ...] = ()
+    if all(one.is_text for one in columns):
+        is_text = tuple(tuple(text for one, i in pair for text in one.is_text[i]) for pair in pairs)
+    return SegmentColumn(
+        TIMES.join(one.name for one in columns),
+        code.reshape(-1),
+        values=tuple(joined(one.values[i] for one, i in pair) for pair in pairs),
+        crossed=len(columns),
+        is_text=is_text,
+    )
 
 
 class GradeColumn(NamedTuple):

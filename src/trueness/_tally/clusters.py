@@ -121,10 +121,16 @@ def order_by_content(P: NDArray[Any], w: Floats | None = None) -> tuple[Ints, In
     return rows, columns
 
 
-def rank_by_sum(code: Ints, values: NDArray[np.uint64]) -> Ints:
-    """The rank of each code by the sum of its values, which ignores their order."""
+def sums_by_code(code: Ints, values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The sum of the values of each code, which ignores their order."""
     sums = np.zeros(int(code.max()) + 1, dtype=np.uint64)
     np.add.at(sums, code, values)
+    return sums
+
+
+def rank_by_sum(code: Ints, values: NDArray[np.uint64]) -> Ints:
+    """The rank of each code by the sum of its values."""
+    sums = sums_by_code(code, values)
     rank = np.empty(sums.size, dtype=np.int64)
     rank[np.argsort(sums, kind="stable")] = np.arange(sums.size)
     return rank

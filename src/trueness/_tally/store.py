@@ -17,18 +17,18 @@ from contextlib import contextmanager
 from functools import reduce
 from operator import add
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, TypeAlias, get_args
+from typing import Any, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._kernels.grid import cell_of
 from trueness._tally.atomic import as_path, replace_file
 from trueness._tally.bins import Bins
 from trueness._tally.buckets import CHOICES, Buckets
 from trueness._tally.cells import MOST_ROWS, Cells
 from trueness._tally.grid import GridCells
 from trueness._tally.multiclass import View
+from trueness._tally.possible_sums import Part, check_parts, check_sums, refuse
 from trueness.errors import InputError, in_context
 
 FORMAT = 5  # the number of the format; a reader refuses every other
@@ -40,9 +40,7 @@ _LEVEL = 4  # of zlib; 6 saves one percent and takes three times as long
 # A body may be this long, plus this many times the packed bytes: enough for any sums, too little to fill a memory.
 _ROOM, _RATIO = 1 << 26, 256
 _MOST_CLASSES = 1 << 18  # each part of a class is read by itself, in about 0.1 ms
-_ROUNDING = 1e-9  # what rounding may do to the sum of the scores of a bin, relative to its weight
 
-Part: TypeAlias = Cells | Bins | GridCells
 Fields: TypeAlias = dict[str, Any]
 _Read: TypeAlias = tuple[View, tuple[Any, ...], tuple[Any, ...] | None, Buckets[Any] | None]
 _Column: TypeAlias = tuple[str, tuple[int, ...]]  # type and shape of a row; '?' is int64 or float64, as `whole` says
@@ -78,10 +76,6 @@ _FORMS = {
         | dict.fromkeys(("ends", "squares"), ("<f8", (2,))),
     ),
 }
-
-
-def refuse(reason: str, remedy: str = "") -> NoReturn:
-    raise InputError("", f"The sums cannot be read: {reason}", remedy=remedy) from None
 
 
 def json_ready(value: Any, name: str) -> Any:
@@ -312,6 +306,8 @@ def restore(form: str, described: Fields) -> _Read:
         refuse("its classes are not strings or numbers")
     if classes is not None and len(set(classes)) < len(classes):
         refuse("it names a class twice")
+    if classes is not None and len(classes) < (1 if kind == "multilabel" else 2):
+        refuse("it has too few classes")
     largest = described["largest_cluster"]
     several = classes is not None and kind != "confidence"
     expected = (len(classes or ()) if several else 1,) if largest is None else CHOICES
@@ -319,12 +315,10 @@ def restore(form: str, described: Fields) -> _Read:
         refuse(f"it should have {' or '.join(map(str, expected))} parts and has {len(parts)}")
     found = tuple(_part(form, fields) for fields in parts)
     named = None if classes is None else tuple(classes)
+    check_parts(kind, found, largest)
     if largest is None:
         return kind, found, named, None
-    total = reduce(add, found)
-    if type(largest) is not int or not 0 <= largest <= math.ceil(total.totals.weight):
-        refuse("its largest cluster is larger than it is")
-    return kind, (total,), named, Buckets(found, largest)
+    return kind, (reduce(add, found),), named, Buckets(found, largest)
 
 
 def _part(form: str, fields: Fields) -> Part:
@@ -339,7 +333,14 @@ def _part(form: str, fields: Fields) -> Part:
     else:
         part = GridCells(**{"table": None, **columns})
     check_sums(part)
+    _cut_events(part)
     return part
+
+
+def _cut_events(part: Part) -> None:
+    """Rounding may leave more events than rows: by less than `check_sums` accepts, but their rate would exceed 1."""
+    if not part.whole and not isinstance(part, GridCells):
+        np.minimum(part.events, part.weight, out=part.events)
 
 
 def subtract(part: Any, other: Any) -> Any:
@@ -358,33 +359,21 @@ def subtract(part: Any, other: Any) -> Any:
         if left.size and left.count[i] < 0:
             where = f"score {left.score[i]:.6g}" if isinstance(left, Cells) else f"bin or cell {i + 1:,}"
             got = f"{where} would have {left.count[i]:,} rows"
+            refuse(got)
+        left = left if isinstance(left, Bins) else _filled(left)
         check_sums(left)
     except InputError:
         raise InputError("", "Only rows that the sums hold can be subtracted", got) from None
+    return left
+
+
+def _filled(left: Cells | GridCells) -> Cells | GridCells:
+    """The cells that still have rows; the others must have nothing else."""
     kept = left.count > 0
-    if isinstance(left, Bins) or kept.all():
-        return left
-    columns = {name: getattr(left, name)[kept] for name in _fields(left) if name != "whole"}
-    return type(part)(**columns) if kept.any() else type(part).empty()
-
-
-def check_sums(part: Part) -> None:
-    """Refuse sums that no rows have. Files have a checksum too; dicts and the states of torch metrics have none."""
-    if not all(bool((np.isfinite(v) & (v >= 0)).all()) for v in _fields(part).values() if isinstance(v, np.ndarray)):
-        refuse("its sums must be finite and not below 0")
-    count, weight = part.count, part.weight
-    if ((count > 0) != (weight > 0)).any() or (part.whole and (count > weight).any()):
-        refuse("its rows and their weights contradict each other")
-    if (part.events > weight).any():
-        refuse("it has more events than rows")
-    if isinstance(part, Cells):
-        low, high, total = part.score, part.score, part.score * weight
-    else:
-        low, high = (part.edges[:-1], part.edges[1:]) if isinstance(part, Bins) else part.ends.T
-        total = part.sum_score
-    ascending = bool((low <= high).all() and (high[:-1] <= low[1:]).all() and (high <= 1).all())
-    if not ascending or (isinstance(part, GridCells) and (cell_of(part.ends) != part.cell[:, None]).any()):
-        refuse("its scores or edges must ascend in [0, 1]")
-    slack = _ROUNDING * weight
-    if ((total < low * weight - slack) | (total > high * weight + slack)).any():
-        refuse("a mean score must lie in its bin")
+    columns = {name: values for name, values in _fields(left).items() if name != "whole"}
+    sums = columns.keys() - {"score", "cell", "ends"}
+    if any(columns[name][~kept].any() for name in sums):
+        refuse("cells without rows have weight")
+    if not kept.any():
+        return type(left).empty()
+    return left if kept.all() else type(left)(**{name: values[kept] for name, values in columns.items()})

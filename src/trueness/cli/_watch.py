@@ -168,7 +168,7 @@ def _enter(watch: "tn.Watch", name: str, after: Any, options: dict[str, Any]) ->
         if bool(about["by"]) is not bool(sums.by):
             got = f"{name} has {'none' if about['by'] else repr(sums.by)}"
             raise InputError("--by", "must be as in the sums", got)
-        watch.update(sums, **given)
+        watch.update(_named_by_text(sums.groups) if sums.by else sums, **given)
         return
     for option in ("label", "prob"):
         if about[option] is None:
@@ -181,7 +181,19 @@ def _enter(watch: "tn.Watch", name: str, after: Any, options: dict[str, Any]) ->
         before = None if options["before"] is None else period(options["before"], "--before", about["every"])
         given |= {"time": about["time"], "before": before, "after": after}
     if sums.n if not keys else sums:
-        watch.update(sums, **given)
+        watch.update(_named_by_text(sums) if about["by"] else sums, **given)
+
+
+def _named_by_text(groups: Any) -> Any:
+    """The groups, named by text: a column may be read as numbers from one file and as text from the next."""
+
+    def text(key: Any) -> Any:
+        if isinstance(key, tuple):
+            return tuple(map(text, key))
+        return None if key is None else str(key)
+
+    found = {text(key): sums for key, sums in groups.items()}
+    return type(groups)(groups.names, found) if hasattr(groups, "names") else found
 
 
 def _by_period(groups: Any, time: str, every: str) -> Any:

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -21,16 +22,22 @@ CONFIDENCE_WORDS: Mapping[str, float] = {word: p for p, words in _WORDS.items() 
 
 _RIGHT = {"C": 1, "CORRECT": 1, "YES": 1, "TRUE": 1, "I": 0, "INCORRECT": 0, "NO": 0, "FALSE": 0}
 _ODD = {"P": (0.5, "partly right (P)"), "N": (0.0, "no answer (N)")}
-_DIGITS = r"(?:\d+(?:[.,]\d+)?|\.\d+)(?:e[-+]?\d+)?"
-_UNIT = r"(?:%|percent\b|(?:/|(?:out\s+)?of\b)\s*\d+)"
+# Possessive: what digits and blanks have matched is not tried again in smaller pieces, which is quadratic or worse in
+# the length of a run. Nor does a number begin inside of one.
+_DIGITS = r"(?:\d++(?:[.,]\d++)?+|\.\d++)(?:e[-+]?\d++)?+"
+_UNIT = r"(?:%|percent\b|(?:/|(?:out\s++)?+of\b)\s*+\d++)"
 _ABOUT = r"(?:about|around|approximately|roughly|[~≈])"
-_NUMBER = rf"(?P<number>{_DIGITS})\s*(?P<unit>{_UNIT})?(?P<range>[ \t]*(?:-|–|to)[ \t]*\d)?"
+_DASH = r"(?:-|–|to)[ \t]*+\d"
+_NUMBER = (
+    rf"(?<!\d)(?P<number>{_DIGITS})"
+    rf"(?:\s*+(?P<unit>{_UNIT})(?P<range>[ \t]*+{_DASH})?+|(?P<bare_range>\s*+{_DASH}))?+"
+)
 _BETWEEN = r"(?:\\boxed\{|[\s\"'*_:=()<>\[\]])*"
 _LEAD = (
     r"\b(?:confidence|probability|certainty)(?:\s+(?:level|score|estimate|rating))?"
     rf"{_BETWEEN}(?:(?:is|of){_BETWEEN})?(?:{_ABOUT}{_BETWEEN})?"
 )
-_SURE = r"(?:\s*(?:sure|certain|confident)\b|(?<=%)[ \t]+confidence\b(?!\s*(?:interval|level|:)))"
+_SURE = r"(?:\s*+(?:sure|certain|confident)\b|(?<=%)[ \t]++confidence\b(?!\s*+(?:interval|level|:)))"
 
 
 class Stated(NamedTuple):
@@ -64,7 +71,7 @@ def stated_in(text: str, words: Mapping[str, float], pattern: re.Pattern[str] | 
         unit = re.match(rf"\s*{_UNIT}", text[end:], re.IGNORECASE)
         return stated(text[start:end] + (unit[0] if unit else ""), words)
     parts = found[-1].groupdict()
-    if parts.get("range"):
+    if parts.get("range") or parts.get("bare_range"):
         return Stated(math.nan, trouble="a range of confidences was stated")
     return stated(parts.get("word") or f"{parts['number']}{parts['unit'] or ''}", words)
 
@@ -85,7 +92,11 @@ def stated(value: Any, words: Mapping[str, float]) -> Stated | None:
     if number == 50 and whole and whole[0] == "50":  # even chances
         return Stated(number, 100.0)
     scale = float(whole[0]) if whole else 100.0 if found[2] else None
-    return Stated(math.nan, trouble="a confidence was stated as a share of 0") if scale == 0 else Stated(number, scale)
+    if scale == 0:
+        return Stated(math.nan, trouble="a confidence was stated as a share of 0")
+    if scale is not None and math.isinf(scale):
+        return Stated(math.nan, trouble="a confidence was stated as a share of a number beyond all floats")
+    return Stated(number, scale)
 
 
 def states(text: str, value: float) -> bool:
@@ -134,9 +145,12 @@ def softmax(logs: Sequence[float]) -> list[float] | str:
 def agreement(answers: Sequence[str | None]) -> list[float | str]:
     """For each of several answers to one question, the share of the *other* answers that agree with it."""
     given = [" ".join((one or "").casefold().split()) for one in answers]
-    known = [one for one in given if one]
+    known = Counter(one for one in given if one)
+    answers_given = known.total()
     few = "fewer than two answers to the question: no share of agreeing samples"
-    shares = {one: few if len(known) < 2 else (known.count(one) - 1) / (len(known) - 1) for one in known}
+    if answers_given < 2:
+        return [few if one else "no answer was extracted" for one in given]
+    shares = {one: (number - 1) / (answers_given - 1) for one, number in known.items()}
     return [shares.get(one, "no answer was extracted") for one in given]
 
 

@@ -19,7 +19,11 @@ from trueness.sources._text import DAMAGED, JsonReader
 
 HELM_FILE = "per_instance_stats.json"
 _ZSTD = 93
-_LARGEST_MEMBER = 1 << 30
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, _ZSTD)  # Python unpacks others without a limit
+# The members of an archive may unpack to this many bytes, plus this many times its size: enough for any log, too little
+# to fill a memory. Objects of Python take up to 24 times the bytes of their JSON.
+_ROOM, _RATIO = 1 << 24, 100
+_CHUNK = 1 << 20
 _INSPECT_VERSION = 2
 _SUBJECTS = ("subject", "category", "topic", "domain")
 _LOGPROBS = "output.choices.0.logprobs"
@@ -305,13 +309,14 @@ def _inspect_zip(log: Log, report: Report) -> Iterator[Sample]:
             raise InputError("", f"{log} is a zip file without the members 'header.json' and '_journal/start.json'")
         if header != "header.json":
             log.notes.append("the run did not finish: it has no member 'header.json'")
-        _inspect_header(log, _member(archive, entries[header], log), f"{log}, member {header!r}")
+        members = _Members(archive, log)
+        _inspect_header(log, members.read(entries[header]), f"{log}, member {header!r}")
         read = 0
         for name, entry in entries.items():
             if re.fullmatch(r"samples/.+_epoch_\d+(\.json|/sample\.json)", name):
                 read += entry.compress_size
                 report(read)
-                yield _inspect_sample(_member(archive, entry, log), log, f"{log}, member {name!r}")
+                yield _inspect_sample(members.read(entry), log, f"{log}, member {name!r}")
 
 
 def _archive(log: Log) -> Any:
@@ -330,15 +335,30 @@ def _archive(log: Log) -> Any:
     return archive
 
 
-def _member(archive: Any, entry: Any, log: Log) -> Any:
-    where = f"{log}, member {entry.filename!r},"
-    if entry.file_size > _LARGEST_MEMBER:
-        raise InputError("", f"{where} must have at most {_LARGEST_MEMBER:,} bytes", f"it has {entry.file_size:,}")
-    try:
-        data = archive.read(entry)
-    except Exception as reason:  # damaged archives raise a dozen classes: zlib's, zstd's and the system's
-        raise InputError("", f"{where} cannot be unpacked: {DAMAGED}", str(reason)) from None
-    return _parsed(data, where)
+class _Members:
+    """The members of an archive as JSON, of which a small file cannot unpack to a large memory."""
+
+    def __init__(self, archive: Any, log: Log) -> None:
+        self.archive, self.log = archive, log
+        self.limit = self.left = _ROOM + _RATIO * log.path.stat().st_size
+
+    def read(self, entry: Any) -> Any:
+        where = f"{self.log}, member {entry.filename!r},"
+        if entry.compress_type not in _METHODS:
+            raise InputError("", f"{where} must be stored, deflated or packed by zstd", f"got {entry.compress_type}")
+        if entry.file_size > self.left:
+            so_far = "" if self.left == self.limit else " with those before it"
+            demand = f"{where} must unpack{so_far} to at most {self.limit:,} bytes, by the size of the file"
+            remedy = "`inspect log dump` writes a log as JSON, which is read whatever its size."
+            raise InputError("", demand, f"it has {entry.file_size:,}", remedy=remedy)
+        self.left -= entry.file_size
+        try:
+            # Not at once: what is packed may have more bytes than the archive says, and ends with its checksum.
+            with self.archive.open(entry) as file:
+                data = b"".join(iter(lambda: file.read(_CHUNK), b""))
+        except Exception as reason:  # damaged archives raise a dozen classes: zlib's, zstd's and the system's
+            raise InputError("", f"{where} cannot be unpacked: {DAMAGED}", str(reason)) from None
+        return _parsed(data, where)
 
 
 def _inspect_header(log: Log, header: Any, where: str) -> None:

@@ -8,8 +8,8 @@ from typing import Any, Self
 import torch
 
 from trueness._keywords import suggests_keywords
+from trueness._tally.possible_sums import check_sums, refuse
 from trueness._tally.rules import BinsLike, check_class_bins
-from trueness._tally.store import check_sums, refuse
 from trueness._tally.tally import Binned
 from trueness.errors import InputError
 from trueness.measure import ece

@@ -683,3 +683,10 @@ def test_many_rows_per_score_take_no_longer_than_few():
     found = tn.segments(y, p, {"g": np.arange(200) // 100}, sample_weight=np.full(200, 10_000_000), seed=0)
     assert found.expected.sum() == pytest.approx(1e9)
     assert (found.adjusted_pvalue < 0.01).all()
+
+
+def test_sums_of_a_number_and_of_the_same_text_are_two_segments():
+    one, two = tn.tally([0, 1] * 50, [0.3, 0.6] * 50), tn.tally([0, 1] * 60, [0.3, 0.6] * 60)
+    for number, text in ((1, "1"), (None, "(missing)")):
+        found = tn.segments({number: one, text: two}, by="g", seed=0)
+        assert dict(zip(found.value, found.n.tolist(), strict=True)) == {text: 100, repr(text): 120}

@@ -101,6 +101,57 @@ def test_the_order_of_rows_and_columns_does_not_matter_and_swapped_labels_mirror
     np.testing.assert_allclose([there[found.rule[i]] for i in same], -found.gap[same])
 
 
+OTHER_NAMES = str.maketrans("uvwxyzklmn", "RQPONMZYXW")
+NUMBERS = ("n", "gap", "gap_low", "gap_high", "adjusted_p", "overall_p", "flagged", "distinct", "differs")
+
+
+def numbers_by_rule(found, names):
+    """The numbers of each slice, found under other names of its values."""
+    rules = (frozenset(one.partition(" = ")[0] + one.partition(" = ")[2].translate(names) for one in r.split(" and "))
+             for r in found.rule)  # fmt: skip
+    columns = (getattr(found, name).astype(float).tolist() for name in NUMBERS)
+    return dict(zip(rules, zip(*columns, strict=True), strict=True))
+
+
+@pytest.mark.parametrize("tied", [True, False], ids=["tied", "untied"])
+@pytest.mark.parametrize("clustered", [True, False], ids=["clusters", "rows"])
+@pytest.mark.parametrize("options", [{"depth": 2}, {"depth": 3}, {"cuts": "tree"}], ids=str)
+def test_neither_the_order_of_columns_nor_names_matter(tied, clustered, options):
+    rng = np.random.default_rng(4)
+    n = 600
+    p = rng.choice([0.1, 0.3, 0.5, 0.7], n) if tied else rng.random(n)
+    columns = {"a": rng.choice(list("uvw"), n), "b": rng.choice(list("xyz"), n), "c": rng.choice(list("klmn"), n)}
+    y = (rng.random(n) < p * np.where(columns["a"] == "u", 1.3, 1)).astype(int)
+    numeric = {"d": rng.integers(0, 400, n) / 7} if "cuts" in options else {}
+    cluster = rng.integers(0, 60, n)
+
+    def slices(columns, names="", **more):
+        if clustered:
+            more = {"cluster": cluster} | more
+        found = tn.worst_slices(y, p, columns, resamples=99, seed=0, min_rows=20, most=1000, **options, **more)
+        return numbers_by_rule(found, names)
+
+    before = slices(columns | numeric, OTHER_NAMES)
+    renamed = {name: np.array([one.translate(OTHER_NAMES) for one in values]) for name, values in columns.items()}
+    others = [slices(dict(reversed(columns.items())) | numeric, OTHER_NAMES), slices(renamed | numeric)]
+    if clustered:
+        others.append(slices(numeric | columns, OTHER_NAMES, cluster=-cluster))
+    for other in others:
+        assert other.keys() == before.keys()
+        for rule, numbers in before.items():
+            assert other[rule] == pytest.approx(numbers, rel=1e-6, abs=1e-9, nan_ok=True), rule
+
+
+def test_conditions_are_named_in_the_order_of_the_columns():
+    y, p, columns = rows(400, north=0.9)
+    for given in (columns, dict(reversed(columns.items()))):
+        found = tn.worst_slices(y, p, given, resamples=19, seed=0, most=1000)
+        order = {name: i for i, name in enumerate([*given, "score"])}
+        for names in found.column:
+            place = [order[name] for name in names.split(" × ")]
+            assert place == sorted(place)
+
+
 @pytest.mark.parametrize("depth", [1, 2])
 def test_a_weight_of_two_is_the_row_twice(depth):
     y, p, columns = rows(300, north=0.9)

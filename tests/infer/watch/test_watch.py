@@ -551,3 +551,55 @@ def test_slopes_turn_about_the_usual_rate():
     looks = list(stream(rng, 2, 9))
     assert watch_of(looks, rate=expit(centre)).evidence[""] == pytest.approx(slow_evidence(looks, grid), rel=1e-10)
     assert tn.Watch.from_json(told.to_json()).rate == told.rate
+
+
+MIXED = [
+    (np.array([1, 2]), np.array(["1", "2"])),
+    (np.array(["1", "2"]), np.array([1, 2])),
+    (np.array([True, False]), np.array(["True", "False"])),
+    ([None, "b"], ["(missing)", "b"]),
+    ({"a": ["1", "1"], "b": [1, 2]}, {"a": ["1", "1"], "b": ["1", "2"]}),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), MIXED)
+def test_a_segment_named_by_a_number_is_not_one_named_by_text(before, after):
+    watch = tn.Watch()
+    watch.update([0, 1], [0.3, 0.6], by=before)
+    state = watch.to_json()
+    evidence = watch.evidence
+    for _ in range(2):  # also of a watch that was stored
+        if isinstance(after, list) and after[0] == "(missing)":  # quoted beside a missing value, in every look
+            watch.update([0, 1], [0.3, 0.6], by=after)
+            assert "'(missing)'" in watch.evidence
+        else:
+            with pytest.raises(
+                tn.InputError, match="`by` must name a segment by values of one type at all looks: 1 and '1'"
+            ):
+                watch.update([0, 1], [0.3, 0.6], by=after)
+            assert (watch.to_json(), watch.evidence) == (state, evidence)
+        watch.update([0, 1], [0.3, 0.6], by=before)
+        watch = tn.Watch.from_json(state)
+
+
+def test_sums_of_segments_named_by_text_and_by_numbers_are_not_mixed():
+    one, watch = tn.tally([0, 1], [0.3, 0.6]), tn.Watch()
+    watch.update({1: one, None: one})
+    for other in ({"1": one}, {"(missing)": one}):
+        with pytest.raises(tn.InputError, match="must name a segment by values of one type"):
+            watch.update(other)
+    watch.update({2: one, 1: one, None: one})
+    assert watch.evidence.keys() == {"", "1", "(missing)", "2"}
+    watch = tn.Watch()
+    watch.update({"1": one}, position="A")
+    frame = pl.DataFrame({"y": [0, 1], "p": [0.3, 0.6], "g": [1, 2], "day": ["a", "b"]})
+    with pytest.raises(tn.InputError, match="must name a segment by values of one type"):
+        watch.update(tn.scan_groups(frame, by=["day", "g"], label="y", prob="p"), time="day")
+    assert watch.position == "A"
+
+
+def test_segments_that_were_named_before_any_look_may_be_of_either_type():
+    for by in ([1, 2], ["1", "2"]):
+        watch = tn.Watch(segments=["1", "2"])
+        watch.update([0, 1], [0.3, 0.6], by=by)
+        assert watch.evidence.keys() == {"", "1", "2"}

@@ -13,7 +13,7 @@ from scipy.special import expit
 
 from trueness._input.segment_columns import MISSING, SegmentColumn, with_crossings
 from trueness._numerics.logistic import recalibration_line, recalibration_shift
-from trueness._tally.clusters import mix_bits, rank_by_sum, warn_few_clusters
+from trueness._tally.clusters import mix_bits, rank_by_sum, sums_by_code, warn_few_clusters
 from trueness._tally.evidence import Evidence
 from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.sketch import Sketch
@@ -153,13 +153,42 @@ class SegmentRows:
         assert self.cluster is not None
         return rank_by_sum(self.cluster, self._content(*self._codes_by_content))[self.cluster]
 
-    def _content(self, *more: Ints) -> NDArray[np.uint64]:
+    def with_columns_by_content(self) -> "tuple[SegmentRows, list[int]]":
+        """The same, with columns and their values in an order that ignores names, and where each column was before.
+
+        A value is known by its labels; then also by what its labels have in other columns. Groups of numbers keep
+        their order.
+        """
+        labels = self._content()
+        for _ in range(2):
+            sums = [sums_by_code(one.code, labels) for one in self.columns]
+            of_column = [mix_bits(one).sum(dtype=np.uint64) for one in sums]
+            joint = np.zeros(self.size, dtype=np.uint64)
+            for one, of_value, of_values in zip(self.columns, sums, of_column, strict=True):
+                joint += mix_bits(of_value ^ of_values)[one.code]
+            labels = self._content(joint)
+        place = sorted(range(len(self.columns)), key=of_column.__getitem__)
+        columns = (_values_by_content(self.columns[i], labels) for i in place)
+        return replace(self, columns=tuple(columns)), place
+
+    def _content(self, *more: NDArray[Any]) -> NDArray[np.uint64]:
         """A number for the labels of each entry; those of equal rows add up to that of their entry."""
         bits = np.zeros(self.size, dtype=np.uint64)
         for values in (self.score, self.scale, *more):
             bits = mix_bits(bits ^ (values.astype(np.float64) + 0.0).view(np.uint64))
         events = np.rint(self.events / self.scale).astype(np.uint64)
         return self.count.astype(np.uint64) * bits + events * mix_bits(bits)
+
+
+def _values_by_content(column: SegmentColumn, labels: NDArray[np.uint64]) -> SegmentColumn:
+    """The column with its values in the order of their labels, unless they are groups of numbers."""
+    if column.edges:
+        return column
+    rank = rank_by_sum(column.code, labels)
+    order = np.argsort(rank)
+    unused = range(rank.size, len(column.values))
+    values = tuple(column.values[i] for i in (*order.tolist(), *unused))
+    return column._replace(code=rank[column.code], values=values, is_text=())
 
 
 def of_rows(evidence: Evidence, columns: tuple[SegmentColumn, ...], what: str) -> SegmentRows:
@@ -191,10 +220,17 @@ def of_groups(names: Sequence[str], groups: Mapping[Any, Tally | Sketch | Binned
     keys = [key if isinstance(key, tuple) else (key,) for key in groups]
     columns = []
     for name, values in zip(names, zip(*keys, strict=True), strict=True):
-        texts = [MISSING if value is None else str(value) or "''" for value in values]
+        texts = _names(values)
         known = {text: i for i, text in enumerate(dict.fromkeys(texts))}
         columns.append(SegmentColumn(name, np.array([known[text] for text in texts])[group], tuple(known)))
     return SegmentRows(score, count, scale, rows, weight, events, with_crossings(tuple(columns), crossed))
+
+
+def _names(values: Sequence[Any]) -> list[str]:
+    """Names as text; one that another value writes, too, is quoted, as in columns of rows: 1 and "1" are different."""
+    others = {MISSING if value is None else str(value) for value in values if not isinstance(value, str)}
+    texts = (repr(value) if isinstance(value, str) and value in others else value for value in values)
+    return [MISSING if text is None else str(text) or "''" for text in texts]
 
 
 def _of_sums(sums: Tally | Sketch | Binned) -> tuple[Any, ...]:

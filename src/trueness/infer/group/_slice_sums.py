@@ -92,10 +92,6 @@ class SliceSums(NamedTuple):
         """The conditions of one slice: columns and values."""
         return [(a, b) for a, b in zip(self.column[i].tolist(), self.code[i].tolist(), strict=True) if a >= 0]
 
-    def rule(self, i: int, columns: Sequence[SegmentColumn]) -> str:
-        """One slice in words."""
-        return " and ".join(columns[a].rule(b) for a, b in self.conditions(i))
-
 
 def joined(parts: Sequence[SliceSums]) -> SliceSums:
     """Slices of any depth, one after the other."""

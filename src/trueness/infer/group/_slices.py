@@ -55,7 +55,6 @@ def _found(rows: SegmentRows, plan: "SlicePlan", notes: tuple[str, ...]) -> Slic
     name = _SCORE if all(one.name != _SCORE for one in columns) else f"({_SCORE})"
     code, names, edges = number_groups(rows.score, rows.weight)
     rows = replace(rows, columns=(*columns, SegmentColumn(name, code, names, edges=edges)))
-    rows = rows.at(_by_content(rows))
     plan = plan._replace(least=plan.least or fewest, depth=min(plan.depth, len(rows.columns)))
     tree = any(len(one.edges) >= GROUPS for one in columns)
     said = [*notes, *(one.note for one in columns if one.note and not tree)]
@@ -65,6 +64,8 @@ def _found(rows: SegmentRows, plan: "SlicePlan", notes: tuple[str, ...]) -> Slic
             said.append(f"{one.name!r} has one value and divides nothing.")
         elif n.max() < plan.least:
             said.append(f"{one.name!r} was left out: none of its {(n > 0).sum():,} values has {plan.least:,} rows.")
+    rows, place = rows.with_columns_by_content()
+    rows, plan = rows.at(_by_content(rows)), plan._replace(place=tuple(place))
     found = _searched(rows, plan, tree=tree) if plan.depth > 2 or tree else _exhaustive(rows, plan)
     return replace(found, notes=(*said, *found.notes))
 
@@ -79,6 +80,8 @@ class SlicePlan(NamedTuple):
     least: Any = None
     """The least number of rows in a slice; None until the rows are known."""
     resamples: int | None = None
+    place: tuple[int, ...] = ()
+    """Where each column was when it was passed."""
 
     def draws(self, *, fewer: bool = False) -> int:
         """Draws for a test at 1 − level."""
@@ -93,7 +96,7 @@ class SlicePlan(NamedTuple):
 
 
 def _by_content(rows: SegmentRows) -> Any:
-    """An order of the rows that does not depend on the order in which they were passed."""
+    """An order of the rows that ignores how they were passed; columns are in such an order already."""
     bits = rows.score.view(np.uint64) if rows.score.flags.contiguous else rows.score.copy().view(np.uint64)
     for one in rows.columns:
         bits = mix_bits(bits ^ one.code.astype(np.uint64))
@@ -242,10 +245,11 @@ def _described(rows: SegmentRows, table: SliceSums, tests: _Tests, plan: SlicePl
     each |= {"gap": gap, "gap_low": low[order], "gap_high": high[order], "adjusted_p": tests.adjusted[order]}
     each |= {"flagged": flagged, "share": saved / brier if brier > 0 else np.zeros(order.size)}
     each |= {"overall_p": overall, "differs": overall <= alpha, "distinct": _distinct(rows, top, flagged)}
+    conditions = [sorted(top.conditions(i), key=lambda one: plan.place[one[0]]) for i in range(order.size)]
     about: Any = {"min_rows": plan.least, "level": plan.level, "draws": tests.draws, "method": tests.method}
     return Slices(
-        rule=tuple(top.rule(i, rows.columns) for i in range(order.size)),
-        column=tuple(TIMES.join(rows.columns[a].name for a, _ in top.conditions(i)) for i in range(order.size)),
+        rule=tuple(" and ".join(rows.columns[i].rule(code) for i, code in one) for one in conditions),
+        column=tuple(TIMES.join(rows.columns[i].name for i, _ in one) for one in conditions),
         finding=tuple(np.where(flagged, np.where(gap < 0, "over-predicted", "under-predicted"), "").tolist()),
         **each | about,
         overall_gap=float(rows.residual.sum()) / total,

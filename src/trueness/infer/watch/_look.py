@@ -12,7 +12,7 @@ from trueness._input.segment_columns import crossing
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.clusters import cluster_codes, cluster_column
 from trueness._tally.evidence import Evidence
-from trueness._tally.group_keys import group_text
+from trueness._tally.group_keys import group_text, names_of
 from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
@@ -31,6 +31,8 @@ class Piece(NamedTuple):
     entries: Look
     """The same as stream 0, then those of the segments, numbered from 1."""
     names: tuple[str, ...]
+    is_text: tuple[tuple[bool, ...], ...]
+    """For each name: whether it was text in each column; 1 and "1" have one name."""
     counts: Floats
     """Rows, events and Σp of each stream."""
     binned: bool
@@ -48,7 +50,7 @@ def read_look(
             raise InputError("by", "needs rows", f"a {type(data).__name__} has none", remedy="Pass a dict of sums.")
         Evidence.of(data, y_prob, rows, cluster=cluster)  # refuses the arguments of rows
         share = min(share, 1 / _largest(data))
-        return _piece(_cells(data), 0, (), eps, (share, share), isinstance(data, Binned))
+        return _piece(_cells(data), 0, (), (), eps, (share, share), isinstance(data, Binned))
     if isinstance(data, Mapping):
         for name, value in (("by", by), ("y_prob", y_prob), ("cluster", cluster)):
             if value is not None:
@@ -56,6 +58,7 @@ def read_look(
         if not data:
             raise InputError("y_true", "must hold the sums of at least one segment", "the dict is empty")
         names = tuple(map(group_text, data))
+        is_text = tuple(tuple(isinstance(one, str) for one in names_of(key)) for key in data)
         groups = [sums.total if isinstance(sums, Accumulator) else sums for sums in data.values()]
         cells = [_cells(sums) for sums in groups]
         code = np.repeat(np.arange(len(cells)), [one.shape[1] for one in cells])
@@ -63,7 +66,7 @@ def read_look(
         largest = np.array([_largest(sums) for sums in groups])
         # A cluster may have rows in every segment.
         shares: Any = (share, share) if share < 1 or largest.max() == 1 else (1 / largest.sum(), 1 / largest[code])
-        return _piece(np.concatenate(cells, axis=1), code, names, eps, shares, binned)
+        return _piece(np.concatenate(cells, axis=1), code, names, is_text, eps, shares, binned)
     if share < 1:
         raise InputError("largest_cluster", "is for sums", "got rows", remedy="Pass `cluster`.")
     evidence = Evidence.of(data, y_prob, rows, kind="confidence")
@@ -73,24 +76,32 @@ def read_look(
     cells_of_rows(evidence.sample)  # checks every value
     y, p = (np.asarray(v, dtype=np.float64) for v in (evidence.sample.y, evidence.sample.p))
     w = np.ones(y.size) if evidence.sample.w is None else np.asarray(evidence.sample.w, dtype=np.float64)
-    code, names = np.zeros(y.size, dtype=np.int64), ()
+    code, names, is_text = np.zeros(y.size, dtype=np.int64), (), ()
     if by is not None:
         columns = evidence.columns(by, data, whole="names")
         if cut := [one.name for one in columns if one.note]:
             remedy = "Cut them yourself, at the same places at every look."
             raise InputError("by", "must hold names or whole numbers", f"{cut[0]!r} has fractions", remedy=remedy)
         column = crossing(columns) if len(columns) > 1 else columns[0]
-        code, names = column.code, column.values
+        code, names, is_text = column.code, column.values, column.is_text
     shares = 1.0, 1.0
     if cluster is not None:
         assert evidence.position is not None
         given = cluster_column(data, cluster, y.size + evidence.dropped)
         clusters = cluster_codes(given, evidence.position, least=1)
         shares = _share(clusters, w), _share(clusters * (code.max() + 1) + code, w)
-    return _piece(np.stack([p, w, w * y]), code, names, eps, shares, False)
+    return _piece(np.stack([p, w, w * y]), code, names, is_text, eps, shares, False)
 
 
-def _piece(cells: Floats, code: Any, names: tuple[str, ...], eps: float | None, shares: Any, binned: bool) -> Piece:
+def _piece(
+    cells: Floats,
+    code: Any,
+    names: tuple[str, ...],
+    is_text: tuple[tuple[bool, ...], ...],
+    eps: float | None,
+    shares: Any,
+    binned: bool,
+) -> Piece:
     """Scores, weights and events become entries; a label in a cluster counts as its share, of all rows or a segment."""
     if "" in names or len(set(names)) < len(names):
         demand = "must have names that are not empty, and that differ as text"
@@ -104,7 +115,7 @@ def _piece(cells: Floats, code: Any, names: tuple[str, ...], eps: float | None, 
         score = np.clip(score, eps, 1 - eps)
     whole = Look(score, weight * shares[0], events * shares[0], zero).pooled
     both = [whole, Look(score, weight * shares[1], events * shares[1], code + zero + 1)] if names else [whole]
-    return Piece(whole, Look(*map(np.concatenate, zip(*both, strict=True))), names, counts, binned)
+    return Piece(whole, Look(*map(np.concatenate, zip(*both, strict=True))), names, is_text, counts, binned)
 
 
 def _share(cluster: Ints, w: Floats) -> Floats:

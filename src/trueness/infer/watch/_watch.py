@@ -31,7 +31,7 @@ _FEW = 5
 """Fewer events, or fewer rows without, give no slope of a look."""
 _FORMAT = {"what": "trueness.Watch", "schema": 2}
 _SETTINGS = ("alpha", "alternatives", "rate", "segments", "eps", "name")
-_PLAIN = ("about", "position", "alarm", "_segmented", "_names", "_first", "_looks", "_history")
+_PLAIN = ("about", "position", "alarm", "_segmented", "_names", "_is_text", "_first", "_looks", "_history")
 
 
 class Watch:
@@ -125,6 +125,8 @@ class Watch:
         self.alarm = False
         self._segmented: bool | None = True if self.segments else None
         self._names = list(self.segments)
+        self._is_text: dict[str, list[bool]] = {}
+        """Whether the name of a segment was text, in each column: 1 and "1" are different values of one name."""
         self._first: int | None = None
         """Segments of the first look."""
         self._streams = Streams(len(self.alternatives), 1 + len(self._names))
@@ -182,7 +184,7 @@ class Watch:
         if time is not None and position is not None:
             raise InputError("position", "must not be given beside `time`", f"got {position!r}")
         looks = [(position, y_true)] if time is None else by_time(y_true, time, before, after)
-        checked, last, segmented = [], self.position, self._segmented
+        checked, last, segmented, known = [], self.position, self._segmented, dict(self._is_text)
         for given, data in looks:
             last = checked_position(given, last)
             piece = read_look(data, y_prob, by, cluster, largest_cluster, rows, self.eps)
@@ -192,9 +194,11 @@ class Watch:
             segmented = bool(piece.names)
             if self.segments and (unknown := [name for name in piece.names if name not in self.segments]):
                 raise InputError("by", f"must be one of the {len(self.segments)} segments", f"got {unknown[0]!r}")
+            _learn_types(known, piece)
             checked.append((last, piece))
         for place, piece in checked:
             self._enter(place, piece)
+        self._is_text = known
 
     def _enter(self, place: Position, piece: Piece) -> None:
         """Count a look that was checked."""
@@ -365,7 +369,7 @@ class Watch:
         settings: dict[str, Any] = {name: state[name] for name in _SETTINGS}
         watch = cls(**settings | {"segments": state["segments"] or None})
         for name in _PLAIN:
-            setattr(watch, name, state[name])
+            setattr(watch, name, state.get(name, {}) if name == "_is_text" else state[name])
         for name in ("_streams", "_shift"):
             if state[name] is None:
                 setattr(watch, name, None)
@@ -394,6 +398,16 @@ class Watch:
     def to_prometheus(self) -> str:
         """Alarm, evidence, rows, observed and expected events in Prometheus' text format."""
         return prometheus(self.name, self.alarm, self.watched)
+
+
+def _learn_types(known: dict[str, list[bool]], piece: Piece) -> None:
+    """Remember which names of segments are text; refuse a name that was a number, and is text now."""
+    for name, is_text in zip(piece.names, map(list, piece.is_text), strict=True):
+        if known.setdefault(name, is_text) != is_text:
+            before = "text" if any(known[name]) else "not text"
+            demand = "must name a segment by values of one type at all looks: 1 and '1' are different"
+            remedy = "Text works for all: `[str(g) for g in by]`."
+            raise InputError("by", demand, f"{name!r} was {before} before", remedy=remedy)
 
 
 def _slope(look: Look) -> tuple[float | None, ...]:
