@@ -58,6 +58,15 @@ def test_the_curve_and_its_bands_are_those_of_the_library_and_on_the_page(rows, 
     assert text.partition("\n")[0] in page
 
 
+def test_the_bands_of_skewed_scores_do_not_depend_on_the_unit_of_weights():
+    rng = np.random.default_rng(3)
+    p = rng.beta(0.5, 15, 400)
+    y, w = (rng.random(400) < p).astype(int), rng.lognormal(0, 1, 400)
+    first, other = (entry(tn.report(y, p, sample_weight=unit * w))["curve"] for unit in (1, 1 / 7))
+    for column, values in first.items():
+        np.testing.assert_allclose(other[column], values, rtol=2e-5)
+
+
 def test_a_matrix_has_intervals_no_panel_and_names_its_views(multiclass, classes):
     model = entry(multiclass)
     assert (model["panel"], model["curve"]) == (None, None)

@@ -37,8 +37,9 @@ class SplineFit(NamedTuple):
     """The knots; empty for a straight line or a constant."""
     coefficients: Floats
     """Maximum-likelihood coefficients of the columns of :meth:`columns`."""
-    inverse_information: Floats
-    """The inverse of the Fisher information: the covariance of the coefficients for independent rows."""
+    root: Floats
+    """A square root of the inverse of the Fisher information, which is the covariance of the coefficients for
+    independent rows: in the columns times this root, the information is the identity."""
 
     def columns(self, x: Floats) -> Floats:
         """The basis at `x`, of shape (m, number of coefficients)."""
@@ -84,8 +85,9 @@ def fit_spline(x: Floats, weight: Numbers, events: Numbers, knots: Iterable[Floa
         (coefficients,) = _maximum_likelihood(columns, x, weight, events[None, :])
         if not np.isnan(coefficients).any():
             _, _, v = _likelihood(columns @ coefficients)
-            half = np.linalg.inv(np.linalg.qr(columns * np.sqrt(weight * v)[:, None]).R)
-            return SplineFit(candidate, coefficients, half @ half.T)
+            # The information has the square of this condition number: up to 1e15 for rare events.
+            root = np.linalg.inv(np.linalg.qr(columns * np.sqrt(weight * v)[:, None]).R)
+            return SplineFit(candidate, coefficients, root)
     return None
 
 

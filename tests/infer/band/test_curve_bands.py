@@ -1,6 +1,7 @@
 """Confidence bands around splines and loess."""
 
 import math
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
@@ -133,6 +134,123 @@ def test_limits_of_splines_are_those_of_the_sandwich_row_by_row(clustered, weigh
     tube = length / math.pi * beyond + 2 * (norm if infinite else t(freedom)).sf(c[0])
     assert c[0] <= scheffe * (1 + 1e-3)
     assert tube == pytest.approx(0.2, rel=0.03) or c[0] == pytest.approx(scheffe, rel=1e-3)
+
+
+decimals = np.vectorize(Decimal, otypes=[object])
+exponential = np.vectorize(Decimal.exp, otypes=[object])
+logarithm = np.vectorize(Decimal.ln, otypes=[object])
+DIGITS = 80
+
+
+def solved(matrix, right):
+    """matrix⁻¹ · right by elimination with pivots, for decimals."""
+    k = len(matrix)
+    rows = np.concatenate([matrix, right], axis=1)
+    for i in range(k):
+        pivot = i + np.argmax(np.abs(rows[i:, i]))
+        rows[[i, pivot]] = rows[[pivot, i]]
+        rows[i] = rows[i] / rows[i, i]
+        others = np.arange(k) != i
+        rows[others] = rows[others] - rows[others, i : i + 1] * rows[i]
+    return rows[:, k:]
+
+
+def decimal_columns(x, k):
+    """The basis of log-odds as its formula is written; a straight line without knots."""
+    columns = [decimals(np.ones(x.size)), x]
+    for j in range(len(k) - 2):
+        cubes = [np.maximum(x - t, Decimal(0)) ** 3 for t in (k[j], k[-2], k[-1])]
+        before, last = k[-1] - k[j], k[-2] - k[j]
+        column = cubes[0] - cubes[1] * before / (k[-1] - k[-2]) + cubes[2] * last / (k[-1] - k[-2])
+        columns.append(column / (k[-1] - k[0]) ** 2)
+    return np.stack(columns, axis=1)
+
+
+def decimal_band(y, p, w, cluster, at, k):
+    """Log-odds and standard errors by bread, meat and bread with 80 digits."""
+    with localcontext(prec=DIGITS):
+        y, p, w, at, k = (decimals(values) for values in (y, p, w, at, k))
+        X, S = (decimal_columns(logarithm(score) - logarithm(1 - score), k) for score in (p, at))
+
+        def loss(b):
+            eta = X @ b
+            return (w * (logarithm(1 + exponential(eta)) - y * eta)).sum()
+
+        b = decimals(np.eye(X.shape[1])[1])  # the scores themselves
+        moved = Decimal(1)
+        while moved > Decimal(10) ** (-DIGITS // 3):
+            q = 1 / (1 + exponential(-(X @ b)))
+            terms = X * (w * (y - q))[:, None]
+            information = X.T @ (X * (w * q * (1 - q))[:, None])
+            step = solved(information, terms.sum(axis=0)[:, None])[:, 0]
+            moved = np.abs(X @ step).max()
+            step = step * min(1, 1000 / moved)
+            while moved > Decimal("1e-3") and loss(b + step) > loss(b):
+                step = step / 2
+            b = b + step
+        sums = terms
+        if cluster is not None:
+            sums = np.array([terms[cluster == g].sum(axis=0) for g in np.unique(cluster)])
+            sums = sums * (Decimal(len(sums)) / (len(sums) - 1)).sqrt()
+        influence = sums @ solved(information, S.T)
+        return (S @ b).astype(float), np.sqrt((influence**2).sum(axis=0).astype(float))
+
+
+SKEWED = {"rare": (1, 60), "skewed": (0.3, 60), "long tail": (0.2, 20), "longer tail": (0.05, 5), "both": (0.1, 3)}
+
+
+@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+@pytest.mark.parametrize("law", SKEWED.values(), ids=SKEWED)
+@pytest.mark.parametrize("clustered", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_limits_of_skewed_scores_are_those_of_eighty_digits(law, clustered, weighted):
+    """The information has a condition number up to 1e15 here: products of its inverse were noise."""
+    rng = np.random.default_rng(2)
+    n = 400
+    p = rng.beta(*law, n)
+    y = (rng.random(n) < p).astype(int)
+    w = rng.lognormal(0, 1, n) if weighted else np.ones(n)
+    cluster = rng.integers(0, 60, n) if clustered else None
+    at = np.quantile(p, [0.3, 0.5, 0.9, 0.99])
+    options = {"sample_weight": w if weighted else np.full(n, 0.5), "cluster": cluster, "at": at}
+    band = curve_band(y, p, **options)
+    options.pop("at")
+    options.pop("cluster")
+    (k,) = tn.reliability_curve(y, p, method="spline", knots=5, **options).knots
+    eta, error = decimal_band(y, p, w, cluster, at, np.array(k))
+    units = np.arange(n) if cluster is None else cluster
+    c = t.ppf(0.975, independent_units(w, units) - 1)
+    assert band.y == pytest.approx(expit(eta), abs=1e-8)
+    assert band.low == pytest.approx(expit(eta - c * error), abs=1e-8)
+    assert band.high == pytest.approx(expit(eta + c * error), abs=1e-8)
+
+
+@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+@pytest.mark.all_cases
+@pytest.mark.parametrize("law", SKEWED.values(), ids=SKEWED)
+@pytest.mark.parametrize("curve", CURVES)
+@pytest.mark.parametrize("band", ["pointwise", "simultaneous"])
+def test_no_unit_of_weights_order_of_rows_or_last_digit_of_scores_changes_limits(law, curve, band):
+    rng = np.random.default_rng(1)
+    n = 400
+    p = rng.beta(*law, n)
+    columns = {
+        "y_true": (rng.random(n) < p).astype(int),
+        "y_prob": p,
+        "sample_weight": rng.lognormal(0, 1, n),
+        "cluster": rng.integers(0, 80, n),
+    }
+    order = rng.permutation(n)
+    options = {"curve": curve, "band": band, "at": np.quantile(p, [0.05, 0.5, 0.9, 0.99])}
+    others = [{"sample_weight": unit * columns["sample_weight"]} for unit in (0.1, 3, 1 / 7, 1e-9, 1e6)]
+    others += [{"y_prob": p * (1 + 1e-15)}, {"y_prob": p * (1 - 1e-15)}]
+    others += [{name: column[order] for name, column in columns.items()}]
+    for cluster in (None, columns["cluster"]):
+        first = curve_band(**columns | {"cluster": cluster}, **options)
+        for other in others:
+            found = curve_band(**columns | other | ({"cluster": None} if cluster is None else {}), **options)
+            assert found.low == pytest.approx(first.low, abs=1e-8)
+            assert found.high == pytest.approx(first.high, abs=1e-8)
 
 
 @pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")

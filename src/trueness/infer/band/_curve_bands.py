@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import chdtri, expit, fdtri, ndtr, stdtr
 
 from trueness._input.arguments import checked_fraction, checked_word
-from trueness._numerics.clustered import cluster_sums, covariance_of_sums, effective_number
+from trueness._numerics.clustered import effective_number
 from trueness._numerics.logistic import logits
 from trueness._numerics.roots import bracketed_root
 from trueness._numerics.students_t import t_quantile
@@ -207,49 +207,58 @@ def _law(fit: SplineCurve | LoessCurve, rows: ClusteredRows | None) -> tuple[Flo
         freedom = max(1.0, float(fit.cells.weight.sum() ** 2 / fit.cells.square_sums[0].sum()) - 1)
     if freedom <= 0:
         return None
-    covariance = _spline_covariance(fit, rows) if isinstance(fit, SplineCurve) else _loess_covariance(fit, rows)
-    values, vectors = np.linalg.eigh(covariance)
-    return vectors * np.sqrt(np.maximum(values, 0)), freedom
+    root = _spline_root(fit, rows) if isinstance(fit, SplineCurve) else _loess_root(fit, rows)
+    return root, freedom
 
 
-def _spline_covariance(curve: SplineCurve, rows: ClusteredRows | None) -> Floats:
-    """Covariance of the coefficients: inverse information, or the sandwich."""
+def _spline_root(curve: SplineCurve, rows: ClusteredRows | None) -> Floats:
+    """A square root of the covariance of the coefficients: of the inverse information, or of the sandwich."""
     fit, cells = curve.fit, curve.cells
     assert fit is not None
-    bread = fit.inverse_information
-    if rows is not None:
-        p = rows.p
-        kept = (p > 0) & (p < 1)
-        columns = fit.columns(logits(p[kept]))
-        residual = np.asarray(rows.top.y, np.float64)[kept] - expit(columns @ fit.coefficients)
-        spread = _cluster_spread(columns * residual[:, None], rows, np.flatnonzero(kept))
-    elif cells.whole:
-        return bread
-    else:
-        columns = fit.columns(logits(cells.score))
-        spread = columns.T @ (columns * cells.residual_squares(expit(columns @ fit.coefficients))[:, None])
-    return np.asarray(bread @ spread @ bread)
+    if rows is None and cells.whole:
+        return fit.root
+    # In columns whose information is the identity, the sandwich is its own filling. Products with the inverse
+    # information would lose all digits: its condition number is up to 1e15 for rare events.
+    if rows is None:
+        x = logits(cells.score)
+        residual = np.sqrt(cells.residual_squares(fit.probability(x)))
+        return np.asarray(fit.root @ _root(fit.columns(x) @ fit.root * residual[:, None]))
+    p = rows.p
+    kept = (p > 0) & (p < 1)
+    x = logits(p[kept])
+    residual = np.asarray(rows.top.y, np.float64)[kept] - fit.probability(x)
+    terms = fit.columns(x) @ fit.root * residual[:, None]
+    return np.asarray(fit.root @ _root(_cluster_terms(terms, rows, np.flatnonzero(kept))))
 
 
-def _loess_covariance(curve: LoessCurve, rows: ClusteredRows | None) -> Floats:
-    """Covariance of heights and slopes at the vertices."""
+def _loess_root(curve: LoessCurve, rows: ClusteredRows | None) -> Floats:
+    """A square root of the covariance of heights and slopes at the vertices."""
     cells, smoother = curve.cells, curve.smoother
     assert smoother is not None
-    if rows is not None:
-        # The cell of a row, or the nearest of pooled ones.
-        cell = np.searchsorted((cells.score[1:] + cells.score[:-1]) / 2, rows.p, side="right")
-        residual = np.asarray(rows.top.y, np.float64) - curve.at(cells.score)[cell]
-        return _cluster_spread(smoother.operator.T[cell] * residual[:, None], rows, np.arange(rows.n))
-    q = _inside(curve.at(cells.score), cells)
-    return np.asarray((smoother.operator * (cells.square_sums[0] * q * (1 - q))) @ smoother.operator.T)
+    if rows is None:
+        q = _inside(curve.at(cells.score), cells)
+        return _root(smoother.operator.T * np.sqrt(cells.square_sums[0] * q * (1 - q))[:, None])
+    # The cell of a row, or the nearest of pooled ones.
+    cell = np.searchsorted((cells.score[1:] + cells.score[:-1]) / 2, rows.p, side="right")
+    residual = np.asarray(rows.top.y, np.float64) - curve.at(cells.score)[cell]
+    return _root(_cluster_terms(smoother.operator.T[cell] * residual[:, None], rows, np.arange(rows.n)))
 
 
-def _cluster_spread(terms: Floats, rows: ClusteredRows, kept: Ints) -> Floats:
-    """The covariance of the sum of the terms of rows `kept`, whose clusters are independent."""
+def _root(terms: Floats) -> Floats:
+    """A square root of the covariance of a sum of independent terms.
+
+    Roots of the eigenvalues of the covariance would be noise where they are below 1e-8 of the largest root.
+    """
+    return np.asarray(np.linalg.qr(terms, mode="r").T)
+
+
+def _cluster_terms(terms: Floats, rows: ClusteredRows, kept: Ints) -> Floats:
+    """The sums of the terms of rows `kept` in each cluster, which are independent."""
     if rows.weight is not None:
         terms = terms * rows.weight[kept][:, None]
     codes = np.unique(rows.cluster[kept], return_inverse=True)[1]
-    return covariance_of_sums(cluster_sums(terms.T, codes))
+    sums = np.stack([np.bincount(codes, column) for column in terms.T], axis=1)
+    return np.asarray(sums * math.sqrt(len(sums) / max(1, len(sums) - 1)))
 
 
 def critical_value(path: Floats, level: float, freedom: float, *, simultaneous: bool) -> float:
