@@ -50,7 +50,7 @@ RIGHT: dict[str, Truth] = {
 def decide(page: Page, quick: bool, *, only: str = "") -> None:
     """`only`: one of the tables, by the name of its function."""
     runs = 40 if quick else 300
-    for function in (speed, kappa, kappa_few, accept, area, benefit):
+    for function in (speed, kappa, kappa_few, accept, always_never, area, benefit):
         if only in ("", function.__name__):
             function(page, runs)
 
@@ -191,6 +191,24 @@ def bonferroni(y: np.ndarray, c: np.ndarray, goal: float, delta: float) -> float
     some = np.unique(np.searchsorted(m, np.arange(1, 21) / 20 * y.size))
     passed = pvalue[some] <= delta / some.size
     return float(values[some][passed][-1]) if passed.any() else np.nan
+
+
+def always_never(page: Page, runs: int) -> None:
+    """Every number of events, with its probability: exact, whatever `runs` says."""
+    settings = [(0.012, 60), (0.003, 300), (0.05, 40), (0.001, 1000), (0.02, 150), (0.3, 40), (0.5, 100), (0.97, 60)]
+    title = "Cost of acting always and of acting never, limits at 95 %: exact coverage"
+    page.head("event rate", "rows", "always", "never", title=title)
+    least = 1.0
+    for rate, n in settings if runs > 100 else settings[:3]:
+        covered = np.zeros(2)
+        for k in range(n + 1):
+            chance = float(stats.binom.pmf(k, n, rate))
+            if chance > 1e-9:
+                found = tn.decide(np.arange(n) < k, np.full(n, rate), cost_fp=1, cost_fn=4)
+                covered += chance * np.array([1 - rate in found.always, 4 * rate in found.never])
+        least = min(least, float(covered.min()))
+        page.row(f"{rate:g}", f"{n:,}", *(f"{one:.4f}" for one in covered))
+    page.bar("acting always and never covered: at least .95", f"{least:.4f}", bool(least >= 0.95))
 
 
 def area(page: Page, runs: int) -> None:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import isotonic_regression
+from scipy.stats import beta, binom
 
 import trueness as tn
 
@@ -56,6 +57,64 @@ def test_weights_repeat_rows_clusters_stay_together_and_a_seed_repeats():
     assert twice.cost.value == pytest.approx(once.cost.value)
     assert twice.cost.standard_error == pytest.approx(once.cost.standard_error, rel=0.01)
     assert tn.decide(y, p, cost_fp=1, cost_fn=3).best_cost == once.best_cost
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_neither_the_order_of_rows_nor_names_of_clusters_matter(clustered):
+    rng = np.random.default_rng(5)
+    y, p = rows(rng, 400)
+    p = p.round(2)  # tied scores
+    names = np.arange(400) // 4
+    order, new_names = rng.permutation(400), rng.permutation(100)[names]
+    first = tn.decide(y, p, cost_fp=1, cost_fn=3, cluster=names if clustered else None)
+    other = {"cluster": [f"patient {name}" for name in new_names[order]]} if clustered else {}
+    assert tn.decide(y[order], p[order], cost_fp=1, cost_fn=3, **other) == first
+
+
+def exact(k, n, level=0.95):
+    tail = (1 - level) / 2
+    return (beta.ppf(tail, k, n - k + 1) if k else 0.0), (beta.ppf(1 - tail, k + 1, n - k) if k < n else 1.0)
+
+
+@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+@pytest.mark.parametrize("events", [0, 1, 17, 60])
+def test_acting_always_or_never_costs_a_rate_times_a_cost_with_exact_limits(events):
+    n, p = 60, np.linspace(0.01, 0.99, 60)
+    found = tn.decide(np.arange(n) < events, p, cost_fp=2, cost_fn=5, level=0.9)
+    low, high = exact(events, n, 0.9)
+    assert (found.never.low, found.never.high) == pytest.approx((5 * low, 5 * high))
+    assert (found.always.low, found.always.high) == pytest.approx((2 * (1 - high), 2 * (1 - low)))
+    every = tn.decide(np.arange(n) < events, p / 2 + 0.5, cost_fp=2, cost_fn=5, level=0.9)
+    assert (every.cost.value, every.cost.low, every.cost.high) == (
+        every.always.value,
+        every.always.low,
+        every.always.high,
+    )
+
+
+def test_without_an_event_clusters_count_once():
+    y, p = np.zeros(120, int), np.linspace(0.01, 0.99, 120)
+    y[:4] = 1  # one cluster of events
+    found = tn.decide(y, p, cost_fp=1, cost_fn=1, cluster=np.arange(120) // 4)
+    low, high = exact(1, 30)
+    assert found.never.low < low < high < found.never.high + 0.01
+    with pytest.warns(tn.OneClassWarning):
+        none = tn.decide(np.zeros(120, int), p, cost_fp=1, cost_fn=1, cluster=np.arange(120) // 4)
+    assert (none.never.low, none.never.high) == pytest.approx(exact(0, 30))
+
+
+@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+@pytest.mark.parametrize(("rate", "n"), [(0.012, 60), (0.003, 300), (0.05, 40), (0.3, 40), (0.5, 100), (0.97, 60)])
+def test_limits_of_acting_always_and_never_cover_at_every_number_of_events(rate, n):
+    """All numbers of events, each with its probability: no simulation."""
+    p, covered = np.full(n, rate), 0.0
+    for k in range(n + 1):
+        if binom.pmf(k, n, rate) > 1e-9:
+            found = tn.decide(np.arange(n) < k, p, cost_fp=3, cost_fn=7)
+            inside = 3 * (1 - rate) in found.always
+            assert inside == (7 * rate in found.never)
+            covered += inside * binom.pmf(k, n, rate)
+    assert covered >= 0.95
 
 
 @pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")

@@ -169,6 +169,17 @@ def test_labels_needed_are_those_of_the_variances():
     assert 150 < found.worth < 400
 
 
+@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")  # what is left is no random sample
+@pytest.mark.parametrize("ignored", [0, 1])
+def test_a_label_to_ignore_leaves_out_rows_that_have_it_and_none_without_a_label(ignored):
+    human, judge, p = data(60, 400)
+    label = np.where(np.arange(400) % 9 == 0, ignored, human)  # rows whose label is to be ignored
+    kept = label != ignored
+    found = tn.powered(label, judge, p, ignore_index=ignored, seed=0)
+    assert (found.n, found.humans) == (kept.sum(), np.isfinite(label[kept]).sum())
+    assert numbers(found) == pytest.approx(numbers(tn.powered(label[kept], judge[kept], p[kept], seed=0)), abs=1e-9)
+
+
 HUMAN, JUDGE, P = data(40, 100)
 MISTAKES = {
     "a judgement is missing": ({"judge": np.where(np.arange(100) == 7, np.nan, JUDGE)}, "`judge` .*1 of 100 .* row 7"),
@@ -181,6 +192,24 @@ MISTAKES = {
     "half labels": (
         {"y_human": np.where(np.isnan(HUMAN), np.nan, 0.5)},
         f"`y_human` must be 0 or 1.*; 40 of 100 .* row {np.flatnonzero(~np.isnan(HUMAN))[0]}\\.",
+    ),
+    "a single label": ({"y_human": np.array(1.0)}, r"`y_human` must have one value per row; got a single number\."),
+    "a single judgement": ({"judge": np.array(1.0)}, r"`judge` must have one value per row; got a single number\."),
+    "one-hot labels": (
+        {"y_human": np.column_stack([1 - HUMAN, HUMAN])},
+        r"`y_human` must have one value per row; got shape \(100, 2\)\. Pass the column of the event",
+    ),
+    "labels in one column": (
+        {"y_human": HUMAN[:, None]},
+        r"`y_human` must have one value per row; got shape \(100, 1\)",
+    ),
+    "one-hot judgements": (
+        {"judge": np.column_stack([1 - JUDGE, JUDGE])},
+        r"`judge` must have one value per row; got shape \(100, 2\)\. Pass the column of the event",
+    ),
+    "words in columns": (
+        {"judge": [["yes", "no"]] * 100},
+        r"`judge` must have one value per row; got shape \(100, 2\)",
     ),
     "few humans": ({"y_human": np.where(np.arange(100) < 9, 1.0, np.nan)}, "`y_human` .* at least 10 rows; got 9"),
     "few clusters": ({"cluster": np.arange(100) % 7}, "at least 10 clusters; got 7"),

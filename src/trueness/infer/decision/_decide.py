@@ -16,7 +16,8 @@ from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
-from trueness.infer.limits._row_means import mean_row_limits, mean_value_limits
+from trueness.infer.limits._limits import Limits
+from trueness.infer.limits._row_means import mean_row_limits, mean_value_limits, rate_limits
 from trueness.results import Decision, Estimate
 from trueness.typing import ArrayLike, Bools, Floats, Ints, RowOptions
 
@@ -61,7 +62,9 @@ def decide(
     -----
     For calibrated scores no other threshold is cheaper. The miscalibration is the cost by these scores less that by
     their isotonic regression on the same rows, which is that of the cheapest threshold, never below 0; its noise floor
-    is the mean of that for labels drawn from the scores.
+    is the mean of that for labels drawn from the scores. Costs of acting always or never are a rate times a cost, and
+    have exact binomial limits; other costs have Student's, corrected for skewness. Folds are dealt by content: neither
+    the order of rows nor the names of clusters count.
 
     References
     ----------
@@ -90,6 +93,37 @@ def decide(
     return decision_of(evidence, fp, fn, level, generator(seed))
 
 
+class _Rows(NamedTuple):
+    """Rows in an order that depends on nothing but their scores, labels and clusters."""
+
+    y: Floats
+    place: Ints
+    """The place of the score of each row among the distinct scores."""
+    fold: Ints
+    cluster: Ints | None
+
+    @classmethod
+    def of(cls, evidence: Evidence, score: Floats, rng: np.random.Generator) -> "_Rows":
+        """Rows, or whole clusters, are dealt to folds by content: neither their order nor names of clusters count."""
+        clustered = evidence.in_clusters
+        if clustered is not None:
+            fold = rng.permutation(clustered.clusters)[clustered.cluster] % _FOLDS
+            return cls(clustered.y, np.searchsorted(score, clustered.p), fold, clustered.cluster)
+        top = evidence.expanded.sample
+        y = np.asarray(top.y, dtype=np.float64)
+        place = np.searchsorted(score, np.asarray(top.p, dtype=np.float64))
+        order = np.argsort(2 * place + (y > 0), kind="stable")
+        fold = rng.permutation(y.size) % _FOLDS
+        return cls(y[order], place[order], fold, None)
+
+    def by_score_and_fold(self, n_scores: int) -> tuple[Floats, Floats]:
+        """The number of rows, and of events, of each score in each fold."""
+        cell = self.place * _FOLDS + self.fold
+        size = n_scores * _FOLDS
+        n, events = np.bincount(cell, minlength=size), np.bincount(cell, self.y, size)
+        return n.astype(np.float64).reshape(-1, _FOLDS), events.reshape(-1, _FOLDS)
+
+
 class _Costs(NamedTuple):
     """Rows by distinct score and fold, and the two costs."""
 
@@ -100,8 +134,9 @@ class _Costs(NamedTuple):
     fp: float
     fn: float
     level: float
-    rows: tuple[Floats, Ints, Ints, Ints] | None
-    """Labels, places among the scores, folds and clusters of the rows; None if rows are independent."""
+    rows: _Rows
+    event_rate: Limits
+    """Limits of the share of events."""
 
     @property
     def threshold(self) -> float:
@@ -109,20 +144,30 @@ class _Costs(NamedTuple):
 
     def estimate(self, name: str, act: Bools) -> Estimate:
         """The mean cost with limits of acting on some scores, or on some in each fold."""
-        n, acted = float(self.n.sum()), float(self.n[act].sum())
-        surprise = (acted * self.fp + (n - acted) * self.fn) / n
-        if self.rows is None:
-            found = float(self.events[act].sum())
-            wrong = [acted - found, float(self.events.sum()) - found]
-            counts, values = np.array([*wrong, n - sum(wrong)]), np.array([self.fp, self.fn, 0.0])
-            limits, value = mean_value_limits(values, counts, surprise, self.level), float(counts @ values / n)
-        else:
-            y, place, fold, cluster = self.rows
-            losses = np.where(act[place] if act.ndim == 1 else act[place, fold], self.fp * (1 - y), self.fn * y)
-            limits, value = mean_row_limits(losses, surprise, self.level, None, cluster), float(losses.mean())
+        n, acted, found = (float(total) for total in (self.n.sum(), self.n[act].sum(), self.events[act].sum()))
+        false_positives, false_negatives = acted - found, float(self.events.sum()) - found
+        value = (false_positives * self.fp + false_negatives * self.fn) / n
+        limits = self.limits(act, false_positives, false_negatives)
         low, high = min(limits.low, value), max(min(limits.high, max(self.fp, self.fn)), value)
         how = (limits.method, round(n), "Mean cost per row.", limits.standard_error)
         return Estimate(name, value, low, high, self.level, *how)
+
+    def limits(self, act: Bools, false_positives: float, false_negatives: float) -> Limits:
+        """Limits of the mean cost; if all rows or none are acted on, it is a rate times a cost, and they are exact."""
+        rate, cluster = self.event_rate, self.rows.cluster
+        n, acted = float(self.n.sum()), float(self.n[act].sum())
+        if acted == n:
+            low, high = self.fp * (1 - rate.high), self.fp * (1 - rate.low)
+            return Limits(low, high, rate.method, self.fp * rate.standard_error)
+        if acted == 0:
+            return Limits(self.fn * rate.low, self.fn * rate.high, rate.method, self.fn * rate.standard_error)
+        surprise = (acted * self.fp + (n - acted) * self.fn) / n
+        if cluster is None:
+            counts = np.array([false_positives, false_negatives, n - false_positives - false_negatives])
+            return mean_value_limits(np.array([self.fp, self.fn, 0.0]), counts, surprise, self.level)
+        y, place, fold, _ = self.rows
+        losses = np.where(act[place] if act.ndim == 1 else act[place, fold], self.fp * (1 - y), self.fn * y)
+        return mean_row_limits(losses, surprise, self.level, None, cluster)
 
     def walk(self, n: Any, events: Any) -> Floats:
         """The cost of acting from each score on, and of acting never, less that of acting always."""
@@ -150,23 +195,19 @@ class _Costs(NamedTuple):
 
 def decision_of(evidence: Evidence, fp: float, fn: float, level: float, rng: np.random.Generator) -> Decision:
     """The decision of evidence that holds rows."""
-    known = evidence.expanded
-    y, p = (np.asarray(v, dtype=np.float64) for v in (known.sample.y, known.sample.p))
-    score, place = np.unique(p, return_inverse=True)
-    units = np.arange(y.size) if known.cluster is None else known.cluster
-    fold = rng.permutation(int(units.max()) + 1)[units] % _FOLDS
-    cell = place * _FOLDS + fold
-    sums = [np.bincount(cell, v, score.size * _FOLDS) for v in (np.ones(y.size), y)]
-    n, events = np.array(sums, dtype=np.float64).reshape(2, -1, _FOLDS)
-    rows = None if known.cluster is None else (y, place, fold, known.cluster)
-    costs = _Costs(score, n, events, fp, fn, level, rows)
+    cells = evidence.cells
+    score = np.asarray(cells.score[cells.weight > 0], dtype=np.float64)
+    rows = _Rows.of(evidence, score, rng)
+    n, events = rows.by_score_and_fold(score.size)
+    rate = rate_limits(cells, level, evidence.in_clusters)
+    costs = _Costs(score, n, events, fp, fn, level, rows, rate)
     best, recalibrated = costs.cross_fitted()
     count, t = n.sum(axis=1).astype(np.int64), costs.threshold
     at = int(np.searchsorted(score, t))
 
     def lost(labels: Any) -> float:
         walk = costs.walk(count, labels)
-        return float(walk[at] - walk.min()) / y.size
+        return float(walk[at] - walk.min()) / rows.y.size
 
     alone, draws = count.max() == 1, _DRAWS if score.size < _MANY else _DRAWS // 10
     drawn = [lost(rng.random(score.size) < score if alone else rng.binomial(count, score)) for _ in range(draws)]

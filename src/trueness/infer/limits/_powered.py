@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from scipy.special import chdtrc, logit
 
 from trueness._input.arguments import Seed, generator
-from trueness._input.columns import column, refuse_bad
+from trueness._input.columns import Column, column, refuse_bad
 from trueness._input.labels import labels_missing
 from trueness._input.sample import refuse_shuffled_index
 from trueness._input.scores import numeric
@@ -115,16 +115,13 @@ def powered(
         if rows.get(name) is not None:
             raise InputError(name, "must be left out", "labels of humans and judge are those of single rows")
     refuse_shuffled_index(y_human, {"judge": judge, "y_prob": y_prob, "human_prob": human_prob})
-    given = column(y_human, "y_human")
+    given = _one_per_row(y_human, "y_human")
     absent = labels_missing(given)
     known = np.ones(len(given.values), bool) if absent is None else ~absent
     demand = f"must have labels in at least {_LEAST_LABELS} {'rows' if cluster is None else 'clusters'}"
     if not known.any():
         raise InputError("y_human", demand, "got none")
-    # Labels that no human gave are never used; they need a value to be read, and 0 is a label unless others are named.
-    first = given.values[known][0]
-    coded = isinstance(first, Number) and rows.get("pos_label") is None and rows.get("labels") is None
-    labels = np.where(known, given.values, 0 if coded else first)
+    labels = np.where(known, given.values, _placeholder(given.values[known], rows))
     evidence = _evidence(labels, y_prob, cluster, rows)
     at: Any = evidence.position
     verdict, weight = _numbers(_judgements(judge, set(labels.tolist()), rows), "judge", known.size, at), known[at] * 1.0
@@ -154,6 +151,26 @@ def powered(
     return _record(found, alone, bin_numbers(evidence.sample, rule), level, pvalue=pvalue, selection_pvalue=selection)
 
 
+def _one_per_row(values: ArrayLike, name: str) -> Column:
+    """A vector; columns, such as one per class, and single values are refused."""
+    given = column(values, name)
+    shape = given.values.shape
+    if len(shape) == 1:
+        return given
+    demand = "must have one value per row"
+    if not shape:
+        raise InputError(name, demand, "got a single number")
+    raise InputError(name, demand, f"got shape {shape}", remedy="Pass the column of the event as a vector.")
+
+
+def _placeholder(labels: Any, rows: RowOptions) -> Any:
+    """A label for the rows that no human looked at: it is never used, but is read and must not be one to ignore."""
+    ignored = rows.get("ignore_index")
+    if isinstance(labels[0], Number) and rows.get("pos_label") is None and rows.get("labels") is None:
+        return 1 if ignored == 0 else 0
+    return next((label for label in labels if label != ignored), labels[0])
+
+
 def _evidence(labels: Any, y_prob: ArrayLike, cluster: ArrayLike | None, rows: RowOptions) -> Evidence:
     """The rows; errors name `y_human`."""
     try:
@@ -170,7 +187,7 @@ def _evidence(labels: Any, y_prob: ArrayLike, cluster: ArrayLike | None, rows: R
 
 def _judgements(judge: ArrayLike, human: set[Any], rows: RowOptions) -> Any:
     """Labels in words as 1 for the event and 0 for the other label; nan where there is none."""
-    values = column(judge, "judge").values
+    values = _one_per_row(judge, "judge").values
     if values.dtype.kind != "U" and not any(isinstance(one, str) for one in values.tolist()):
         return judge
     event = rows["pos_label"] if rows.get("pos_label") is not None else (rows.get("labels") or [None])[-1]
