@@ -103,7 +103,8 @@ GOALS = [
 ]
 ACCEPTED = [{"accept_l2": 0.15}, {"accept_ece": 0.15}, {"accept_band": 0.2}]
 RULES = [
-    *(tn.BlockIsotonic(5), tn.BlockIsotonic(5, 12), tn.BlockIsotonic(5, ties="split", fuse=True), tn.Isotonic()),
+    *(tn.BlockIsotonic(5), tn.BlockIsotonic(5, 12), tn.BlockIsotonic(5, 12, fuse=False)),
+    *(tn.BlockIsotonic(5, ties="split"), tn.Isotonic()),
     *(tn.Distinct(), tn.MassAndWidth(8, 5), tn.EqualMass(4), tn.EqualWidth(3), [0, 0.2, 0.21, 1]),
 ]
 EDGES = [[0, 1], [0.0, 0.5, 1.2], [-0.1, 0.5, 1], [0, 0.5, 0.5, 1], [0.2, 0.8], [0, 0.01, 1], [1], [], [[0, 1]], 0, 1]

@@ -75,7 +75,8 @@ def test_block_sizes_stay_within_the_limits_up_to_a_group_of_ties(pairs, n_min, 
     y, p = map(np.array, zip(*pairs, strict=True))
     n_max = 2 * n_min - 1 + extra
     largest = np.bincount(p).max()
-    found = np.array(sizes(tn.BlockIsotonic(n_min, n_max), y, p / 30)) if y.min() != y.max() else np.array([n_min])
+    rule = tn.BlockIsotonic(n_min, n_max, fuse=False)
+    found = np.array(sizes(rule, y, p / 30)) if y.min() != y.max() else np.array([n_min])
     assert (found >= min(n_min, y.size)).all()
     assert (found <= n_max + largest + n_min).all()
 
@@ -85,7 +86,7 @@ def test_blocks_without_ties_keep_both_limits():
     for n in (20, 55, 333, 1_000):
         p = rng.random(n)
         y = (rng.random(n) < p**2).astype(int)
-        rule = tn.BlockIsotonic()
+        rule = tn.BlockIsotonic(fuse=False)
         n_min, n_max = rule.limits(n)
         found = np.array(sizes(rule, y, p))
         assert (n_min, n_max) == (max(1, n // 20), max(n // 5, 2 * max(1, n // 20) - 1))
@@ -289,7 +290,7 @@ def test_fused_blocks_are_neighbours_of_equal_rate(seed):
     p, y = np.sort(rng.random(60)), np.tile([0, 1], 30)
     y[40:] = rng.integers(0, 2, 20)
     plain, fused = [], []
-    for n in sizes(tn.BlockIsotonic(2, 6), y, p):
+    for n in sizes(tn.BlockIsotonic(2, 6, fuse=False), y, p):
         begin = sum(count for count, _ in plain)
         plain.append((n, int(y[begin : begin + n].sum())))
     for n, events in plain:
@@ -297,5 +298,5 @@ def test_fused_blocks_are_neighbours_of_equal_rate(seed):
             fused[-1] = fused[-1][0] + n, fused[-1][1] + events
         else:
             fused.append((n, events))
-    assert sizes(tn.BlockIsotonic(2, 6, fuse=True), y, p) == [n for n, _ in fused]
+    assert sizes(tn.BlockIsotonic(2, 6), y, p) == [n for n, _ in fused]
     assert len(fused) < len(plain)

@@ -67,8 +67,8 @@ def kinds_of_test(setting: str, seed: int, limits: dict[str, list[int]], **fit: 
     for label, values in limits.items():
         found[label] = {
             "code": tests_by_code(data.y, data.p, Options(*values)),
-            "text": tests_by_text(data.y, data.p, Options(*values), "pool"),
-            "printed": tests_by_text(data.y, data.p, Options(*values), "printed"),
+            "text": tests_by_text(data.y, data.p, Options(*values)),
+            "blocks": tests_by_text(data.y, data.p, Options(*values), fuse=False),
         }
     return found
 
@@ -224,8 +224,8 @@ _STOPS: dict[Stop, str] = {
 
 _PROCEDURES = {
     "code": "the authors' code",
-    "text": "the text, every block of Algorithm 2 a bin",
-    "printed": "the text to the letter: edges by Algorithm 3, which joins blocks of equal rate",
+    "blocks": "the text, but every block of Algorithm 2 a bin",
+    "text": "the text to the letter: edges by Algorithm 3, which joins blocks of equal rate",
 }
 
 

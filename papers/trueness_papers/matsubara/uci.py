@@ -178,9 +178,11 @@ def _reason(line: Line, found: Mapping[str, Any]) -> str:
     if differ(line.code, line.authors):
         reasons.append(f"{line.labels[0]} of another version of scikit-learn")
     if differ(line.text, line.code):
-        if found["tied"]:
+        if differ(line.text, found["blocks"]):
+            reasons.append("by the text, neighbouring blocks of equal rate are one bin")
+        if found["tied"] and differ(line.code, found["blocks"]):
             reasons.append(f"by the text, the {found['tied']:,} rows with equal scores are kept together")
-        else:
+        elif differ(line.code, found["blocks"]):
             reasons.append("by the text, quantile bins are cut without rounding errors")
     if differ(found["printed end"], _tested(line.code)):
         reasons.append("the code's last bin exceeds N_max")
