@@ -109,7 +109,8 @@ RULES = [
 ]
 EDGES = [[0, 1], [0.0, 0.5, 1.2], [-0.1, 0.5, 1], [0, 0.5, 0.5, 1], [0.2, 0.8], [0, 0.01, 1], [1], [], [[0, 1]], 0, 1]
 TESTS = ["omnibus", "exact", "analytic", "t-cal", "adaptive-t-cal", "ks", "kuiper", "spiegelhalter", "cox"]
-RESAMPLED = ["bootstrap", "basic-bootstrap", "centred-bootstrap", "subsampling", "politis-romano", "adaptive-hulc"]
+RESAMPLED = ["bootstrap", "basic-bootstrap", "centred-bootstrap", "subsampling", "subsampling-published"]
+RESAMPLED += ["adaptive-hulc"]
 MEASURES = ["ece", "ece_l2", "l2", "ace", "mce", "gce", "tce", "smooth_ece", "squared_ece", "brier"]
 MEASURES += ["scaled_brier", "log_loss"]
 MEASURES += ["calibration_slope", "calibration_intercept", "free_intercept", "observed_expected", "auc", "ici", "e50"]
@@ -233,6 +234,7 @@ CALIBRATOR_CALLS = [
     ),
     *grid("HistogramBinning", ["rows"], {"n_bins": "auto", "epsilon": 0.3}),
     *grid("ScalingBinning", SOME, {"n_bins": 3, "split": "none"}, {"n_bins": 3, "scaler": "identity"}),
+    *grid("ScalingBinning", SOME, {"n_bins": 3, "split": "none", "bins": "umd"}),
     *grid("SplineCalibration", SOME, {"n_knots": 3}, {"monotone": False}, {"ridge": 0.1, "limits": True}),
     *grid("QuadraticScaling", SOME, {"signed": True}, {"monotone": False}, {"limits": True}, {"from_logits": True}),
     *grid("VennAbers", SOME, {"folds": 3}, {"folds": 3, "merge": "brier"}),

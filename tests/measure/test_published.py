@@ -206,6 +206,4 @@ def test_split_ties_follow_algorithm_2_row_by_row():
     groups = oracle.block_groups_rowwise(y[order].tolist(), 15, 60)
     rule = tn.BlockIsotonic(15, 60, fuse=False, ties="split")
     assert tn.bin_table(y, p, bins=rule).n.tolist() == [len(g) for g in groups]
-    assert tn.tce(y, p, bins=rule) == pytest.approx(
-        oracle.tce(y[order].tolist(), p[order].tolist(), groups)
-    )
+    assert tn.tce(y, p, bins=rule) == pytest.approx(oracle.tce(y[order].tolist(), p[order].tolist(), groups))
