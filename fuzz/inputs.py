@@ -80,7 +80,7 @@ FUNCTIONS = [
     *("ici", "log_loss", "max_bins", "mce", "monotone_band", "noise_floor", "observed_expected"),
     *("panel", "prior_correction", "prior_shift", "reliability_bands", "reliability_curve", "sample_size"),
     *("scaled_brier", "segments", "sketch", "smooth_ece", "squared_ece", "tally", "tce", "validation_size"),
-    *("validity_curve", "Edges", "EqualMass", "EqualWidth", "MassAndWidth", "BlockIsotonic"),
+    *("validity_curve", "mean_validity", "Edges", "EqualMass", "EqualWidth", "MassAndWidth", "BlockIsotonic"),
     *("Accumulator", "load_calibrator"),
 ]
 SLOW_FUNCTIONS = ["report"]

@@ -196,6 +196,19 @@ def block_groups(y, p, n_min, n_max, w=None):
     return [block.members for block in blocks]
 
 
+def fused_groups(y, p, n_min, n_max, w=None):
+    """The same, with neighbouring blocks of equal rate joined, as the edges of Algorithm 3 do."""
+    ws = weights(w, len(p))
+    bins = []
+    for group in block_groups(y, p, n_min, n_max, w):
+        block = _Block(group, sum(ws[i] for i in group), sum((ws[i] for i in group if y[i]), Fraction(0)))
+        if bins and bins[-1].mean == block.mean:
+            bins[-1] = bins[-1].joined(block)
+        else:
+            bins.append(block)
+    return [block.members for block in bins]
+
+
 def _settle_small(blocks, n_max):
     """Give the last block but one, too small to stand, to a neighbour; says to which."""
     left, right = blocks[-2:]

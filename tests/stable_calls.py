@@ -103,12 +103,14 @@ GOALS = [
 ]
 ACCEPTED = [{"accept_l2": 0.15}, {"accept_ece": 0.15}, {"accept_band": 0.2}]
 RULES = [
-    *(tn.BlockIsotonic(5), tn.BlockIsotonic(5, 12), tn.BlockIsotonic(5, ties="split", fuse=True), tn.Isotonic()),
+    *(tn.BlockIsotonic(5), tn.BlockIsotonic(5, 12), tn.BlockIsotonic(5, 12, fuse=False)),
+    *(tn.BlockIsotonic(5, ties="split"), tn.Isotonic()),
     *(tn.Distinct(), tn.MassAndWidth(8, 5), tn.EqualMass(4), tn.EqualWidth(3), [0, 0.2, 0.21, 1]),
 ]
 EDGES = [[0, 1], [0.0, 0.5, 1.2], [-0.1, 0.5, 1], [0, 0.5, 0.5, 1], [0.2, 0.8], [0, 0.01, 1], [1], [], [[0, 1]], 0, 1]
 TESTS = ["omnibus", "exact", "analytic", "t-cal", "adaptive-t-cal", "ks", "kuiper", "spiegelhalter", "cox"]
-RESAMPLED = ["bootstrap", "basic-bootstrap", "centred-bootstrap", "subsampling", "politis-romano", "adaptive-hulc"]
+RESAMPLED = ["bootstrap", "basic-bootstrap", "centred-bootstrap", "subsampling", "subsampling-published"]
+RESAMPLED += ["adaptive-hulc"]
 MEASURES = ["ece", "ece_l2", "l2", "ace", "mce", "gce", "tce", "smooth_ece", "squared_ece", "brier"]
 MEASURES += ["scaled_brier", "log_loss"]
 MEASURES += ["calibration_slope", "calibration_intercept", "free_intercept", "observed_expected", "auc", "ici", "e50"]
@@ -232,6 +234,7 @@ CALIBRATOR_CALLS = [
     ),
     *grid("HistogramBinning", ["rows"], {"n_bins": "auto", "epsilon": 0.3}),
     *grid("ScalingBinning", SOME, {"n_bins": 3, "split": "none"}, {"n_bins": 3, "scaler": "identity"}),
+    *grid("ScalingBinning", SOME, {"n_bins": 3, "split": "none", "bins": "umd"}),
     *grid("SplineCalibration", SOME, {"n_knots": 3}, {"monotone": False}, {"ridge": 0.1, "limits": True}),
     *grid("QuadraticScaling", SOME, {"signed": True}, {"monotone": False}, {"limits": True}, {"from_logits": True}),
     *grid("VennAbers", SOME, {"folds": 3}, {"folds": 3, "merge": "brier"}),

@@ -48,7 +48,7 @@ ALIKE = 0.3  # correlation of the latent normals behind the labels of a cluster
 GOOD = (0.88, 0.97)
 GROUPS = ("paper", "chosen", "reported", "hard", "apart")
 METHODS = ("score", "analytic")
-COMPETITORS = ("bootstrap", "centred-bootstrap", "subsampling", "hulc", "adaptive-hulc")
+COMPETITORS = ("bootstrap", "centred-bootstrap", "subsampling-published", "hulc", "adaptive-hulc")
 
 
 # Labels, scores, and options of the interval.

@@ -25,6 +25,22 @@ def data_folder():
 
 
 @pytest.fixture(scope="session")
+def recomputed(tmp_path_factory):
+    """The record of a full run by name, for slow tests, or a skip that names the missing data."""
+    folder, records = tmp_path_factory.mktemp("full"), {}
+
+    def run(name):
+        missing = missing_files(EXPERIMENTS[name].needs)
+        if missing:
+            pytest.skip(f"TRUENESS_DATA must name a folder with {', '.join(missing)}")
+        if name not in records:
+            records[name] = run_experiment(EXPERIMENTS[name], folder, pictures=False, progress=False)
+        return records[name]
+
+    return run
+
+
+@pytest.fixture(scope="session")
 def recorded(tmp_path_factory):
     """The record of a quick run by name, or a skip that names the missing data."""
     folder, records = tmp_path_factory.mktemp("quick"), {}

@@ -118,6 +118,7 @@ from trueness.recalibrate import apply_calibrator as apply_calibrator
 from trueness.recalibrate import epsilon as epsilon
 from trueness.recalibrate import load_calibrator as load_calibrator
 from trueness.recalibrate import max_bins as max_bins
+from trueness.recalibrate import mean_validity as mean_validity
 from trueness.recalibrate import prior_correction as prior_correction
 from trueness.recalibrate import sample_size as sample_size
 from trueness.recalibrate import validity_curve as validity_curve
@@ -152,6 +153,7 @@ from trueness.results import TestedBins as TestedBins
 from trueness.results import Validation as Validation
 from trueness.results import ValidationSize as ValidationSize
 from trueness.results import ValidityCurve as ValidityCurve
+from trueness.results import ValidityRuns as ValidityRuns
 from trueness.results import Verdict as Verdict
 from trueness.results import Walk as Walk
 from trueness.sources import scan as scan

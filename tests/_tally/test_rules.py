@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from functools import partial
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -55,6 +56,62 @@ def test_isotonic_pools_until_rates_rise():
     assert (np.diff(table.rate) > 0).all()
 
 
+ERRORS = {
+    "variance": lambda k, n: k * (n - k) / n**2,
+    "variance of the rate": lambda k, n: (k + 0.5) * (n - k + 0.5) / n**3,
+    "largest distance": lambda k, n: np.where((k == 0) | (k == n), 0, np.maximum(k, n - k) / n),
+    "few rows": lambda k, n: (n < 3) + k * (n - k) / n**2,
+    "convex": lambda k, n: (k / n - 0.4) ** 2,
+}
+
+
+def total_error(error, y, sizes_of_bins):
+    """Equation (8) of Matsubara et al. 2023."""
+    bins = np.split(np.asarray(y), np.cumsum(sizes_of_bins)[:-1])
+    return sum(part.size * float(error(np.array([part.sum()]), np.array([part.size]))[0]) for part in bins) / len(y)
+
+
+def least_error(error, y, groups):
+    """The least of (8) over all cuts between groups of ties whose rates do not fall."""
+    ends, best = np.cumsum(groups), np.inf
+    for count in range(len(groups)):
+        for cuts in combinations(ends[:-1], count):
+            parts = np.split(np.asarray(y), cuts)
+            rates = [Fraction(int(part.sum()), part.size) for part in parts]
+            if rates == sorted(rates):
+                best = min(best, total_error(error, y, [part.size for part in parts]))
+    return best
+
+
+@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+@pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS)
+@pytest.mark.parametrize("seed", range(3))
+def test_isotonic_bins_have_the_least_of_any_error_among_all_cuts(error, seed):
+    rng = np.random.default_rng(seed)
+    y, p = rng.integers(0, 2, 11), np.sort(rng.integers(0, 9, 11)) / 8
+    groups = np.unique(p, return_counts=True)[1]
+    table = tn.bin_table(y, p, bins=tn.Isotonic(error=error))
+    assert (np.diff(table.rate) >= 0).all()
+    assert total_error(error, y, table.n) == pytest.approx(least_error(error, y, groups), abs=1e-12)
+    w = rng.integers(1, 4, 11)
+    heavy = tn.bin_table(y, p, bins=tn.Isotonic(error=error), sample_weight=w)
+    again = tn.bin_table(np.repeat(y, w), np.repeat(p, w), bins=tn.Isotonic(error=error))
+    assert heavy.weight.tolist() == again.n.tolist()
+
+
+def test_another_concave_error_has_the_isotonic_bins_and_a_rule_names_its_error():
+    rng = np.random.default_rng(0)
+    p = rng.random(300)
+    y = (rng.random(300) < p).astype(int)
+    rule = tn.Isotonic(error=lambda k, n: np.sqrt(k * (n - k)) / n)
+    assert sizes(rule, y, p) == sizes(tn.Isotonic(), y, p)
+    assert repr(tn.Isotonic()) == "Isotonic()"
+    assert repr(rule).startswith("Isotonic(error=<function")
+    assert rule != tn.Isotonic()
+    with pytest.raises(tn.InputError, match="must not depend on the labels"):
+        tn.ece_interval(y, p, bins=rule)
+
+
 def test_isotonic_agrees_with_scipy():
     from scipy.optimize import isotonic_regression
 
@@ -75,7 +132,8 @@ def test_block_sizes_stay_within_the_limits_up_to_a_group_of_ties(pairs, n_min, 
     y, p = map(np.array, zip(*pairs, strict=True))
     n_max = 2 * n_min - 1 + extra
     largest = np.bincount(p).max()
-    found = np.array(sizes(tn.BlockIsotonic(n_min, n_max), y, p / 30)) if y.min() != y.max() else np.array([n_min])
+    rule = tn.BlockIsotonic(n_min, n_max, fuse=False)
+    found = np.array(sizes(rule, y, p / 30)) if y.min() != y.max() else np.array([n_min])
     assert (found >= min(n_min, y.size)).all()
     assert (found <= n_max + largest + n_min).all()
 
@@ -85,7 +143,7 @@ def test_blocks_without_ties_keep_both_limits():
     for n in (20, 55, 333, 1_000):
         p = rng.random(n)
         y = (rng.random(n) < p**2).astype(int)
-        rule = tn.BlockIsotonic()
+        rule = tn.BlockIsotonic(fuse=False)
         n_min, n_max = rule.limits(n)
         found = np.array(sizes(rule, y, p))
         assert (n_min, n_max) == (max(1, n // 20), max(n // 5, 2 * max(1, n // 20) - 1))
@@ -115,6 +173,13 @@ def test_limits_that_leave_no_room_for_each_other_are_taken_as_in_the_paper():
         (lambda: tn.BlockIsotonic(-1, 5), "`n_min` must be a whole number ≥ 0"),
         (lambda: tn.BlockIsotonic(ties="first"), "'pool', 'split' or 'printed'"),
         (lambda: tn.BlockIsotonic(fuse=1), "`fuse` must be True or False"),
+        (lambda: tn.Isotonic("variance"), "`error` must be a function of the events and rows of bins; got 'variance'"),
+        (lambda: sizes(tn.Isotonic(lambda k, n: 1.0)), "must return a finite number for each bin; it returned 1.0 for"),
+        (lambda: sizes(tn.Isotonic(lambda k, n: k * np.nan)), "must return a finite number for each bin"),
+        (
+            lambda: sizes(tn.Isotonic(lambda k, n: k), np.arange(2001) % 2, np.linspace(0, 1, 2001)),
+            "`error` is for at most 2,000 distinct scores, .*; got 2,001. Round the scores",
+        ),
         (lambda: sizes(tn.BlockIsotonic(5, 4)), "`n_max` must be at least `n_min` \\(5\\); got 4"),
         (lambda: sizes(tn.BlockIsotonic(9, 20)), "at most the number of rows \\(8\\); got 9"),
         (lambda: sizes(tn.BlockIsotonic(), sample_weight=[0.5] * 8), "must be whole numbers"),
@@ -289,7 +354,7 @@ def test_fused_blocks_are_neighbours_of_equal_rate(seed):
     p, y = np.sort(rng.random(60)), np.tile([0, 1], 30)
     y[40:] = rng.integers(0, 2, 20)
     plain, fused = [], []
-    for n in sizes(tn.BlockIsotonic(2, 6), y, p):
+    for n in sizes(tn.BlockIsotonic(2, 6, fuse=False), y, p):
         begin = sum(count for count, _ in plain)
         plain.append((n, int(y[begin : begin + n].sum())))
     for n, events in plain:
@@ -297,5 +362,5 @@ def test_fused_blocks_are_neighbours_of_equal_rate(seed):
             fused[-1] = fused[-1][0] + n, fused[-1][1] + events
         else:
             fused.append((n, events))
-    assert sizes(tn.BlockIsotonic(2, 6, fuse=True), y, p) == [n for n, _ in fused]
+    assert sizes(tn.BlockIsotonic(2, 6), y, p) == [n for n, _ in fused]
     assert len(fused) < len(plain)

@@ -21,7 +21,8 @@ GROUPINGS = {
     "equal mass 10": (tn.EqualMass(10), lambda y, p, w: oracle.equal_mass_groups(y, p, w, 10)),
     "distinct": (tn.Distinct(), lambda y, p, w: oracle.tie_groups(p, w)),
     "isotonic": (tn.Isotonic(), oracle.isotonic_groups),
-    "block isotonic 2 5": (tn.BlockIsotonic(2, 5), lambda y, p, w: oracle.block_groups(y, p, 2, 5, w)),
+    "block isotonic 2 5": (tn.BlockIsotonic(2, 5), lambda y, p, w: oracle.fused_groups(y, p, 2, 5, w)),
+    "blocks apart": (tn.BlockIsotonic(2, 5, fuse=False), lambda y, p, w: oracle.block_groups(y, p, 2, 5, w)),
 }
 grouping = pytest.mark.parametrize(("rule", "groups"), GROUPINGS.values(), ids=GROUPINGS)
 fractions = st.integers(0, 12).map(lambda i: i / 4)

@@ -11,6 +11,8 @@ from r_random import r_example
 from scipy.stats import binomtest
 
 import trueness as tn
+from trueness import _kernels
+from trueness._kernels import reference
 
 
 def test_four_rows_in_two_bins():
@@ -76,9 +78,9 @@ def test_table_5_of_tce(model, data_folder):
 def test_blocks_of_resnet152_fuse_where_algorithm_3_draws_no_edge(data_folder):
     with np.load(data_folder / "imagenet_dogs.npz") as data:
         y, p = data["y_true"], data["resnet152"]
-    sizes = tn.bin_table(y, p, bins=tn.BlockIsotonic()).n.tolist()
+    sizes = tn.bin_table(y, p, bins=tn.BlockIsotonic(fuse=False)).n.tolist()
     assert sizes[:3] == [10_000, 10_000, 10_000]
-    assert tn.bin_table(y, p, bins=tn.BlockIsotonic(fuse=True)).n.tolist() == [30_000, *sizes[3:]]
+    assert tn.bin_table(y, p, bins=tn.BlockIsotonic()).n.tolist() == [30_000, *sizes[3:]]
 
 
 @pytest.mark.slow
@@ -129,6 +131,46 @@ def printed_bins(y, p, n_min, n_max):
     return [(L, R, [y[j] for j in rows], [p[j] for j in rows]) for L, R, rows in bins if L < R or rows]
 
 
+def printed_tce(y, p, n_min, n_max, alpha=0.05):
+    """Algorithm 1 as printed, on the bins of Algorithms 2 and 3."""
+    bins = printed_bins(y, p, n_min, n_max)
+    rejected = sum(binomtest(sum(b[2]), len(b[2]), s).pvalue <= alpha for b in bins for s in b[3])
+    return 100 * rejected / len(y)
+
+
+def rare_rows(rng):
+    """Scores without ties and labels of which few are events, some of them miscalibrated."""
+    n = int(rng.integers(20, 200))
+    p = rng.beta(0.5, rng.choice([5, 15, 60]), n)
+    y = rng.random(n) < np.minimum(p * rng.choice([0.5, 1, 3]), 1)
+    return y.astype(int).tolist(), p.tolist()
+
+
+@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+@pytest.mark.parametrize("kernels", ["in use", "reference"])
+@pytest.mark.parametrize("sets", [20, pytest.param(1000, marks=pytest.mark.slow)])
+def test_tce_is_algorithms_1_to_3_where_no_scores_tie(sets, kernels, monkeypatch):
+    if kernels == "reference":
+        monkeypatch.setattr(_kernels, "block_pava", reference.block_pava)
+    rng, apart = np.random.default_rng(44), 0
+    for _ in range(sets):
+        y, p = rare_rows(rng)
+        n = len(y)
+        limits = n // 20, n // 5
+        expected = printed_tce(y, p, *limits)
+        found = [tn.tce(y, p), tn.tce(y, p, bins=tn.BlockIsotonic(*limits)), tn.tce(tn.tally(y, p))]
+        found.append(tn.tce(y, p, bins=tn.BlockIsotonic(ties="split")))
+        found.append(tn.tce(y, p, bins=tn.BlockIsotonic(ties="printed")))
+        assert found == pytest.approx([expected] * 5)
+        assert tn.gce(y, p, loss="rejection", bins=tn.BlockIsotonic()) == pytest.approx(expected)
+        apart += tn.tce(y, p, bins=tn.BlockIsotonic(fuse=False)) != pytest.approx(expected)
+    assert apart > sets / 4
+    tested = tn.plot.TestReliabilityDisplay.from_predictions(y, p).record
+    printed = printed_bins(y, p, *limits)
+    assert tested.n.tolist() == [len(labels) for _, _, labels, _ in printed]
+    assert tested.high_edge.tolist() == [high for _, high, _, _ in printed]
+
+
 @pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
 @pytest.mark.parametrize("sets", [60, pytest.param(1000, marks=pytest.mark.slow)])
 def test_printed_ties_follow_algorithms_2_and_3_and_equation_2(sets):
@@ -147,7 +189,7 @@ def test_printed_ties_follow_algorithms_2_and_3_and_equation_2(sets):
         found = list(zip(table.low_edge.tolist(), table.high_edge.tolist(), table.n.tolist(), strict=True))
         assert found == [(low, high, len(labels)) for low, high, labels, _ in expected]
         assert table.rate[table.n > 0].tolist() == pytest.approx([np.mean(b[2]) for b in expected if b[2]], rel=1e-12)
-        split = tn.bin_table(y, p, bins=tn.BlockIsotonic(n_min, n_max, fuse=True, ties="split"))
+        split = tn.bin_table(y, p, bins=tn.BlockIsotonic(n_min, n_max, ties="split"))
         differ += split.n.tolist() != [size for *_, size in found]
         if case % 10 == 0:  # Algorithm 1 on these bins
             rejected = sum(binomtest(sum(b[2]), len(b[2]), s).pvalue <= 0.05 for b in expected for s in b[3])
@@ -162,8 +204,6 @@ def test_split_ties_follow_algorithm_2_row_by_row():
     y = (rng.random(300) < p).astype(int)
     order = np.argsort(p, kind="stable")
     groups = oracle.block_groups_rowwise(y[order].tolist(), 15, 60)
-    table = tn.bin_table(y, p, bins=tn.BlockIsotonic(15, 60, ties="split"))
-    assert table.n.tolist() == [len(g) for g in groups]
-    assert tn.tce(y, p, bins=tn.BlockIsotonic(15, 60, ties="split")) == pytest.approx(
-        oracle.tce(y[order].tolist(), p[order].tolist(), groups)
-    )
+    rule = tn.BlockIsotonic(15, 60, fuse=False, ties="split")
+    assert tn.bin_table(y, p, bins=rule).n.tolist() == [len(g) for g in groups]
+    assert tn.tce(y, p, bins=rule) == pytest.approx(oracle.tce(y[order].tolist(), p[order].tolist(), groups))

@@ -100,8 +100,10 @@ def test_blocks_without_a_least_size():
     """Algorithm 2 with N_min = 0 by hand: rows pool while rates fall, up to n_max, and none is kept back."""
     y, p = [1, 0, 0, 1, 0, 1, 0], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]
     for n_max, sizes in {7: [3, 4], 3: [3, 2, 2], 2: [2, 1, 2, 2], 1: [1] * 7}.items():
-        assert tn.bin_table(y, p, bins=tn.BlockIsotonic(0, n_max)).n.tolist() == sizes
-    assert tn.bin_table(y, p, bins=tn.BlockIsotonic(0)).n.tolist() == [1] * 7  # ⌊7/5⌋ rows at most
+        assert tn.bin_table(y, p, bins=tn.BlockIsotonic(0, n_max, fuse=False)).n.tolist() == sizes
+    apart = tn.BlockIsotonic(0, fuse=False)
+    assert tn.bin_table(y, p, bins=apart).n.tolist() == [1] * 7  # ⌊7/5⌋ rows at most
+    assert tn.bin_table(y, p, bins=tn.BlockIsotonic(0)).n.tolist() == [1, 2, 1, 1, 1, 1]  # two zeros are one bin
     assert tn.bin_table([1], [0.5], bins=tn.BlockIsotonic(0)).n.tolist() == [1]
 
 

@@ -1,6 +1,7 @@
 """Scaling-binning: by its definition, by hand, and what each third of the rows is for."""
 
 import json
+import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -10,7 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import arrays, rows, weighted_rows
 
-from trueness import InputError, IsotonicCalibration, OneClassWarning, PlattScaling, ScalingBinning, ece, simulate
+from trueness import (
+    HistogramBinning,
+    InputError,
+    IsotonicCalibration,
+    OneClassWarning,
+    PlattScaling,
+    ScalingBinning,
+    ece,
+    simulate,
+)
+from trueness.errors import FewRowsWarning, TiedScoresWarning
 from trueness.recalibrate import Calibrator, calibrator_from_dict
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.OneClassWarning", "ignore::trueness.OwnRowsWarning")
@@ -60,6 +71,41 @@ def test_by_hand():
     assert found.edges_.tolist() == [0.625]
     assert found.values_.tolist() == [1 / 6, 1.0]
     assert found.predict([0.0, 0.79, 0.8, 1.0]).tolist() == [1 / 6, 1 / 6, 1.0, 1.0]
+
+
+def means_between_ranks(g, n_bins, new):
+    """Gupta and Ramdas: the bins of Algorithm 1, and the mean of the scores strictly between two boundary points."""
+    n, ordered = len(g), sorted(g)
+    ranks = [-(-b * (n + 1) // n_bins) for b in range(n_bins + 1)]
+    means = [np.mean(ordered[low : high - 1]) for low, high in pairwise(ranks)]
+    cuts = [ordered[rank - 1] for rank in ranks[1:-1]]
+    return [means[sum(cut <= x for cut in cuts)] for x in new]
+
+
+@given(n=st.integers(2, 60), levels=st.sampled_from([5, 20, 10**6]), n_bins=st.integers(1, 6), seed=st.integers(0, 999))
+def test_umds_bins_are_those_of_histogram_binning_and_leave_the_boundary_rows_out(n, levels, n_bins, seed):
+    rng = np.random.default_rng(seed)
+    p, y = rng.integers(0, levels + 1, n) / levels, rng.integers(0, 2, n)
+    n_bins = min(n_bins, n // 2)
+    found = fitted(y, p, n_bins=n_bins, bins="umd", scaler="identity")
+    assert found.predict(GRID) == pytest.approx(means_between_ranks(p.tolist(), n_bins, GRID), abs=1e-12)
+    umd = HistogramBinning(n_bins)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TiedScoresWarning)
+        umd.fit(p, y)
+    assert found.edges_.tolist() == umd.edges_[1:-1].tolist()
+    w = rng.integers(1, 4, n)
+    heavy = fitted(y, p, w, n_bins=n_bins, bins="umd", scaler="identity").predict(GRID)
+    assert heavy == pytest.approx(means_between_ranks(np.repeat(p, w).tolist(), n_bins, GRID), abs=1e-12)
+
+
+@pytest.mark.filterwarnings("error")
+def test_umds_bins_need_two_rows_each_and_whole_weights():
+    with pytest.warns(FewRowsWarning, match="5 rows are too few for 3 bins with a row each inside; 2 bins are used"):
+        found = fitted([0, 0, 1, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.5], bins="umd")
+    assert found.values_.size == 2
+    with pytest.raises(InputError, match="`sample_weight` must be whole numbers for `bins='umd'`"):
+        fitted([0, 1], [0.1, 0.9], [0.5, 1.5], n_bins=1, bins="umd")
 
 
 def test_each_third_is_used_for_one_step():
@@ -134,6 +180,7 @@ def test_by_default_the_map_is_platts(split):
         ({"scaler": "platt"}, r"must be a calibrator such as `PlattScaling\(\)`, 'identity' or None; got 'platt'"),
         ({"scaler": OfMatrices()}, "`scaler` must take a single score, .*; OfMatrices takes a matrix"),
         ({"split": "halves"}, "`split` must be 'thirds' or 'none'; got 'halves'"),
+        ({"bins": "mass"}, "`bins` must be 'equal-mass' or 'umd'; got 'mass'"),
         ({"split": None}, "`split` must be 'thirds' or 'none'; got None"),
         ({"split": "thirds"}, '`split="thirds"` needs at least 3 rows; got 2'),
         ({"seed": "x"}, "`seed` must be a whole number"),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from strategies import arrays, matrices, rows, weighted_rows
 
 import trueness as tn
-from trueness import FewRowsWarning, InputError, validity_curve
+from trueness import FewRowsWarning, InputError, mean_validity, validity_curve
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.FewRowsWarning", "ignore::trueness.OneClassWarning")
 
@@ -115,3 +115,46 @@ def test_values_with_fewer_than_five_rows_are_a_warning():
 def test_bad_arguments_are_refused(call, message):
     with pytest.raises(InputError, match=message):
         call()
+
+
+def runs():
+    rng = np.random.default_rng(0)
+    return [validity_curve(rng.integers(0, 2, 60), np.repeat([0.2, 0.5, 0.9], 20)) for _ in range(7)]
+
+
+def test_the_mean_over_runs_is_that_of_the_curves_at_every_point():
+    every = runs()
+    found = mean_validity(every)
+    for epsilon in [0, 0.05, *found.jumps, 1]:
+        values = np.array([curve(epsilon) for curve in every])
+        assert found(epsilon) == pytest.approx(values.mean(), abs=1e-12)
+        assert found.error_at(epsilon) == pytest.approx(values.std(ddof=1) / np.sqrt(7), abs=1e-12)
+        worst = np.array([curve.epsilon(1) <= epsilon + 1e-12 for curve in every])
+        assert found.conditional(epsilon) == pytest.approx(worst.mean(), abs=1e-12)
+    for level in (0.3, 0.9, 1):
+        tolerance = found.epsilon(level)
+        assert found(tolerance) >= level - 1e-12
+        assert found(np.nextafter(tolerance, 0) - 1e-11) < level
+
+
+def test_conditional_validity_is_about_the_worst_value_and_never_above_marginal():
+    every = runs()
+    found = mean_validity(iter(every))
+    assert found.conditional.jumps.tolist() == sorted({curve.jumps[-1] for curve in every})
+    assert found.conditional.conditional is None
+    grid = np.linspace(0, 1, 201)
+    assert (found.conditional(grid) <= found(grid) + 1e-12).all()
+    assert str(found).startswith("validity, mean of 7 runs: 50 % within ")
+    assert str(found).endswith(f"; {found.conditional}")
+    assert f"within {found.conditional.epsilon(0.9):.4f} in 90 %" in str(found.conditional)
+
+
+def test_one_run_has_no_standard_error():
+    alone = runs()[:1]
+    found = mean_validity(alone)
+    assert (found.share == alone[0].share).all()
+    assert np.isnan(found.error).all()
+    assert found.to_dict()["conditional"]["share"] == [1.0]
+    for curves, got in (([], "got none"), ([0.5], "got float")):
+        with pytest.raises(InputError, match=f"`curves` must .*; {got}"):
+            mean_validity(curves)

@@ -1,4 +1,4 @@
-"""Statements of Matsubara et al. 2023 outside its tables and figures, checked by hand or on the stored results."""
+"""Statements of Matsubara et al. 2023 outside its tables and figures, checked by hand or on results computed anew."""
 
 from itertools import combinations, pairwise
 from pathlib import Path
@@ -90,13 +90,15 @@ def test_isotonic_bins_have_the_least_estimation_error_of_all_cuts():
         assert found.total == pytest.approx(least_variance(y), abs=1e-12)
 
 
-def test_the_default_limits_give_five_to_twenty_bins():
+def test_the_default_limits_give_five_to_twenty_blocks():
     rng = np.random.default_rng(3)
     for n in (100, 400, 2_000):
         for power in (0.2, 1, 5):
             p = rng.random(n)
-            bins = tn.bin_table((rng.random(n) < p**power).astype(int), p, bins=tn.BlockIsotonic())
-            assert 5 <= bins.n.size <= 20
+            y = (rng.random(n) < p**power).astype(int)
+            assert 5 <= tn.bin_table(y, p, bins=tn.BlockIsotonic(fuse=False)).n.size <= 20
+    rare = (np.arange(400) >= 390).astype(int)  # blocks without an event are one bin
+    assert tn.bin_table(rare, np.linspace(0.01, 0.2, 400), bins=tn.BlockIsotonic()).n.size < 5
 
 
 def test_limits_that_leave_two_bins_or_a_hundred():
@@ -104,19 +106,29 @@ def test_limits_that_leave_two_bins_or_a_hundred():
     p = rng.random(6_000)
     y = (rng.random(6_000) < p).astype(int)
     assert tn.bin_table(y, p, bins=tn.BlockIsotonic(3_000, 6_000)).n.size <= 2
-    assert tn.bin_table(y, p, bins=tn.BlockIsotonic(0, 60)).n.size >= 100
+    assert tn.bin_table(y, p, bins=tn.BlockIsotonic(0, 60, fuse=False)).n.size >= 100
 
 
-def test_balanced_bins_of_table_1_lie_between_the_other_two(stored):
-    found = by_code(stored["matsubara-table-1"])
+def test_balanced_bins_of_table_1_lie_between_the_other_two(recorded):
+    record = recorded("matsubara-table-1")
+    found = by_code(record)
     for data in ("satimage", "coil_2000"):
         assert found[data, "total", "PAVA"] < found[data, "total", "PAVA-BC"] < found[data, "total", "quantiles"]
         assert found[data, "average", "PAVA"] > found[data, "average", "PAVA-BC"] > found[data, "average", "quantiles"]
-    assert [row.ours for row in stored["matsubara-table-1"].tables[1].rows] == [0, 1]
+    assert [row.ours for row in record.tables[1].rows] == [0, 1]
 
 
-def test_ece_of_rare_events_is_as_small_as_that_of_the_calibrated_model(stored):
-    found = by_code(stored["matsubara-table-2"])
+def test_the_authors_panels_draw_each_bin_at_the_rate_of_the_next():
+    """`figure_val` of their notebook plots the edges against the rates and a final 1, with drawstyle='steps'."""
+    cbook = pytest.importorskip("matplotlib.cbook", reason="figures need matplotlib")
+    edges, rates = np.array([0.0, 0.2, 0.5, 1.0]), np.array([0.1, 0.3, 0.6])
+    x, y = cbook.STEP_LOOKUP_MAP["steps"](edges, np.append(rates, 1.0))
+    drawn = [y[np.searchsorted(x, middle)] for middle in (0.1, 0.3, 0.8)]
+    assert drawn == [0.3, 0.6, 1.0]
+
+
+def test_ece_of_rare_events_is_as_small_as_that_of_the_calibrated_model(recorded):
+    found = by_code(recorded("matsubara-table-2"))
     for measure in ("ECE", "ACE"):
         rare = [found["1 %", test, measure] for test in ("1 %", "0 %", "2 %")]
         assert max(rare) < found["50 %", "50 %", measure] + 1.5e-4
@@ -130,12 +142,13 @@ def test_the_diagrams_have_the_parts_of_figure_1():
     rng = np.random.default_rng(5)
     p = rng.beta(2, 5, 400)
     y = (rng.random(400) < p**1.5).astype(int)
-    bins = tn.bin_table(y, p, bins=tn.BlockIsotonic())
+    blocks = tn.BlockIsotonic(fuse=False)  # as the authors draw them
+    bins = tn.bin_table(y, p, bins=blocks)
     figure = rejection_diagram(y, p, "made up")
     middle, beside, below = figure.axes
     kept, rejected = ([bar.get_height() for bar in bars] for bars in below.containers)
     assert np.add(kept, rejected).tolist() == bins.n.tolist()
-    assert 100 * sum(rejected) / 400 == pytest.approx(tn.tce(y, p))
+    assert 100 * sum(rejected) / 400 == pytest.approx(tn.tce(y, p, bins=blocks))
     (rates,) = (lines for lines in middle.collections if lines.get_label() == "event rate")
     assert [segment[0, 1] for segment in rates.get_segments()] == pytest.approx(bins.rate)
     assert sum(shape.get_label() != "event rate" for shape in middle.collections) >= bins.n.size
@@ -144,7 +157,7 @@ def test_the_diagrams_have_the_parts_of_figure_1():
     plt.close(figure)
 
 
-def test_figures_1_5_and_6_are_drawn_of_the_two_data_sets_at_hand(stored):
+def test_stored_pictures_are_those_of_figures_1_5_and_6_for_the_two_data_sets_at_hand(stored):
     """Left, and middle with right, of LR (Figure 5) and GB (Figures 1 and 6): other trees than in the paper."""
     for name, one in (("abalone", "Figures 1 and 6"), ("coil-2000", "Figure 6")):
         captions = dict(stored[f"matsubara-uci-{name}"].pictures)
@@ -156,8 +169,9 @@ def test_figures_1_5_and_6_are_drawn_of_the_two_data_sets_at_hand(stored):
             assert (RESULTS / f"matsubara-uci-{name}-{model}-tce.png").is_file()
 
 
-def test_the_best_models_for_abalone(stored):
-    rows = stored["matsubara-uci-abalone"].tables[1].rows
+@pytest.mark.slow
+def test_the_best_models_for_abalone(recomputed):
+    rows = recomputed("matsubara-uci-abalone").tables[1].rows
     best = {m: min((row.authors, row.labels[0]) for row in rows if row.labels[1] == m)[1] for m in SIX}
     ours = {m: min((row.code, row.labels[0]) for row in rows if row.labels[1] == m)[1] for m in SIX}
     assert best["TCE(P)"] == best["ACE"] == ours["TCE(P)"] == ours["ACE"] == "MLP"
@@ -175,19 +189,43 @@ def test_one_image_in_eight_is_a_dog(data_folder):
         assert data["y_true"].mean() == 0.125
 
 
-def test_every_published_number_of_the_real_data_but_those_of_boosting_is_reproduced(stored):
-    agree = known = 0
-    for name, record in stored.items():
-        if name.startswith("matsubara-uci-"):
-            for row in record.tables[1].rows:
-                verdict = row.agrees(record.tables[1].within, "code", "authors")
-                assert verdict or row.labels[0] == "GB", (name, row.labels)
-                agree, known = agree + verdict, known + 1
-    assert (agree, known) == (223, 240)
+# Of 30 numbers of each data set, how many are reproduced: all but some of gradient boosting.
+REPRODUCED = {
+    "spambase": 25,
+    "optical-digits": 27,
+    "satimage": 25,
+    "pen-digits": 30,
+    "abalone": 27,
+    "coil-2000": 29,
+    "letter-img": 30,
+    "mammography": 30,
+}
 
 
-def test_observations_of_appendix_c1(stored):
-    sizes, most, two, noise, level = (by_code(stored[f"matsubara-table-{k}"]) for k in (6, 7, 8, 9, 10))
+def agreement(record):
+    """How many numbers are the authors', after a look at those that are not."""
+    _, table, *_ = record.tables
+    verdicts = {row.labels: row.agrees(table.within, "code", "authors") for row in table.rows}
+    assert {model for (model, _), verdict in verdicts.items() if not verdict} <= {"GB"}
+    assert len(verdicts) == 30
+    return sum(verdicts.values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", REPRODUCED)
+def test_every_published_number_of_the_real_data_but_those_of_boosting_is_reproduced(recomputed, name):
+    # How many of boosting's 6 are reproduced depends on the version of scikit-learn.
+    assert 24 <= agreement(recomputed(f"matsubara-uci-{name}")) <= 30
+
+
+def test_the_stored_numbers_of_the_real_data_are_reproduced_as_the_findings_say(stored):
+    found = {name: agreement(stored[f"matsubara-uci-{name}"]) for name in REPRODUCED}
+    assert found == REPRODUCED
+    assert sum(found.values()) == 223
+
+
+def test_observations_of_appendix_c1(recorded):
+    sizes, most, two, noise, level = (by_code(recorded(f"matsubara-table-{k}")) for k in (6, 7, 8, 9, 10))
     calibrated = [sizes["50 %", n, "TCE(P)"] for n in ("1", "6", "30", "60", "300", "600")]
     assert max(calibrated) < 14 < 90 < sizes["50 %", "3000", "TCE(P)"]
     assert (
@@ -197,11 +235,11 @@ def test_observations_of_appendix_c1(stored):
     assert max(contrast, key=contrast.get) == "10"
     assert noise["50 %", "0.1", "TCE(P)"] < 14 < 60 < noise["50 %", "0.5", "TCE(P)"]
     assert level["50 %", "0.1", "TCE(P)"] < 14 < 50 < level["50 %", "0.5", "TCE(P)"]
-    rows = by_code(stored["matsubara-table-12"])
+    rows = by_code(recorded("matsubara-table-12"))
     # The text says that small data sets fail for the calibrated model; the numbers fail for the other one.
     assert rows["40 %", "600", "TCE(P)"] < 15 < 90 < rows["40 %", "3000", "TCE(P)"]
     assert max(rows["50 %", n, "TCE(P)"] for n in ("30", "60", "300", "600")) < 6
-    shares = by_code(stored["matsubara-table-13"])
+    shares = by_code(recorded("matsubara-table-13"))
     better = [
         (shares[place] < shares[(*place[:2], other)]) == (place[0] == f"{100 * float(place[1]):g} %")
         for place in shares

@@ -33,13 +33,13 @@ def by_source(table, source):
 # By table: how many of how many printed numbers agree with ours by the code and by the text.
 AGREEMENT = {
     6: [(98, 98), (89, 98)],
-    7: [(98, 98), (89, 98)],
-    8: [(70, 70), (64, 70)],
+    7: [(98, 98), (85, 98)],
+    8: [(70, 70), (63, 70)],
     9: [(84, 84), (84, 84)],
     10: [(84, 84), (84, 84)],
-    11: [(60, 60), (27, 60)],
-    12: [(84, 84), (84, 84)],
-    13: [(126, 126), (126, 126)],
+    11: [(60, 60), (26, 60)],
+    12: [(84, 84), (82, 84)],
+    13: [(126, 126), (125, 126)],
 }
 
 
@@ -66,14 +66,20 @@ def test_table_11_is_an_artefact_of_the_variance(recorded):
     # The t test proper says what the binomial test says.
     for (test, n_min, column), value in text.items():
         if column.endswith("-T"):
-            assert value == pytest.approx(text[test, n_min, column[:-1] + "B"], abs=3.5)
+            assert value == pytest.approx(text[test, n_min, column[:-1] + "B"], abs=4.2)
 
 
 def test_table_2(recorded):
     printed, stored, means, spread = recorded("matsubara-table-2").tables
-    # All 24 printed numbers, by either procedure; those of the file below 1 % are of twice the prevalence.
-    assert [printed.agreement_with("published", column) for column in ("code", "text")] == [(24, 24)] * 2
+    # All 24 printed numbers by the code; those of the file below 1 % are of twice the prevalence.
+    agree = [printed.agreement_with("published", column) for column in ("code", "text")]
+    assert agree == [(24, 24), (23, 24)]
     assert printed.agreement_with("authors") == stored.agreement_with("authors") == (18, 18)
+    # By the text, rows without an event are one bin.
+    text = by_source(printed, "text")
+    wrong = [row.labels for row in printed.rows if row.agrees(printed.within, "text") is False]
+    assert wrong == [("1 %", "0 %", "TCE(P)")]
+    assert text[wrong[0]] == 100
     assert by_source(printed, "code")["1 %", "1 %", "TCE(P)"] == pytest.approx(3.4, abs=5e-5)
     assert by_source(stored, "code")["01-01", "2 %", "2 %", "TCE(P)"] == pytest.approx(13.1167, abs=5e-5)
     assert means.agreement == (0, 0)
@@ -147,11 +153,25 @@ def test_the_end_of_the_fit_decides_the_digits(recorded):
     assert [row.ours for row in procedures.rows] == [352, 325, 322]
 
 
-def test_all_732_numbers_of_the_supplement_agree_by_the_code_and_675_by_the_text():
+@pytest.mark.slow
+def test_all_732_numbers_of_the_supplement_agree_by_the_code_and_666_by_the_text(recomputed):
+    """675 if every block is a bin."""
+    fits, procedures = recomputed("matsubara-fit").tables
+    assert [row.ours for row in procedures.rows] == [732, 675, 666]
+    assert [row.ours for row in fits.rows][:2] == [732, 723]
+
+
+def test_the_stored_numbers_of_the_supplement_agree_as_often():
     stored = read_records(RESULTS)
     tables = [stored[f"matsubara-table-{number}"].tables[0] for number in AGREEMENT]
     agreeing = [sum(t.agreement_with("published", column)[0] for t in tables) for column in ("code", "text")]
-    assert agreeing == [row.ours for row in stored["matsubara-fit"].tables[1].rows][:2] == [732, 675]
+    code, blocks, text = (row.ours for row in stored["matsubara-fit"].tables[1].rows)
+    assert agreeing == [code, text] == [732, 666]
+    assert blocks == 675
+    readme = (RESULTS.parents[1] / "README.md").read_text(encoding="utf-8")
+    assert "Of the 732 numbers" in readme
+    assert "666 by the text to the letter" in readme
+    assert "675 if blocks of equal rate are kept" in readme
 
 
 @pytest.mark.parametrize("features", [1, 3])
@@ -207,7 +227,7 @@ def test_bins_of_the_code_hold_every_row_once(labels):
 def test_the_code_lets_the_last_block_exceed_its_limit():
     y = np.array([1, 1, 1, 0, 0, 0, 0])
     assert code_bins(y, Options(2, 5))["P"].tolist() == [0]
-    assert tn.bin_table(y, np.arange(7) / 10, bins=tn.BlockIsotonic(2, 5)).n.tolist() == [5, 2]
+    assert tn.bin_table(y, np.arange(7) / 10, bins=tn.BlockIsotonic(2, 5, fuse=False)).n.tolist() == [5, 2]
     p, options = np.linspace(0.1, 0.7, 7), Options(2, 5, n_bins=2)
     assert tce_variant(y, p, options)["TCE(P)"] == by_code(y, p, options)["TCE(P)"]
     assert tce_variant(y, p, options, end="text")["TCE(P)"] == by_text(y, p, options)["TCE(P)"]

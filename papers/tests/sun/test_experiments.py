@@ -169,7 +169,7 @@ def test_the_claims_of_the_text_are_numbers(recorded):
 
 
 @pytest.mark.parametrize(("name", "figure"), [("sun-figures-3-4-5", "Figure 4"), ("sun-figures-8-9-10", "Figure 9")])
-def test_the_stored_lengths_of_the_published_interval_are_the_shortest(name, figure):
+def test_the_stored_lengths_of_the_published_interval_are_the_shortest_but_for_one(name, figure):
     lengths = ours(read_records(RESULTS)[name], figure)
     ratios = {"bootstrap": [], "subsampling": [], "adaptive HulC": []}
     for labels, analytic in lengths.items():
@@ -181,6 +181,21 @@ def test_the_stored_lengths_of_the_published_interval_are_the_shortest(name, fig
     assert min(min(ratios[method]) for method in ("subsampling", "adaptive HulC")) > 1
     assert min(ratios["bootstrap"]) > (1 if figure == "Figure 4" else 0.98)
     assert all(2 < max(found) < 6 for found in ratios.values())
+    text = [
+        lengths[*labels[:-1], "text: Politis-Romano"] / value
+        for labels, value in lengths.items()
+        if labels[0] == "2" and labels[-1] == "text: analytic"
+    ]
+    shorter = sum(ratio < 1 for ratio in text)
+    assert (len(text), shorter) == (21, 21 if figure == "Figure 4" else 0)
+
+
+def test_the_subsampling_of_the_text_is_shorter_in_setting_2():
+    """At β = 0.5, on the same 60 data sets, it is 0.8 times as long; that of the authors' code, 1.6 times."""
+    found = simulate_coverage("published", 2, 100, 10, 60, 0)
+    length = found["analytic"]["length"]
+    assert found["Politis-Romano"]["length"] < 0.9 * length < 1.4 * length < found["subsampling"]["length"]
+    assert found["Politis-Romano"]["coverage"] < 0.9
 
 
 def test_figure_8_and_the_claims_of_appendix_c1_on_the_stored_results():
@@ -285,7 +300,7 @@ def test_the_methods_are_those_of_the_library(setting):
             assert found[name].length == pytest.approx(one.high - one.low)
             assert found[name].power is not one.includes_zero
         if law.k > 1:  # for one score of a row the library has the rows in another order
-            options = {"method": "subsampling", "bins": law.cells[n], "seed": np.random.default_rng(7)}
+            options = {"method": "subsampling-published", "bins": law.cells[n], "seed": np.random.default_rng(7)}
             one = ece_interval(data.y_true, data.y_prob, k=k, level=LEVEL, squared=True, **options)
             assert found["subsampling"].above_zero == pytest.approx(one.high - one.low)
 

@@ -14,10 +14,11 @@ from trueness.recalibrate import (
     ScalingBinning,
     epsilon,
 )
+from trueness.results import ValidityRuns
 from trueness.typing import Floats, Ints
 from trueness_papers.experiment import Piece, Size, data_file
 from trueness_papers.gupta.authors_code import AuthorsBinning
-from trueness_papers.gupta.runs import ValidityRuns, validity_runs
+from trueness_papers.gupta.runs import validity_runs
 from trueness_papers.record import Estimate
 
 __all__ = [
@@ -44,9 +45,9 @@ METHODS: dict[str, Any] = {
     "UMS": HistogramBinning(BINS, "split"),
     "fixed-width": HistogramBinning(BINS, "fixed-width"),
     "isotonic": IsotonicCalibration(interpolation="step"),
-    "scaling-binning": ScalingBinning(BINS, scaler="identity", split="none"),
+    "scaling-binning": ScalingBinning(BINS, scaler="identity", split="none", bins="umd"),
 }
-"""As printed: Algorithm 2; a 50:50 split for UMS; scaling-binning without rescaling, all rows used twice."""
+"""As printed: Algorithm 2; a 50:50 split for UMS; scaling-binning in UMD's bins, without rescaling or splitting."""
 
 CODE = "UMD, authors' code"
 _SIGMOID_OF_P = PlattScaling(from_logits=True)

@@ -7,7 +7,7 @@ import numpy as np
 
 from trueness_papers.experiment import GUPTA, Experiment, Outcome, Piece, Size
 from trueness_papers.gupta.credit import FILE, least_margin, validity
-from trueness_papers.gupta.runs import ValidityRuns
+from trueness_papers.gupta.runs import runs_from_dict
 from trueness_papers.record import Row, Table
 
 __all__ = ["SPLITS"]
@@ -50,7 +50,7 @@ def shares_of_split(n_train: int, n_platt: int, runs: int, split: int) -> list[l
     shares = []
     for method, sigmoid_of in _VARIANTS:
         data = validity(method, 1_000, runs, split, n_train=n_train, n_platt=n_platt, sigmoid_of=sigmoid_of)
-        found = ValidityRuns.from_dict(data)
+        found = runs_from_dict(data)
         assert found.conditional is not None
         shares.append([float(found(0.05)), float(found.conditional(0.1))])
     return shares
@@ -58,7 +58,7 @@ def shares_of_split(n_train: int, n_platt: int, runs: int, split: int) -> list[l
 
 def margins_of_split(runs: int, split: int) -> list[float]:
     """How far the validity of UMD stays above the guarantee at n = 7,000, marginal and conditional."""
-    found = ValidityRuns.from_dict(validity("UMD", 7_000, runs, split))
+    found = runs_from_dict(validity("UMD", 7_000, runs, split))
     return [least_margin(found, 7_000, kind) for kind in _KINDS]
 
 

@@ -6,10 +6,11 @@ __all__ = ["rejection_diagram", "reliability_diagrams"]
 
 
 def rejection_diagram(y: Any, p: Any, name: str) -> Any:
-    """The test-based reliability diagram of Figure 1."""
+    """The test-based reliability diagram of Figure 1, where every block of Algorithm 2 is a bin."""
+    from trueness import BlockIsotonic
     from trueness.plot import TestReliabilityDisplay
 
-    return TestReliabilityDisplay.from_predictions(y, p, name=name).plot().figure_
+    return TestReliabilityDisplay.from_predictions(y, p, bins=BlockIsotonic(fuse=False), name=name).plot().figure_
 
 
 def reliability_diagrams(y: Any, p: Any) -> Any:

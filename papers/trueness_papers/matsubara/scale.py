@@ -45,9 +45,8 @@ def row_orders(n: int, digits: int, seed: int) -> dict[str, list[float]]:
     p = np.round(rng.random(n), digits)
     y = (rng.random(n) < p).astype(np.int64)
     orders = [rng.permutation(n) for _ in range(_ORDERS)]
-    return {
-        ties: [tce(y[order], p[order], bins=BlockIsotonic(ties=ties)) for order in orders] for ties in ("split", "pool")
-    }
+    rules = {"split": BlockIsotonic(ties="split", fuse=False), "pool": BlockIsotonic()}
+    return {ties: [tce(y[order], p[order], bins=rule) for order in orders] for ties, rule in rules.items()}
 
 
 def count_oversized(n: int, runs: int, seed: int) -> dict[str, int]:
@@ -72,7 +71,7 @@ def _largest_of_code(y: Any, limits: Options) -> int:
 def _largest_of_text(y: Any, p: Any, limits: Options) -> int:
     from trueness.measure import bin_table
 
-    return int(bin_table(y, p, bins=BlockIsotonic(limits.n_min, limits.n_max)).n.max())
+    return int(bin_table(y, p, bins=BlockIsotonic(limits.n_min, limits.n_max, fuse=False)).n.max())
 
 
 def tce_for_many_rows(n: float) -> float:

@@ -67,8 +67,8 @@ def kinds_of_test(setting: str, seed: int, limits: dict[str, list[int]], **fit: 
     for label, values in limits.items():
         found[label] = {
             "code": tests_by_code(data.y, data.p, Options(*values)),
-            "text": tests_by_text(data.y, data.p, Options(*values), "pool"),
-            "printed": tests_by_text(data.y, data.p, Options(*values), "printed"),
+            "text": tests_by_text(data.y, data.p, Options(*values), fuse=True),
+            "blocks": tests_by_text(data.y, data.p, Options(*values), fuse=False),
         }
     return found
 
@@ -160,17 +160,18 @@ _CUTS = (
     "Bold, TCE(Q), ACE and MCE(Q) by the text: where the code rounds linspace(0, 1, B + 1) · N down, some cuts "
     "between quantile bins lie one row lower."
 )
+_JOINED = "Bold, TCE(P) by the text: Algorithm 3 joins neighbouring blocks of equal rate."
 _NOTES = {
     "minbinsize": f"N_max is 6,000. There are 3,000 / N_min other bins, at most 1,000. {_CUTS}",
-    "maxbinsize": f"N_min is 1. The numbers of other bins are those of Table 6. {_CUTS}",
+    "maxbinsize": f"N_min is 1. The numbers of other bins are those of Table 6. {_CUTS} {_JOINED}",
     "twobinsize": "N_min is 3,000 / bins and N_max four times as much. The paper labels the settings by the range of "
     "the number of bins, bins / 2 to 2 · bins (once as [10, 20] instead of [5, 20], and [3, 10] for 2.5 to 10). "
-    + _CUTS,
+    f"{_CUTS} {_JOINED}",
     "siglevel": "The text of Appendix C.1 announces levels from 0.0001 to 0.1; the table has these.",
     "testtype": "B: binomial test, T: t test; N_max is four times N_min. Bold, T: the code divides by the variance "
-    f"where the standard deviation belongs. {_CUTS.replace('TCE(Q), ACE and MCE(Q)', 'TCE(Q)-B')}",
-    "datasize": "The caption exchanges N_min and N_max; they are N/20 and N/5.",
-    "differentp": "With a test prevalence of 0 there are no events.",
+    f"where the standard deviation belongs. {_CUTS.replace('TCE(Q), ACE and MCE(Q)', 'TCE(Q)-B')} {_JOINED}",
+    "datasize": f"The caption exchanges N_min and N_max; they are N/20 and N/5. {_JOINED}",
+    "differentp": f"With a test prevalence of 0 there are no events, and by the text a single bin. {_JOINED}",
 }
 
 
@@ -224,8 +225,8 @@ _STOPS: dict[Stop, str] = {
 
 _PROCEDURES = {
     "code": "the authors' code",
-    "text": "the text, every block of Algorithm 2 a bin",
-    "printed": "the text to the letter: edges by Algorithm 3, which joins blocks of equal rate",
+    "blocks": "the text, but every block of Algorithm 2 a bin",
+    "text": "the text to the letter: edges by Algorithm 3, which joins blocks of equal rate",
 }
 
 

@@ -177,11 +177,14 @@ def _reason(line: Line, found: Mapping[str, Any]) -> str:
     reasons = []
     if differ(line.code, line.authors):
         reasons.append(f"{line.labels[0]} of another version of scikit-learn")
-    if differ(line.text, line.code):
-        if found["tied"]:
-            reasons.append(f"by the text, the {found['tied']:,} rows with equal scores are kept together")
-        else:
-            reasons.append("by the text, quantile bins are cut without rounding errors")
+    by_the_text = []
+    if differ(line.text, found["blocks"]):
+        by_the_text.append("neighbouring blocks of equal rate are one bin")
+    if differ(line.code, found["blocks"]):
+        kept = f"the {found['tied']:,} rows with equal scores are kept together"
+        by_the_text.append(kept if found["tied"] else "quantile bins are cut without rounding errors")
+    if by_the_text:
+        reasons.append(f"by the text, {' and '.join(by_the_text)}")
     if differ(found["printed end"], _tested(line.code)):
         reasons.append("the code's last bin exceeds N_max")
     return "; ".join(reasons)

@@ -78,8 +78,8 @@ def _assemble(results: Mapping[str, Any], size: Size) -> Outcome:  # noqa: ARG00
         )
     headings = ("error", "rows", "bins", "published interval")
     note = (
-        "P(positive), uniform scores, bins of equal width; the rule with s = 1, d = 1 is max(2, round(n^0.4)). Bias, "
-        "sd and root mean square error of T are relative to the true squared error."
+        "P(positive), uniform scores, bins of equal width; the rule with s = 1, d = 1 and the constant 1 is "
+        "max(2, round(n^0.4)). Bias, sd and root mean square error of T are relative to the true squared error."
     )
     table = Table("Numbers of bins", "", headings, tuple(rows), digits=3, note=note, across=headings[-1])
     picture = Picture(
@@ -98,9 +98,11 @@ def _row(labels: tuple[str, ...], what: str, value: float, runs: int) -> Row:
 
 
 _PAPER = (
-    "The paper's simulations use more cells than the rule with s = 1: settings 1 and 2 have 20 on [0, 1] with 100 "
-    f"rows and 50 with 1,000 (the rule: {default_cells(100, 1, 2)} and {default_cells(1000, 1, 2)}), setting 3 has 10 "
-    f"and 20 per axis (the rule: {default_cells(100, 2, 10)} and {default_cells(1000, 2, 10)})."
+    "The rule is for m, not for the mK cells per axis, and leaves a constant open. For P(positive), as here, m is the "
+    "number of bins. The paper's simulations have m = 10 and 25 in settings 1 and 2, with 100 and 1,000 rows "
+    f"(n^(2/5): {default_cells(100, 1, 2)} and {default_cells(1000, 1, 2)}), and m = 1 and 2 in setting 3 (n^(1/3): "
+    f"{default_cells(100, 2, 10)} and {default_cells(1000, 2, 10)}). The default of `ece_interval` for a matrix and "
+    "k < K takes the number for mK, which is the rule with the constant 1/K."
 )
 
 BIN_COUNT = Experiment(

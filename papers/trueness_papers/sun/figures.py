@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from trueness.plot._canvas import GREY, axes_for, style_of
 from trueness_papers.record import Row
-from trueness_papers.sun.intervals import BY_THE_TEXT, CORRECTED, IMPROVED
+from trueness_papers.sun.intervals import CORRECTED, IMPROVED, OF_THE_PAPER
 from trueness_papers.sun.simulation import LEVEL, SETTINGS
 
 if TYPE_CHECKING:
@@ -65,7 +65,8 @@ class PowerPoint(NamedTuple):
 
 Limits: TypeAlias = Callable[[Point, str], tuple[float, float, float]]
 
-_NAMES = (*BY_THE_TEXT, *IMPROVED, *CORRECTED)
+_NAMES = (*OF_THE_PAPER, *IMPROVED, *CORRECTED)
+_SHOWN = {"subsampling": "subsampling (code)", "Politis-Romano": "subsampling (text)"}
 _OURS = (*IMPROVED, *CORRECTED)
 ZERO = "includes zero"
 
@@ -74,12 +75,12 @@ def draw_coverage(points: Sequence[Point], limits: Limits, n: int) -> "Figure":
     """The paper's methods above, ours and corrected ones below."""
     axes, figure = _grid(2, n)
     for column, setting in enumerate(SETTINGS):
-        for row, methods in enumerate((BY_THE_TEXT, _OURS)):
+        for row, methods in enumerate((OF_THE_PAPER, _OURS)):
             panel = axes[row][column]
             panel.axhline(LEVEL, color=GREY, linewidth=1)
             _lines(panel, [p for p in points if p.setting == setting and p.method in methods], "coverage", limits)
             panel.set_ylim(-0.03, 1.03)
-    _finish(figure, axes, ("coverage, by the text", "coverage, improved and corrected"))
+    _finish(figure, axes, ("coverage, methods of the paper", "coverage, improved and corrected"))
     return figure
 
 
@@ -87,12 +88,12 @@ def draw_power(points: Sequence[Point], limits: Limits, n: int) -> "Figure":
     """The paper's methods above, ours and corrected ones below; a grey line marks the level."""
     axes, figure = _grid(2, n)
     for column, setting in enumerate(SETTINGS):
-        for row, methods in enumerate((BY_THE_TEXT, (*_OURS, "analytic"))):
+        for row, methods in enumerate((OF_THE_PAPER, (*_OURS, "analytic"))):
             panel = axes[row][column]
             panel.axhline(1 - LEVEL, color=GREY, linewidth=1)
             _lines(panel, [p for p in points if p.setting == setting and p.method in methods], "power", limits)
             panel.set_ylim(-0.03, 1.03)
-    _finish(figure, axes, ("without zero, by the text", "without zero, improved"))
+    _finish(figure, axes, ("without zero, methods of the paper", "without zero, improved"))
     return figure
 
 
@@ -167,7 +168,14 @@ def _lines(panel: "Axes", points: Sequence[Point], what: str, limits: Limits) ->
         own = sorted((p for p in points if p.method == name), key=_by_error)
         if own:
             width = 2 if name in ("analytic", "score") else 1
-            _bars(panel, [p.error for p in own], [limits(p, what) for p in own], number, name, width=width)
+            _bars(
+                panel,
+                [p.error for p in own],
+                [limits(p, what) for p in own],
+                number,
+                _SHOWN.get(name, name),
+                width=width,
+            )
 
 
 def _bars(

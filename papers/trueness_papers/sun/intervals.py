@@ -17,19 +17,22 @@ from trueness.infer.interval._resampling import (
     centred_interval,
     hulc,
     percentile_interval,
-    politis_romano,
+    published_subsampling,
     subsampling,
 )
 from trueness.simulate import Simulated
 from trueness_papers.sun.simulation import LEVEL, SETTINGS
 
-__all__ = ["BY_THE_TEXT", "CORRECTED", "IMPROVED", "Verdict", "judge_improved", "judge_published"]
+__all__ = ["CORRECTED", "IMPROVED", "OF_THE_PAPER", "Verdict", "judge_improved", "judge_published"]
 
-BY_THE_TEXT = ("analytic", "bootstrap", "subsampling", "adaptive HulC")
-"""The intervals in the paper's figures; T-Cal, a test, has an experiment of its own."""
+OF_THE_PAPER = ("analytic", "bootstrap", "subsampling", "Politis-Romano", "adaptive HulC")
+"""The intervals of the paper: `subsampling` is that of its code and figures, `Politis-Romano` that of its text.
+
+T-Cal, a test, has an experiment of its own.
+"""
 IMPROVED = ("score",)
 """The default of :func:`trueness.ece_interval`."""
-CORRECTED = ("analytic, reachable", "centred bootstrap", "Politis-Romano", "HulC")
+CORRECTED = ("analytic, reachable", "centred bootstrap", "HulC")
 """Corrected versions of the published intervals."""
 
 _RESAMPLES, _BOOTSTRAPS = 500, 200
@@ -73,9 +76,9 @@ def judge_published(data: Simulated, setting: int, truth: float, draws: Draws) -
     resampled = bootstrap_squared_ece(rows, _BOOTSTRAPS, _generator(draws, "bootstrap"))
     yield "bootstrap", _open(*percentile_interval(rows.estimate, resampled, LEVEL), truth)
     yield "centred bootstrap", _closed(*centred_interval(rows.estimate, resampled, LEVEL), truth)
-    for name, method in (("subsampling", subsampling), ("adaptive HulC", adaptive_hulc)):
+    for name, method in (("subsampling", published_subsampling), ("adaptive HulC", adaptive_hulc)):
         yield name, _open(*method(rows, level=LEVEL, resamples=_RESAMPLES, rng=_generator(draws, name)), truth)
-    for name, method in (("Politis-Romano", politis_romano), ("HulC", hulc)):
+    for name, method in (("Politis-Romano", subsampling), ("HulC", hulc)):
         yield name, _closed(*method(rows, level=LEVEL, resamples=_RESAMPLES, rng=_generator(draws, name)), truth)
 
 

@@ -54,7 +54,8 @@ def ece_interval(
         or 1 for a vector. The result names the bins.
     smoothness : float, optional
         Where the default is n^{2/(4 + d)}: the number of cells for an error of Hölder smoothness s, 0 < s ≤ 1, is
-        max(2, round(n^{2/(4s + d)})); 1 by default.
+        max(2, round(n^{2/(4s + d)})); 1 by default. The paper's rule of thumb, its Remark 2.1, says so of m, up to a
+        constant; for a matrix and k < K, where cells per axis are mK, that constant is 1/K here.
     level : float, default 0.95
         Nominal coverage, more than 1/2.
     method : str, default 'score'
@@ -62,9 +63,9 @@ def ece_interval(
         (the omnibus test of :func:`calibration_test`; with `bins`, or k > 1, its 'exact' test in these cells); the ends
         invert a test at the spread that each value would have. 'analytic': the published set, Algorithm 1 of Sun et al.
         For comparison: 'bootstrap' (percentile), 'basic-bootstrap', 'centred-bootstrap' (around the mean of the
-        resampled estimates), 'politis-romano' (subsampling as their text cites it: ⌊√n⌋ rows without replacement,
-        quantiles inverted), 'subsampling' (the variant of their code: with replacement, not inverted), 'hulc' and
-        'adaptive-hulc' (the hull of estimates from parts of the rows).
+        resampled estimates), 'subsampling' or 'politis-romano' (as the paper's text cites it: ⌊√n⌋ rows without
+        replacement, quantiles inverted), 'subsampling-published' (the variant of the authors' code: with replacement,
+        not inverted), 'hulc' and 'adaptive-hulc' (the hull of estimates from parts of the rows).
     squared : bool, default False
         Whether to return the squared error, whose estimate may be negative.
     cluster : array-like of shape (n,), optional

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from trueness import _kernels
 from trueness._input.arguments import checked_whole, checked_word
 from trueness._keywords import suggests_keywords
+from trueness._numerics.least_cuts import least_cuts
 from trueness._tally.cells import Cells
 from trueness.errors import InputError, did_you_mean
 from trueness.typing import ArrayLike, Floats, Ints
@@ -19,6 +20,8 @@ from trueness.typing import ArrayLike, Floats, Ints
 MOST_BINS = 1 << 20  # the largest number of bins of equal width, each of which is stored and drawn, empty or not
 MOST_MASS_BINS = 1 << 24  # the largest number of bins of equal mass, of which there are no more than distinct scores
 _MOST_CLASS_BINS = 1 << 23  # the bins of all classes together: 32 for each of 2¹⁸ words
+_MOST_COMPARED = 2_000  # distinct scores of which all cuts are compared: 60 MB
+_INT64_SUM = 1 << 32  # below it, the product of any two parts of the sum fits into 64 bits
 _DISTINCT = "`Distinct()` makes a bin of every distinct score."
 
 
@@ -325,46 +328,94 @@ class Isotonic(BinRule):
 
     Ties are pooled first. Event rates increase strictly from bin to bin.
 
+    Parameters
+    ----------
+    error : callable, optional
+        The error D of a bin in Definition 3 of Matsubara et al. (2023): the bins are then those with the least
+        Σ N_b/N · D_b among all whose rates do not fall. A function ``error(events, n)`` of two arrays, the events and
+        rows of bins, that returns the error of each. By default the variance of the labels, r(1 − r) for a rate r, for
+        which these are the blocks of isotonic regression; they are for every other concave function of r, too. Others
+        are found by comparing all bins, for at most 2,000 distinct scores.
+
     References
     ----------
     Ayer, Brunk, Ewing, Reid, Silverman, "An empirical distribution function for sampling with incomplete information",
     Annals of Mathematical Statistics, 1955.
+
+    Matsubara, Tax, Mudd, Guy, "TCE: a test-based approach to measuring calibration error", Uncertainty in Artificial
+    Intelligence, 2023.
+
+    Examples
+    --------
+    The variance, and the variance with a price for every bin:
+
+    >>> import trueness as tn
+    >>> y, p = [0, 1, 0, 0, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
+    >>> tn.bin_table(y, p, bins=tn.Isotonic()).n.tolist()
+    [1, 3, 2]
+    >>> def priced(events, n):
+    ...     return (events / n) * (1 - events / n) + 0.2 / n
+    >>> tn.bin_table(y, p, bins=tn.Isotonic(error=priced)).n.tolist()
+    [4, 2]
     """
 
+    error: Callable[[Any, Any], Any] | None
+
+    def __init__(self, error: Callable[[Any, Any], Any] | None = None) -> None:
+        if error is not None and not callable(error):
+            raise InputError("error", "must be a function of the events and rows of bins", f"got {error!r}")
+        self._keep(error=error, _options=() if error is None else ("error",))
+
     def group(self, cells: Cells) -> Groups:
-        """Pool while a block's rate is not below the next one's."""
-        return _groups_from(cells, _kernels.pava(cells.weight, cells.events))
+        """Pool while a block's rate is not below the next one's; for another error, compare all cuts."""
+        if self.error is None:
+            return _groups_from(cells, _kernels.pava(cells.weight, cells.events))
+        if cells.size > _MOST_COMPARED:
+            demand = f"is for at most {_MOST_COMPARED:,} distinct scores, whose cuts are all compared"
+            raise InputError("error", demand, f"got {cells.size:,}", remedy="Round the scores, or leave `error` out.")
+        return _groups_from(cells, least_cuts(cells.weight, cells.events, self._checked_error))
+
+    def _checked_error(self, events: NDArray[Any], n: NDArray[Any]) -> Floats:
+        assert self.error is not None
+        found = np.asarray(self.error(events, n))
+        if found.shape != n.shape or found.dtype.kind not in "biuf" or not np.isfinite(found).all():
+            got = f"it returned {reprlib.repr(found.tolist())} for {n.size:,} bins"
+            raise InputError("error", "must return a finite number for each bin", got)
+        return found.astype(np.float64)
 
 
 class BlockIsotonic(BinRule):
     """Isotonic blocks whose sizes stay within limits (PAVA-BC, Matsubara et al. 2023).
 
-    Rows enter in the order of their scores, each as its own block. The last two blocks merge if together they have
-    at most `n_min` rows, or if they have at most `n_max` and the left rate is not below the right one. The last `n_min`
-    rows are kept back; they join the last block if `n_max` allows, else form a block.
+    Where no scores tie, these are the bins of Algorithms 2 and 3 of the paper, and :func:`tce`, which uses them by
+    default, is its Algorithm 1. Rows enter in the order of their scores, each as its own block. The last two blocks
+    merge if together they have at most `n_min` rows, or if they have at most `n_max` and the left rate is not below the
+    right one. The last `n_min` rows are kept back; they join the last block if `n_max` allows, else form a block. At
+    the end, neighbouring blocks of equal rate are joined. Equal scores are pooled before they enter (see `ties`).
 
     Parameters
     ----------
     n_min : int, optional
-        Minimum number of rows per bin, at most N; by default max(1, ⌊N/20⌋). With 0 no rows are kept back and only
-        `n_max` limits the bins; with N there is one bin.
+        Minimum number of rows per block, at most N; by default max(1, ⌊N/20⌋). With 0 no rows are kept back and only
+        `n_max` limits the blocks; with N there is one bin.
     n_max : int, optional
-        Maximum number of rows per bin, at least `n_min`; by default max(⌊N/5⌋, 2 n_min − 1). Both limits are guaranteed
-        (without ties) if `n_max` is at least 2 n_min − 1. Below that `n_max` still holds, but the last bin but one may
-        have fewer than `n_min` rows: it cannot take the rows kept back, and they form a bin of their own.
-    fuse : bool, default False
-        Merge neighbouring blocks of equal rate, as the paper's Algorithm 3 does by drawing edges only where the
-        fitted value changes. Fused bins may exceed `n_max`.
+        Maximum number of rows per block, at least `n_min`; by default max(⌊N/5⌋, 2 n_min − 1). Blocks keep both limits
+        (without ties) if `n_max` is at least 2 n_min − 1. Below that `n_max` still holds, but the last block but one
+        may have fewer than `n_min` rows: it cannot take the rows kept back, and they form a block of their own.
+    fuse : bool, default True
+        Join neighbouring blocks of equal rate, as Algorithm 3 does by drawing edges only where the fitted value
+        changes. Joined blocks may exceed `n_max`: with rare events, several blocks without an event are one bin. With
+        False every block of Algorithm 2 is a bin, as in the authors' code.
     ties : {'pool', 'split', 'printed'}, default 'pool'
         With 'pool', rows of equal score enter together, and the size limits hold up to one group of ties: the rows kept
         back are the groups that do not lie wholly within the first N − n_min rows; a group larger than `n_max` is a
         block of its own; and a block that would stay below `n_min`, because the next group is too large to join, joins
         its left neighbour if `n_max` allows, else that group. With 'split', rows enter one by one in stable order, and
-        each block is a bin, as in the authors' code. With 'printed', Algorithms 2 and 3 and equation (2) are followed
-        to the letter: rows enter one by one, edges are drawn where the fitted value changes (so `fuse` is on), and
-        all rows of a score fall into the bin that contains it, whatever its size then; an edge inside a group of ties
-        is their score, which begins the next bin. Both depend on the order of rows with equal scores, which a
-        :class:`Tally` does not have. Without ties all three give the same blocks.
+        blocks may end inside a group of ties, as in the authors' code. With 'printed', Algorithms 2 and 3 and equation
+        (2) are followed to the letter: rows enter one by one, and all rows of a score fall into the bin that contains
+        it, whatever its size then; an edge inside a group of ties is their score, which begins the next bin. 'split'
+        and 'printed' depend on the order of rows with equal scores, which a :class:`Tally` does not have. Without ties
+        all three give the same bins.
 
     References
     ----------
@@ -378,6 +429,15 @@ class BlockIsotonic(BinRule):
     >>> p = [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
     >>> tn.bin_table(y, p, bins=tn.BlockIsotonic(n_min=2, n_max=5)).n.tolist()
     [2, 2, 3, 3]
+
+    Two blocks without an event are one bin, or two:
+
+    >>> y = [0, 0, 0, 0, 1, 1]
+    >>> p = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
+    >>> for fuse in (True, False):
+    ...     tn.bin_table(y, p, bins=tn.BlockIsotonic(1, 2, fuse=fuse)).n.tolist()
+    [4, 2]
+    [2, 2, 2]
 
     A block that ends inside a group of ties, as the paper prints it:
 
@@ -398,7 +458,7 @@ class BlockIsotonic(BinRule):
         n_min: int | None = None,
         n_max: int | None = None,
         *,
-        fuse: bool = False,
+        fuse: bool = True,
         ties: Literal["pool", "split", "printed"] = "pool",
     ) -> None:
         if not isinstance(fuse, bool):
@@ -407,7 +467,7 @@ class BlockIsotonic(BinRule):
         self._keep(
             n_min=None if n_min is None else checked_whole(n_min, "n_min", least=0),
             n_max=None if n_max is None else checked_whole(n_max, "n_max"),
-            fuse=fuse or ties == "printed",
+            fuse=fuse,
             ties=ties,
             splits_ties=ties != "pool",
         )
@@ -438,8 +498,12 @@ class BlockIsotonic(BinRule):
 
 
 def _fused(cells: Cells, start: Ints) -> Ints:
-    weight, events = np.add.reduceat(cells.weight, start), np.add.reduceat(cells.events, start)
-    weight, events = weight.astype(object), events.astype(object)  # Python ints: the products can pass 2**63
+    """The blocks that begin at the cells `start`, with neighbours of equal rate joined."""
+    weight = np.add.reduceat(cells.weight, start)
+    events = np.add.reduceat(cells.events, start)
+    whole = np.int64 if weight.sum() < _INT64_SUM else object  # Python's whole numbers have no limit
+    weight = weight.astype(whole)
+    events = events.astype(whole)
     change = events[1:] * weight[:-1] != events[:-1] * weight[1:]
     return np.asarray(start[np.concatenate([[True], change])])
 

@@ -58,7 +58,8 @@ def squared_ece(
         the default is then max(2, round(n^{2/(4 + d)})), d = min(k, K − 1).
     smoothness : float, optional
         In place of `bins`: the Hölder exponent s of the error as a function of the scores, 0 < s ≤ 1, for which
-        max(2, round(n^{2/(4s + d)})) bins of equal width per axis make the mean squared error of T smallest in order.
+        max(2, round(n^{2/(4s + d)})) bins of equal width per axis make the mean squared error of T smallest in order
+        (the constant is not known; see :func:`ece_interval`).
     weight_type : {'frequency', 'importance'}, default 'frequency'
         'frequency': a weight of 2 counts the row twice; weights must be whole numbers. 'importance': a
         row of any weight is one row, paired with other rows only; for k = 1.

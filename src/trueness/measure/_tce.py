@@ -50,7 +50,8 @@ def tce(
     y_true, y_prob
         As for :func:`ece`.
     bins : int, sequence of edges or bin rule, optional
-        By default :class:`BlockIsotonic`, with between N/20 and N/5 rows per bin.
+        By default :class:`BlockIsotonic`: blocks of N/20 to N/5 rows, of which neighbours of equal rate are joined.
+        Where no scores tie, this is the paper's procedure (its Algorithms 1 to 3); equal scores are pooled first.
     alpha : float, default 0.05
         Level of each test, from 0 to 1: a score is rejected if its p-value is at most `alpha`. At 0 only
         scores that the labels refute are rejected, such as 0 where there are events; at 1 all are.

@@ -28,6 +28,7 @@ from trueness.recalibrate._segment import SegmentCalibration as SegmentCalibrati
 from trueness.recalibrate._temperature import EnsembleTemperatureScaling as EnsembleTemperatureScaling
 from trueness.recalibrate._temperature import StructuredScaling as StructuredScaling
 from trueness.recalibrate._temperature import TemperatureScaling as TemperatureScaling
+from trueness.recalibrate._validity_curve import mean_validity as mean_validity
 from trueness.recalibrate._validity_curve import validity_curve as validity_curve
 
 __all__: list[str]

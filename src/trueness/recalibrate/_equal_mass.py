@@ -12,10 +12,11 @@ from trueness._input.arguments import checked_whole
 from trueness._numerics.steps import ranks
 from trueness._tally.cells import Cells
 from trueness._tally.rules import MOST_BINS, EqualMass, midpoints
-from trueness.errors import InputError
+from trueness.errors import FewRowsWarning, InputError, warn
 from trueness.recalibrate import _calibrator as base
 from trueness.recalibrate._calibration_set import CalibrationSet
 from trueness.recalibrate._formula import Steps
+from trueness.recalibrate._histogram import Cuts, rank_cuts
 from trueness.recalibrate._logistic import PlattScaling
 from trueness.recalibrate._saving import Field, array, fitted_calibrator, fractions, n_steps
 from trueness.typing import Floats
@@ -44,6 +45,11 @@ class ScalingBinning(base.Calibrator):
         With 'thirds', as in the published algorithm and its theorem, a random stratified third of the rows fits the
         map, another sets the bins and the last gives the means; for 'identity', halves do. With 'none' all rows are
         used for every step, as in the authors' program: better for few rows, not random, and without a theorem.
+    bins : {'equal-mass', 'umd'}, default 'equal-mass'
+        'equal-mass': the bins of :class:`trueness.EqualMass`, with edges midway between adjacent values. 'umd': those
+        of :class:`HistogramBinning`, cut at the rows of rank ⌈b(n + 1)/B⌉, whose own scores are not averaged: with
+        ``split="none"`` and the identity, the comparison of Gupta and Ramdas (2021), "identical except what is being
+        averaged". Weights must then be whole numbers.
     seed : int or Generator, default 0
         Draws the thirds.
 
@@ -53,13 +59,15 @@ class ScalingBinning(base.Calibrator):
 
     .. math:: \mu_b = \frac{\sum_{i:\, g(s_i) \in I_b} w_i \, g(s_i)}{\sum_{i:\, g(s_i) \in I_b} w_i} .
 
-    Bins are those of :class:`trueness.EqualMass`, with edges midway between adjacent values. A bin without rows of the
-    last third gets the mean of the rows that defined it. Weights are repetitions with ``split="none"``; with thirds, a
-    weighted row is not divided.
+    A bin without rows of the last third gets the mean of the rows that defined it. Weights are repetitions with
+    ``split="none"``; with thirds, a weighted row is not divided.
 
     References
     ----------
     Kumar, Liang, Ma, "Verified uncertainty calibration", Advances in Neural Information Processing Systems, 2019.
+
+    Gupta, Ramdas, "Distribution-free calibration guarantees for histogram binning without sample splitting", ICML,
+    2021, section 4.
 
     Examples
     --------
@@ -82,6 +90,7 @@ class ScalingBinning(base.Calibrator):
     n_bins: int = field(default=10, kw_only=False)
     scaler: base.Calibrator | Literal["identity"] | None = None
     split: Literal["thirds", "none"] = "thirds"
+    bins: Literal["equal-mass", "umd"] = "equal-mass"
     seed: int | np.random.Generator | None = 0
 
     def _check_parameters(self) -> None:
@@ -105,12 +114,31 @@ class ScalingBinning(base.Calibrator):
         *for_map, for_bins, for_means = [rows] * n_parts if self.split == "none" else rows.split(n_parts, self.seed)
         self.scaler_ = None if unfitted is None else clone(unfitted).fit(for_map[0].p, for_map[0].y, for_map[0].w)
         for_bins, for_means = (rows._replace(p=self._scaled(rows.p)) for rows in (for_bins, for_means))
-        self.edges_ = EqualMass(int(self.n_bins)).group(for_bins.cells()).edges[1:-1]
-        weight, sums = _sums(for_means, self.edges_)
-        own_weight, own_sums = _sums(for_bins, self.edges_)
+        if self.bins == "umd":
+            cuts = self._cuts(for_bins)
+            self.edges_ = cuts.edges[1:-1]
+            own_weight, own_sums = cuts.counts.astype(np.float64), cuts.events
+        else:
+            self.edges_ = EqualMass(int(self.n_bins)).group(for_bins.cells()).edges[1:-1]
+            own_weight, own_sums = _sums(for_bins, self.edges_)
+        weight, sums = (own_weight, own_sums) if self.split == "none" else _sums(for_means, self.edges_)
         empty = weight == 0
         # Sums of products are rounded: the mean of ones may be 1 + 2⁻⁵².
         self.values_ = np.clip(np.where(empty, own_sums, sums) / np.where(empty, own_weight, weight), 0.0, 1.0)
+
+    def _cuts(self, rows: CalibrationSet) -> Cuts:
+        """The bins of UMD, with the sums of the scores inside them in place of those of the labels."""
+        if rows.w is not None and (rows.w != np.floor(rows.w)).any():
+            raise InputError("sample_weight", "must be whole numbers for `bins='umd'`, which cuts at ranks")
+        cells = rows.cells()
+        n = int(cells.weight.sum())
+        most = max(1, n // 2)
+        if self.n_bins > most:
+            few = f"{n:,} rows are too few for {self.n_bins:,} bins with a row each inside"
+            warn(f"{few}; {most:,} bins are used.", FewRowsWarning)
+        sums = cells.weight * cells.score
+        scores = Cells(score=cells.score, count=cells.count, weight=cells.weight, events=sums)
+        return rank_cuts(scores, min(int(self.n_bins), most))
 
     def _scaled(self, p: Any) -> Floats:
         return np.asarray(p if self.scaler_ is None else self.scaler_._formula()(p), np.float64)

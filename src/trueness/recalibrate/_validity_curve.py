@@ -1,5 +1,6 @@
 """Validity: for how many predictions the miscalibration stays within a tolerance."""
 
+from collections.abc import Iterable
 from typing import Unpack
 
 import numpy as np
@@ -7,9 +8,9 @@ import numpy as np
 from trueness._tally.rows_or_sums import as_binned, takes_rows
 from trueness._tally.rules import BinsLike, Distinct, as_rule
 from trueness._tally.tally import Binned, Tally
-from trueness.errors import FewRowsWarning, warn
-from trueness.results import ValidityCurve
-from trueness.typing import ArrayLike, RowOptions
+from trueness.errors import FewRowsWarning, InputError, warn
+from trueness.results import ValidityCurve, ValidityRuns
+from trueness.typing import ArrayLike, Floats, RowOptions
 
 _FEW = 5
 _DIGITS = 12
@@ -88,3 +89,63 @@ def validity_curve(
     jumps, at = np.unique(gaps, return_inverse=True)
     total = np.cumsum(np.bincount(at, weights=weight))
     return ValidityCurve(jumps, total / total[-1], sums.n, at.size, sums.kind)
+
+
+def mean_validity(curves: Iterable[ValidityCurve]) -> ValidityRuns:
+    r"""Validity over several runs: marginal, and conditional.
+
+    One run, with its own rows to fit a calibrator on and its own test rows, says how many of its predictions are off by
+    at most ε. Over several runs, V is averaged; and the share of runs in which *every* predicted value is off by at
+    most ε estimates the probability that a conditional guarantee holds.
+
+    Parameters
+    ----------
+    curves : iterable of ValidityCurve
+        One of each run, by :func:`validity_curve`.
+
+    Returns
+    -------
+    ValidityRuns
+        ``found(0.05)`` is the mean of V, ``found.error_at(0.05)`` its standard error, ``found.conditional(0.05)`` the
+        share of runs with all values within 0.05.
+
+    Notes
+    -----
+    With :math:`V_r` of run :math:`r` of :math:`R` and its largest distance :math:`d_r`,
+
+    .. math:: V(\varepsilon) = \frac1R \sum_r V_r(\varepsilon) , \qquad
+       V_{\text{conditional}}(\varepsilon) = \frac1R \sum_r 1\{d_r \le \varepsilon\} .
+
+    Both are biased downwards, since the rates of few rows vary by chance.
+
+    References
+    ----------
+    Gupta, Ramdas, "Distribution-free calibration guarantees for histogram binning without sample splitting",
+    ICML, 2021, sections 2.1 and 4.
+
+    Examples
+    --------
+    One run is right within 0.1 for half of its rows, the other for all.
+
+    >>> from trueness.recalibrate import mean_validity, validity_curve
+    >>> first = validity_curve([0, 0, 0, 1] * 2 + [0, 1] * 4, [0.25] * 8 + [0.75] * 8)
+    >>> second = validity_curve([0, 0, 0, 1] * 4, [0.25] * 16)
+    >>> found = mean_validity([first, second])
+    >>> found(0.1), found.conditional(0.1)
+    (0.75, 0.5)
+    """
+    runs = list(curves)
+    if not runs:
+        raise InputError("curves", "must hold at least one curve", "got none")
+    if not all(isinstance(curve, ValidityCurve) for curve in runs):
+        raise InputError("curves", "must be records of `validity_curve`", f"got {type(runs[0]).__name__}")
+    worst = _mean_of_steps([(curve.jumps[-1:], np.ones(1)) for curve in runs], None)
+    return _mean_of_steps([(curve.jumps, curve.share) for curve in runs], worst)
+
+
+def _mean_of_steps(curves: list[tuple[Floats, Floats]], conditional: ValidityRuns | None) -> ValidityRuns:
+    jumps = np.unique(np.concatenate([own for own, _ in curves]))
+    every = np.array([np.append(0.0, share)[np.searchsorted(own, jumps, side="right")] for own, share in curves])
+    degrees = len(curves) - 1
+    error = every.std(axis=0) / np.sqrt(degrees) if degrees else np.full(jumps.size, np.nan)
+    return ValidityRuns(jumps=jumps, share=every.mean(axis=0), error=error, runs=len(curves), conditional=conditional)

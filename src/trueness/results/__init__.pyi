@@ -24,6 +24,7 @@ from trueness.results._grades import GradeTable as GradeTable
 from trueness.results._guarantee import Guarantee as Guarantee
 from trueness.results._guarantee import GuaranteePlan as GuaranteePlan
 from trueness.results._guarantee import ValidityCurve as ValidityCurve
+from trueness.results._guarantee import ValidityRuns as ValidityRuns
 from trueness.results._inference import Estimate as Estimate
 from trueness.results._inference import Interval as Interval
 from trueness.results._inference import NoiseFloor as NoiseFloor

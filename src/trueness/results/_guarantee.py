@@ -106,11 +106,8 @@ class GuaranteePlan(Record):
 
 
 @dataclass(frozen=True)
-class ValidityCurve(Record):
-    """V(ε): the share of predictions that are off by at most ε, a step function of ε.
-
-    A prediction is off by the distance between the predicted value and the mean label of the rows that share it.
-    """
+class _StepCurve(Record):
+    """A share of predictions, or of runs, as a step function of a tolerance."""
 
     _columns = ("jumps", "share")
 
@@ -118,25 +115,23 @@ class ValidityCurve(Record):
     """Distances at which V jumps, ascending and distinct; V is 0 below the first."""
     share: Floats
     """V from each jump up to the next; the last is 1."""
-    n: int
-    """Rows of positive weight."""
-    values: int
-    """Number of predicted values compared with the labels."""
-    kind: str
-    """The view: 'binary', 'classwise', 'confidence' or 'top-label'."""
 
     def at(self, epsilon: ArrayLike) -> Any:
         """V at a tolerance: a float, or an array for an array."""
+        return self._step(self.share, epsilon)
+
+    __call__ = at
+
+    def _step(self, values: Floats, epsilon: ArrayLike) -> Any:
+        """The value that belongs to the last jump up to a tolerance; 0 before the first."""
         try:
             x = np.asarray(epsilon, dtype=np.float64)
         except (TypeError, ValueError):
             raise InputError("epsilon", "must be a number or an array of numbers", f"got {epsilon!r}") from None
         if np.isnan(x).any():
             raise InputError("epsilon", "must not be nan")
-        y = np.concatenate([[0.0], self.share])[np.searchsorted(self.jumps, x + _SLACK, side="right")]
+        y = np.concatenate([[0.0], values])[np.searchsorted(self.jumps, x + _SLACK, side="right")]
         return float(y) if y.ndim == 0 else y
-
-    __call__ = at
 
     def epsilon(self, level: float) -> float:
         """The smallest tolerance that a share of at least `level` of the predictions meets."""
@@ -144,6 +139,21 @@ class ValidityCurve(Record):
         if isinstance(share, bool) or not isinstance(share, Real) or not 0 < float(share) <= 1:
             raise InputError("level", "must lie above 0 and be at most 1", f"got {level!r}")
         return float(self.jumps[np.searchsorted(self.share[:-1], float(share) - _SLACK)])
+
+
+@dataclass(frozen=True)
+class ValidityCurve(_StepCurve):
+    """V(ε): the share of predictions that are off by at most ε, a step function of ε.
+
+    A prediction is off by the distance between the predicted value and the mean label of the rows that share it.
+    """
+
+    n: int
+    """Rows of positive weight."""
+    values: int
+    """Number of predicted values compared with the labels."""
+    kind: str
+    """The view: 'binary', 'classwise', 'confidence' or 'top-label'."""
 
     @property
     def area(self) -> float:
@@ -153,3 +163,27 @@ class ValidityCurve(Record):
     def __str__(self) -> str:
         tolerances = ", ".join(f"{level_percent(level)} within {self.epsilon(level):.4f}" for level in (0.5, 0.9, 1))
         return f"validity of {self.values:,} predicted values ({self.n:,} rows): {tolerances}; area {self.area:.4f}"
+
+
+@dataclass(frozen=True)
+class ValidityRuns(_StepCurve):
+    """V(ε) over several runs: its mean, and as `conditional` the share of runs whose largest distance is at most ε."""
+
+    _columns = ("jumps", "share", "error")
+
+    error: Floats
+    """Standard error of the mean, from each jump up to the next; nan for one run."""
+    runs: int
+    """Number of runs."""
+    conditional: "ValidityRuns | None" = None
+    """The share of runs in which every predicted value is off by at most ε; None in the conditional itself."""
+
+    def error_at(self, epsilon: ArrayLike) -> Any:
+        """Standard error of the mean at a tolerance."""
+        return self._step(self.error, epsilon)
+
+    def __str__(self) -> str:
+        half, most = (f"{self.epsilon(level):.4f}" for level in (0.5, 0.9))
+        if self.conditional is None:
+            return f"all predicted values within {half} in 50 % of {self.runs:,} runs, within {most} in 90 %"
+        return f"validity, mean of {self.runs:,} runs: 50 % within {half}, 90 % within {most}; {self.conditional}"

@@ -196,6 +196,26 @@ def test_smoothness_sets_the_default_cells():
             assert rough == ece_interval(many.y_true, many.y_prob, k=k, bins=bins, method="analytic")
 
 
+@pytest.mark.parametrize("K", [3, 10])
+def test_the_rule_for_m_has_the_constant_1_over_the_classes(K):
+    """Remark 2.1 is about m; cells per axis are mK for k < K, and m for k = K and for P(positive)."""
+    n, s = 500, 0.5
+    d, one = simulate.multiclass(n, K, seed=0), simulate.binary(n, seed=0)
+    rough = {"smoothness": s, "method": "analytic"}
+    for k in (1, 2):
+        m = n ** (2 / (4 * s + k)) / K
+        assert ece_interval(d.y_true, d.y_prob, k=k, **rough) == ece_interval(
+            d.y_true, d.y_prob, k=k, bins=round(m * K), method="analytic"
+        )
+    m = round(n ** (2 / (4 * s + K - 1)))
+    for bins in (None, max(2, m)):
+        options = rough if bins is None else {"bins": bins, "method": "analytic"}
+        full = ece_interval(d.y_true, d.y_prob, k=K, **options)
+        assert full.bins.startswith(f"simplices of equal volume, {max(2, m)} per edge")
+    bins = round(n ** (2 / (4 * s + 1)))
+    assert ece_interval(one.y_true, one.y_prob, **rough).bins.startswith(f"EqualWidth(n={bins})")
+
+
 @pytest.mark.parametrize("score", [1e-93, 1e-200, 5e-324])
 def test_residuals_whose_squares_vanish_give_the_exact_limit(score):
     found = ece_interval([0, 0, 0, 0], [score] * 4, seed=0)

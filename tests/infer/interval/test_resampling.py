@@ -13,7 +13,7 @@ from trueness.infer import ece_interval
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 BOOTSTRAPS = ("bootstrap", "basic-bootstrap", "centred-bootstrap")
-SPLITTING = ("subsampling", "politis-romano", "hulc", "adaptive-hulc")
+SPLITTING = ("subsampling", "subsampling-published", "hulc", "adaptive-hulc")
 
 
 def wrong_rows(n, seed=0, decimals=None):
@@ -42,20 +42,20 @@ def expected_ends(method, y, p, level, resamples=400):
             "centred-bootstrap": (low + shift, high + shift),
         }[method]
         return ends, np.std(drawn)
-    drawn = draws(y, p, math.isqrt(n), resamples, method == "subsampling")
+    published = method == "subsampling-published"
+    drawn = draws(y, p, math.isqrt(n), resamples, published)
     scale = math.sqrt(math.isqrt(n) / n)
     low, high = scale * (np.quantile(drawn, tails) - estimate)
-    return ((estimate + low, estimate + high) if method == "subsampling" else (estimate - high, estimate - low)), (
-        scale * np.std(drawn)
-    )
+    ends = (estimate + low, estimate + high) if published else (estimate - high, estimate - low)
+    return ends, scale * np.std(drawn)
 
 
 @pytest.mark.parametrize(
     ("method", "n", "decimals"),
     [
-        *((method, 300, None) for method in (*BOOTSTRAPS, "subsampling", "politis-romano")),
+        *((method, 300, None) for method in (*BOOTSTRAPS, *SPLITTING[:2])),
         ("bootstrap", 300, 1),
-        ("politis-romano", 300, 1),
+        ("subsampling", 300, 1),
         *((method, 2_500, None) for method in BOOTSTRAPS),  # from the sums of bins
     ],
 )
@@ -65,6 +65,16 @@ def test_the_ends_are_those_of_slow_resamples(method, n, decimals):
     ends, spread = expected_ends(method, y, p, 0.8)
     assert (found.low, found.high) == pytest.approx(ends, abs=0.35 * spread)  # an error of 5 deviations
     assert found.estimate == pytest.approx(tn.squared_ece(y, p, bins=5))
+
+
+def test_subsampling_is_that_of_politis_and_romano():
+    y, p = wrong_rows(200)
+    options = {"bins": 5, "resamples": 50, "seed": 0}
+    one, same, published = (
+        ece_interval(y, p, method=method, **options)
+        for method in ("subsampling", "politis-romano", "subsampling-published")
+    )
+    assert (one.low, one.high) == (same.low, same.high) != (published.low, published.high)
 
 
 def test_sums_of_bins_are_drawn_with_the_spread_of_their_scores():

@@ -44,6 +44,7 @@ Method: TypeAlias = Literal[
     "centred-bootstrap",
     "subsampling",
     "politis-romano",
+    "subsampling-published",
     "hulc",
     "adaptive-hulc",
 ]
@@ -56,7 +57,8 @@ BOOTSTRAPS: Final[dict[str, Callable[..., tuple[float, float]]]] = {
 """Methods that need only the sums of bins."""
 RESAMPLING: Final[dict[str, Callable[..., tuple[float, float]]]] = BOOTSTRAPS | {
     "subsampling": resampling.subsampling,
-    "politis-romano": resampling.politis_romano,
+    "politis-romano": resampling.subsampling,
+    "subsampling-published": resampling.published_subsampling,
     "hulc": resampling.hulc,
     "adaptive-hulc": resampling.adaptive_hulc,
 }

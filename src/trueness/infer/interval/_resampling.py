@@ -190,21 +190,30 @@ def bootstrap(
     return ends(estimate, bootstrap_squared_ece(sums, resamples, rng), level)
 
 
-def subsampling(rows: RowKinds, *, level: float, resamples: int, rng: _Generator, replace: bool = True) -> _Ends:
-    r"""The interval of Sun et al., as in their code: :math:`T + \sqrt{b/n}\,(q - T)` with quantiles q of subsamples.
+def subsampling(rows: RowKinds, *, level: float, resamples: int, rng: _Generator) -> _Ends:
+    r"""The interval of Politis and Romano: :math:`T - \sqrt{b/n}\,(q - T)` with quantiles q of subsamples.
 
-    b = ⌊√n⌋ rows are drawn *with* replacement, and tails are *not* exchanged. Ends may be negative.
+    b = ⌊√n⌋ rows are drawn without replacement, and the upper quantile gives the lower end. Ends may be negative.
     """
-    size, estimate = math.isqrt(rows.n), rows.estimate
+    low, high = _scaled_errors(rows, level, resamples, rng, replace=False)
+    return rows.estimate - high, rows.estimate - low
+
+
+def published_subsampling(rows: RowKinds, *, level: float, resamples: int, rng: _Generator) -> _Ends:
+    r"""The variant in the code of Sun et al.: :math:`T + \sqrt{b/n}\,(q - T)`.
+
+    The ⌊√n⌋ rows are drawn *with* replacement, and tails are *not* exchanged.
+    """
+    low, high = _scaled_errors(rows, level, resamples, rng, replace=True)
+    return rows.estimate + low, rows.estimate + high
+
+
+def _scaled_errors(rows: RowKinds, level: float, resamples: int, rng: _Generator, *, replace: bool) -> _Ends:
+    """Quantiles of the errors of subsamples, scaled to those of the sample."""
+    size = math.isqrt(rows.n)
     low, high = _quantiles(subsamples(rows, size, resamples, rng, replace=replace), level)
     scale = math.sqrt(size / rows.n)
-    return estimate + scale * (low - estimate), estimate + scale * (high - estimate)
-
-
-def politis_romano(rows: RowKinds, *, level: float, resamples: int, rng: _Generator) -> _Ends:
-    """The same without replacement and with exchanged tails: the upper quantile gives the lower end."""
-    low, high = subsampling(rows, level=level, resamples=resamples, rng=rng, replace=False)
-    return 2 * rows.estimate - high, 2 * rows.estimate - low
+    return scale * (low - rows.estimate), scale * (high - rows.estimate)
 
 
 def subsamples(rows: RowKinds, size: int, resamples: int, rng: _Generator, *, replace: bool) -> Floats:
