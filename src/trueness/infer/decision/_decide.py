@@ -9,8 +9,9 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 from scipy.special import ndtri
 
-from trueness._input.arguments import Seed, checked_fraction, checked_number, checked_word, generator
+from trueness._input.arguments import Seed, checked_fraction, checked_number, checked_word, whole_seed
 from trueness._numerics.proportions import clopper_pearson
+from trueness._numerics.streams import stream
 from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.sketch import Sketch
@@ -90,7 +91,7 @@ def decide(
     evidence.require_one("a decision", counted=True)
     evidence.need_rows("A decision needs the rows")
     _ = evidence.sums  # checks every value, and warns
-    return decision_of(evidence, fp, fn, level, generator(seed))
+    return decision_of(evidence, fp, fn, level, whole_seed(seed))
 
 
 class _Rows(NamedTuple):
@@ -193,11 +194,11 @@ class _Costs(NamedTuple):
         return best, mapped
 
 
-def decision_of(evidence: Evidence, fp: float, fn: float, level: float, rng: np.random.Generator) -> Decision:
+def decision_of(evidence: Evidence, fp: float, fn: float, level: float, seed: int) -> Decision:
     """The decision of evidence that holds rows."""
     cells = evidence.cells
     score = np.asarray(cells.score[cells.weight > 0], dtype=np.float64)
-    rows = _Rows.of(evidence, score, rng)
+    rows = _Rows.of(evidence, score, stream(seed, "folds"))
     n, events = rows.by_score_and_fold(score.size)
     rate = rate_limits(cells, level, evidence.in_clusters)
     costs = _Costs(score, n, events, fp, fn, level, rows, rate)
@@ -210,6 +211,7 @@ def decision_of(evidence: Evidence, fp: float, fn: float, level: float, rng: np.
         return float(walk[at] - walk.min()) / rows.y.size
 
     alone, draws = count.max() == 1, _DRAWS if score.size < _MANY else _DRAWS // 10
+    rng = stream(seed, "labels")
     drawn = [lost(rng.random(score.size) < score if alone else rng.binomial(count, score)) for _ in range(draws)]
     nan, what = math.nan, "Mean cost less that after isotonic regression."
     miscalibration = Estimate(
