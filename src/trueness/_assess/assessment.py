@@ -369,6 +369,6 @@ def asked_of(
 
 
 def _checked_level(level: Any) -> float:
-    level = checked_level(level)
-    check_drawn_level(level, "an assessment")
-    return level
+    checked = checked_level(level)
+    check_drawn_level(checked, "an assessment")
+    return checked

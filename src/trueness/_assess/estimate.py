@@ -94,6 +94,7 @@ def estimate(
         rows["sample_weight"] = sample_weight
     question = question_of(measure, options)
     checked_word(method, "method", ("auto", "bootstrap"))
-    weight_type = "auto" if y_prob is None else question.options.get("weight_type", "auto")
+    weight_type: Any = "auto" if y_prob is None else question.options.get("weight_type", "auto")
     a = asked_of(y_true, y_prob, rows, cluster=cluster, level=level, seed=seed, weight_type=weight_type, own_bins=True)
-    return a.ask("estimate", measure=measure, floor=floor, method=method, strict=True, **options)
+    found: Estimate = a.ask("estimate", measure=measure, floor=floor, method=method, strict=True, **options)
+    return found

@@ -32,7 +32,7 @@ from trueness.infer.null._noise_floor import noise_floor_of
 from trueness.infer.test._calibration_test import test_of
 from trueness.infer.test._pair_tests import required_draws
 from trueness.measure import bin_table
-from trueness.measure._flexible_curve import METHODS
+from trueness.measure._flexible_curve import METHODS, FlexibleMethod
 from trueness.measure._slope import inside_cells
 from trueness.results import (
     BinTable,
@@ -250,16 +250,16 @@ def bins(a: Asked) -> BinTable:
     return bin_table(a.view("confidence").sums, bins=a.rule, level=a.level)
 
 
-def panel(a: Asked, curve: str = "spline", floor: bool = True) -> Panel | None:
+def panel(a: Asked, curve: FlexibleMethod = "spline", floor: bool = True) -> Panel | None:
     """The numbers of a validation; None for a matrix and for sums of bins."""
     checked_word(curve, "curve", METHODS)
     evidence = a.view("classwise")
     if evidence.view != "binary" or evidence.tally is None:
         return None
-    own = {"curve": curve}
+    own: dict[str, Any] = {"curve": curve}
     found = {}
     for key in NAMES:
-        options = own if key in ("ici", "e50", "e90", "emax") and curve != "spline" else {}
+        options: dict[str, Any] = own if key in ("ici", "e50", "e90", "emax") and curve != "spline" else {}
         if not floor:
             options = {**options, "floor": False}
         found[key] = quietly(a.ask, "estimate", measure=key, kind=None, **options)

@@ -132,13 +132,16 @@ def noise_floor(
     if isinstance(y_prob, Tally | Sketch | Binned):
         if y_true is not None:
             raise InputError("y_true", "must be left out when `y_prob` is a Tally, which holds labels and scores")
-        return asked_of(y_prob, None, rows, **how).ask("floor", measure=measure, **options)
+        of_sums: NoiseFloor = asked_of(y_prob, None, rows, **how).ask("floor", measure=measure, **options)
+        return of_sums
     if y_true is not None:
-        return asked_of(y_true, y_prob, rows, **how).ask("floor", measure=measure, **options)
+        of_rows: NoiseFloor = asked_of(y_true, y_prob, rows, **how).ask("floor", measure=measure, **options)
+        return of_rows
     # Nothing is said of labels that only stand in for those that are not there.
     with collected_warnings(OneClassWarning):
         a = asked_of(_placeholder_labels(y_prob, rows), y_prob, rows, **how)
-        return a.ask("floor", measure=measure, labelled=False, **options)
+        found: NoiseFloor = a.ask("floor", measure=measure, labelled=False, **options)
+    return found
 
 
 def _placeholder_labels(y_prob: Any, rows: RowOptions) -> Any:

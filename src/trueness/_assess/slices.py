@@ -128,7 +128,7 @@ def worst_slices(
     draws = None if resamples is None else checked_resamples(resamples)
     if draws is None:
         check_drawn_level(level, "`worst_slices`", "Or say how many `resamples` to draw.")
-    options = {"most": most, "depth": depth, "least": least, "resamples": draws}
+    options: dict[str, Any] = {"most": most, "depth": depth, "least": least, "resamples": draws}
     try:
         if isinstance(y_true, Accumulator | Mapping):
             sums = sums_by_group(y_true, columns, 1, alone=y_prob is None and cluster is None and not rows)

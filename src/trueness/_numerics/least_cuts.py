@@ -38,7 +38,7 @@ def least_cuts(weight: Numbers, events: Numbers, error: Callable[[Any, Any], Any
         last = np.maximum(allowed, 1) - 1
         least[start, start + 1 :] = np.where(allowed > 0, cost + lowest[last], np.inf)
         before[start, start + 1 :] = _first_of_lowest(earlier, lowest, order)[last]
-    return _trace(before, int(np.argmin(least[:, size])))
+    return _trace(before.astype(np.int64, copy=False), int(np.argmin(least[:, size])))
 
 
 def _first_of_lowest(values: Floats, lowest: Floats, start: Ints) -> Ints:

@@ -219,7 +219,7 @@ def subject_of(asked: Mapping[str, Asked]) -> Subject:
         other = one.view("confidence")
         if other.rows is None or not np.array_equal(other.rows.y, evidence.rows.y):
             raise InputError("y_true", "must hold assessments of the same labels", f"{name!r} has others")
-    models = {name: one.view("confidence") for name, one in asked.items()}
+    models: Mapping[str, Evidence] = {name: one.view("confidence") for name, one in asked.items()}
     notes = evidence.notes
     if evidence.view == "multilabel":
         if len(asked) > 1:

@@ -19,6 +19,7 @@ from trueness._tally import group_keys, store
 from trueness._tally.buckets import RowClusters, check_buckets, read_clusters
 from trueness._tally.group_keys import Group, names_of, plain_group
 from trueness._tally.multiclass import check_kind
+from trueness._tally.possible_sums import refuse
 from trueness._tally.rows_or_sums import binned_of, by_bucket, sample_and_kind, sketch_of, tally_of
 from trueness._tally.rules import BinsLike, EqualWidth, as_rule
 from trueness._tally.sketch import Sketch
@@ -375,18 +376,18 @@ class Accumulator:
         settings = {"bins", "by", "buckets", "about"}
         others = {"what", "form", "groups", "options", "position", "other_label"}
         if header.keys() != settings | others or not isinstance(header["options"], dict) or form not in list(_FORMS):
-            store.refuse("its header is damaged")
+            refuse("its header is damaged")
         groups = [(key, _FORMS[form](*store.restore(form, sums))) for key, sums in header["groups"]]
         try:
             with in_context("The sums cannot be read"):
                 found = cls(**{name: header[name] for name in settings}, **header["options"])
                 found._sums = found._checked_groups(groups)
         except TypeError as error:
-            store.refuse(str(error).rstrip("."))  # an unknown option
+            refuse(str(error).rstrip("."))  # an unknown option
         found.position, found._other_label = header["position"], header["other_label"]
         other, event = found._other_label, found._options.get("pos_label")
         if other is not None and (not isinstance(other, str | int | float | bool) or event is None or event == other):
-            store.refuse("its labels contradict each other")
+            refuse("its labels contradict each other")
         return found
 
     def _checked_groups(self, groups: list[tuple[Any, Sums]]) -> dict[Group, Sums]:

@@ -84,7 +84,7 @@ def _arrays(part: Part) -> list[NDArray[Any]]:
 def _check_ends(part: Part) -> None:
     """Cells and edges ascend, and the scores of a cell of a sketch lie in it."""
     if isinstance(part, Bins):
-        steps = [part.edges]
+        steps: list[Numbers] = [part.edges]
         fits = part.edges.size > 1 and part.edges[-1] <= 1
     elif isinstance(part, Cells):
         steps = [part.score]
@@ -190,7 +190,9 @@ def _check_square_weights(part: Part) -> None:
         weight, squares = part.by_label, part.squares
     else:
         weight = np.column_stack([part.weight - part.events, part.events])
-        squares = np.column_stack([part.squares - part.event_squares, part.event_squares])
+        event_squares = part.event_squares
+        assert event_squares is not None  # beside the squares
+        squares = np.column_stack([part.squares - event_squares, event_squares])
     total, rows = part.weight[:, None].astype(np.float64), part.count[:, None]
     slack = _ROUNDING * squares.sum(axis=1, keepdims=True) + _VANISHING
     square = weight.astype(np.float64) ** 2

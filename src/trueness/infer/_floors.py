@@ -304,4 +304,4 @@ def _means_over_classes(question: Question, tally: Tally, seed: int, resamples: 
         each.append(floor_draws({"": question}, alone, seed, resamples=resamples)[""])
     fewest = min(draws.size for draws in each)
     factor = tally.class_factor if question.measure.summed else 1
-    return factor * np.mean([draws[:fewest] for draws in each], axis=0)
+    return np.asarray(factor * np.mean([draws[:fewest] for draws in each], axis=0))

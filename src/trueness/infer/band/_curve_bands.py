@@ -3,7 +3,7 @@
 import math
 from dataclasses import replace
 from functools import partial
-from typing import Literal, TypeAlias, Unpack
+from typing import Any, Literal, TypeAlias, Unpack
 
 import numpy as np
 from scipy.special import chdtri, expit, fdtri, ndtr, stdtr
@@ -249,7 +249,8 @@ def _root(terms: Floats) -> Floats:
 
     Roots of the eigenvalues of the covariance would be noise where they are below 1e-8 of the largest root.
     """
-    return np.asarray(np.linalg.qr(terms, mode="r").T)
+    triangle: Any = np.linalg.qr(terms, mode="r")
+    return np.asarray(triangle.T)
 
 
 def _cluster_terms(terms: Floats, rows: ClusteredRows, kept: Ints) -> Floats:

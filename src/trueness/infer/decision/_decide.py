@@ -122,7 +122,7 @@ class _Rows(NamedTuple):
         cell = self.place * _FOLDS + self.fold
         size = n_scores * _FOLDS
         n, events = np.bincount(cell, minlength=size), np.bincount(cell, self.y, size)
-        return n.astype(np.float64).reshape(-1, _FOLDS), events.reshape(-1, _FOLDS)
+        return n.astype(np.float64).reshape(-1, _FOLDS), events.astype(np.float64).reshape(-1, _FOLDS)
 
 
 class _Costs(NamedTuple):

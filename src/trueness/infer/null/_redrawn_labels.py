@@ -156,7 +156,7 @@ def sign_batches(units: int, draws: int, rng: _Generator, at_most: int | None = 
 
     for drawn, width in _blocks(draws, _draws_at_once(units), signs):
         for begin, end in _pieces(width, at_most):
-            yield 2.0 * drawn[:, begin:end] - 1.0
+            yield 2.0 * drawn[:, begin:end].astype(np.float64) - 1.0
 
 
 _Block = TypeVar("_Block")
@@ -283,13 +283,14 @@ class PartEntries(NamedTuple):
         """The cells with other labels, of which `hits` of each entry are events."""
         cells = self.cells
         if self.weight is None:
-            events = hits.astype(np.int64)
+            counted = hits.astype(np.int64)
             if self.start is not None:
-                events = np.add.reduceat(events, self.start)
-            return Cells(cells.score, cells.count, cells.weight, events)
+                counted = np.add.reduceat(counted, self.start)
+            return Cells(cells.score, cells.count, cells.weight, counted)
         heavy = hits * self.weight
-        heavy_events: Numbers = np.add.reduceat(heavy, self.first)
-        events = np.rint(heavy_events).astype(np.int64) if cells.whole else heavy_events
+        events: Numbers = np.add.reduceat(heavy, self.first)
+        if cells.whole:
+            events = np.rint(events).astype(np.int64)
         # Sums in another order may exceed the cell's total in the last digit.
         events = np.minimum(events, cells.weight)
         squares: Floats = np.add.reduceat(heavy * self.weight, self.first)

@@ -12,7 +12,13 @@ from trueness._numerics.streams import stream
 from trueness._tally.binned_scores import BinnedScores, bin_starts, near_ties, of_cells
 from trueness._tally.cells import Cells
 from trueness._tally.rules import EqualMass, EqualWidth
-from trueness.infer.null._redrawn_labels import count_entries, label_batches, monte_carlo_outcome, monte_carlo_pvalue
+from trueness.infer.null._redrawn_labels import (
+    Hits,
+    count_entries,
+    label_batches,
+    monte_carlo_outcome,
+    monte_carlo_pvalue,
+)
 from trueness.infer.test._method import Options, Outcome, require_counts
 from trueness.typing import Floats, Ints
 
@@ -149,7 +155,7 @@ def _null_batches(scores: BinnedScores, draws: int, seed: int, divisor: Divisor 
         # Rows that add nothing are drawn too, so that these are the labels of every other question.
         statistic = PairStatistic(counted.z, counted.count, counted.first, divisor)
         kept = np.repeat(in_pairs, np.diff(np.append(scores.first, len(scores.z))))
-        batches = ([hits[kept]] for (hits,) in label_batches(scores.z, scores.count, draws, rng))
+        batches: Iterator[Hits] = ([hits[kept]] for (hits,) in label_batches(scores.z, scores.count, draws, rng))
     else:
         if scores.k == 1 and len(counted.z) > _MANY:
             pooled = near_ties(counted, _ANGLE)
