@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -109,7 +109,7 @@ class GuaranteePlan(Record):
 class _StepCurve(Record):
     """A share of predictions, or of runs, as a step function of a tolerance."""
 
-    _columns: ClassVar[tuple[str, ...]] = ("jumps", "share")
+    _columns = ("jumps", "share")
 
     jumps: Floats
     """Distances at which V jumps, ascending and distinct; V is 0 below the first."""
@@ -169,7 +169,7 @@ class ValidityCurve(_StepCurve):
 class ValidityRuns(_StepCurve):
     """V(ε) over several runs: its mean, and as `conditional` the share of runs whose largest distance is at most ε."""
 
-    _columns: ClassVar[tuple[str, ...]] = ("jumps", "share", "error")
+    _columns = ("jumps", "share", "error")  # type: ignore[assignment]  # one more than the base
 
     error: Floats
     """Standard error of the mean, from each jump up to the next; nan for one run."""

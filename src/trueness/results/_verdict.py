@@ -93,11 +93,9 @@ class Flags(Record):
     @property
     def by(self) -> str:
         """The test of the p-value."""
-        return {
-            "segment": "all segments jointly",
-            "class": "all classes, adjusted",
-            "label": "all labels, adjusted",
-        }[self.kind]
+        if self.kind == "segment":
+            return "all segments jointly"
+        return "all classes, adjusted" if self.kind == "class" else "all labels, adjusted"
 
     @property
     def strength(self) -> str:
