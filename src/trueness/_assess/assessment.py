@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from html import escape
 from typing import Any
 
+import numpy as np
+
 from trueness._assess.asked import Asked
 from trueness._assess.makers import MAKERS, absent_answers
 from trueness._assess.rows import Labels, ModelRows, checked_rows, default_rule, labels_of
@@ -317,6 +319,7 @@ def _is_set(name: str, value: Any) -> bool:
 
 def assessment_of(y_true: Any, y_prob: Any, rows: RowOptions, **options: Any) -> Assessment:
     """The assessment of rows or sums, as :func:`assess`."""
+    check_drawn_level(checked_level(options.get("level", 0.95)), "an assessment")
     return Assessment(asked_of(y_true, y_prob, rows, **options))
 
 
@@ -344,7 +347,8 @@ def asked_of(
     into how many groups slices cut a column of numbers, None if slices are not asked for, and `slices_from` how many
     columns it takes for slices to say more than segments.
     """
-    level, seed = _checked_level(level), whole_seed(seed)
+    level = checked_level(level)
+    seed = whole_seed(seed)
     rule = None if bins is None else blind_to_labels(as_rule(bins))
     unit = None if rounded_to is None else checked_fraction(rounded_to, "rounded_to")
     groups = None
@@ -362,6 +366,11 @@ def asked_of(
     if slice_groups is not None and sum(column.crossed == 1 for column in columns) >= slices_from:
         slice_columns = read.columns(by, y_true, whole="measured", groups=slice_groups)
     evidence = checked_rows(read, copied=copied)
+    weight = None if read.rows is None else read.rows.w
+    if weight is not None and not weight.all():
+        counted = np.flatnonzero(weight)
+        columns = tuple(column.at(counted) for column in columns)
+        slice_columns = tuple(column.at(counted) for column in slice_columns)
     labels = labels_of(read, y_true, rows) if copied else Labels()
     kept = ModelRows(evidence, columns=columns, slice_columns=slice_columns, groups=groups, labels=labels, given=given)
     rule = default_rule(evidence) if rule is None and not own_bins else rule

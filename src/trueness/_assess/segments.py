@@ -11,7 +11,7 @@ from trueness._tally.accumulator import Accumulator
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
-from trueness.errors import InputError
+from trueness.errors import InputError, OneClassWarning, collected_warnings
 from trueness.infer.group._segments import describe_segments, sums_by_group
 from trueness.results import Segments
 from trueness.typing import ArrayLike, RowOptions
@@ -127,6 +127,8 @@ def segments(
     if by is None:
         raise InputError("by", "must be a column, a dict of columns or a frame", "got None")
     how: Any = {"cluster": cluster, "level": level, "seed": seed, "rounded_to": rounded_to}
-    a = asked_of(y_true, y_prob, rows, by=by, crossed=crossed, **how)
+    # A segment of one class has limits of its own.
+    with collected_warnings(OneClassWarning):
+        a = asked_of(y_true, y_prob, rows, by=by, crossed=crossed, **how)
     found: Segments = a.ask("segments", resamples=draws)
     return found

@@ -12,7 +12,7 @@ from trueness._tally.accumulator import Accumulator
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
-from trueness.errors import InputError
+from trueness.errors import InputError, OneClassWarning, collected_warnings
 from trueness.infer.group._segments import sums_by_group
 from trueness.infer.group._slices import FINE, SlicePlan, slices_of_groups
 from trueness.results import Slices
@@ -138,17 +138,10 @@ def worst_slices(
         if columns is None:
             raise InputError("columns", "must be a dict of columns or a frame", "got None")
         groups = FINE if cuts == "tree" else GROUPS
-        a = asked_of(
-            y_true,
-            y_prob,
-            rows,
-            by=columns,
-            slice_groups=groups,
-            slices_from=1,
-            cluster=cluster,
-            level=level,
-            seed=seed,
-        )
+        how: Any = {"slice_groups": groups, "slices_from": 1, "cluster": cluster, "level": level, "seed": seed}
+        # A slice of one class has limits of its own.
+        with collected_warnings(OneClassWarning):
+            a = asked_of(y_true, y_prob, rows, by=columns, **how)
     except InputError as error:
         renamed = error.argument == "by" or error.argument.startswith("by[")
         raise (error.but(argument=f"columns{error.argument[2:]}") if renamed else error) from None

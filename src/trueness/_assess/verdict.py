@@ -10,7 +10,7 @@ from trueness._tally.accumulator import Accumulator
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
-from trueness.errors import InputError
+from trueness.errors import FewClustersWarning, InputError, OneClassWarning, collected_warnings
 from trueness.results import Verdict
 from trueness.typing import ArrayLike, RowOptions
 
@@ -75,4 +75,7 @@ def verdict(
         remedy = f"Judge each, {each}, or pass the dict to `tn.report`."
         raise InputError("y_prob", "must be the scores of one model", f"got a dict of {len(y_prob)}", remedy=remedy)
     how: Any = {"by": by, "crossed": crossed, "cluster": cluster, "level": level, "seed": seed}
-    return assessment_of(y_true, y_prob, rows, rounded_to=rounded_to, **how).verdict
+    # The verdict says so itself.
+    with collected_warnings(OneClassWarning, FewClustersWarning):
+        a = assessment_of(y_true, y_prob, rows, rounded_to=rounded_to, **how)
+    return a.verdict

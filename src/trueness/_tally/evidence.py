@@ -75,11 +75,9 @@ class Evidence:
         clusters leave it out, and refuse images.
         """
         if isinstance(y_true, Tally | Binned | Sketch):
-            plain = cluster is None or cluster is INDEPENDENT
-            if not plain or weight_type == "importance":
-                argument = "weight_type='importance'" if plain else "cluster"
+            if cluster is not None and cluster is not INDEPENDENT:
                 what = type(y_true).__name__
-                raise InputError(argument, "needs labels and scores", f"a {what} holds only sums of rows")
+                raise InputError("cluster", "needs labels and scores", f"a {what} holds only sums of rows")
             rows_or_sums.refuse_row_arguments(y_true, y_prob, rows)
             if cluster is INDEPENDENT and y_true.buckets is not None:
                 warn("Buckets of clusters are not used here: rows count as independent.", TruenessWarning)
@@ -200,7 +198,7 @@ class Evidence:
     def tally_in(self, rule: BinRule | None = None, what: str = "This measure") -> Tally:
         """The sums per distinct score, in the order that a rule may need; bins are refused."""
         if rule is not None:
-            self._warn_few_rows(rule)
+            self.warn_few_rows(rule)
             if self.rows is not None and rule.splits_ties:
                 return self._tally(rule)
             if self.given is not None:
@@ -221,7 +219,7 @@ class Evidence:
         if self.given is not None and moments:
             need_moments(found)
         self.warn_one_class(found)
-        self._warn_few_rows(rule)
+        self.warn_few_rows(rule)
         return found
 
     def rule(self, bins: BinsLike | BySize) -> BinRule:
@@ -470,7 +468,8 @@ class Evidence:
         if equal:
             rows_or_sums.warn_one_class(n)
 
-    def _warn_few_rows(self, rule: BinRule) -> None:
+    def warn_few_rows(self, rule: BinRule) -> None:
+        """Warn of fewer rows than bins."""
         if rule.n_requested > self.weight:
             rows_or_sums.warn_few_rows(round(self.weight), rule)
 

@@ -10,7 +10,7 @@ import numpy as np
 from trueness._level import checked_level
 from trueness._tally.evidence import Evidence
 from trueness.errors import InputError
-from trueness.infer._floors import NO_FLOOR, Floor, floor_draws, floor_of
+from trueness.infer._floors import NO_FLOOR, Floor, floor_draws, floor_of, is_mean_only
 from trueness.infer._questions import Question, question_of
 from trueness.infer.limits._limits import Asked, Limits, limits_or_note
 from trueness.results import Estimate
@@ -104,7 +104,9 @@ def answers(
             found[key] = Limits(note=str(reason))
     known = {key: one for key, one in questions.items() if floor and not math.isnan(found[key].value)}
     drawn = draws(known, evidence, seed)
-    floors = dict.fromkeys(questions, NO_FLOOR) | {key: floor_of(values, level) for key, values in drawn.items()}
+    mean_only = is_mean_only(evidence)
+    floors = dict.fromkeys(questions, NO_FLOOR)
+    floors |= {key: floor_of(values, level, mean_only=mean_only) for key, values in drawn.items()}
     return {key: _estimate(one, evidence, level, found[key], floors[key]) for key, one in questions.items()}
 
 

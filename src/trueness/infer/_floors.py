@@ -60,10 +60,12 @@ class Floor(NamedTuple):
 NO_FLOOR = Floor(math.nan, math.nan)
 
 
-def floor_of(draws: Floats, level: float) -> Floor:
+def floor_of(draws: Floats, level: float, *, mean_only: bool = False) -> Floor:
     """Mean and upper value of simulated values; those that are nan are left out."""
     known = draws[~np.isnan(draws)]
-    return Floor(float(known.mean()), upper_value(known, level)) if known.size else NO_FLOOR
+    if not known.size:
+        return NO_FLOOR
+    return Floor(float(known.mean()), math.nan if mean_only else upper_value(known, level))
 
 
 def upper_value(draws: Floats, level: float) -> float:
@@ -102,10 +104,24 @@ def floor_draws(
             found[key] = gap_draws(evidence, gaps, seed, resamples)
         else:
             drawn.setdefault(kind in ("pooled", "curve"), {})[key] = question
+        if report is not None and key in found:
+            report(found[key].size, found[key].size)
     for pooled, group in drawn.items():
         redraw = _redraw(evidence, pooled=pooled)
         found |= _drawn_values(group, evidence, redraw, seed, resamples, workers, report)
     return {key: found[key] for key in questions}
+
+
+def require_whole_floor(evidence: Evidence) -> None:
+    """Raise for class-wise sums: without the dependence of the classes, only the mean of a floor is known."""
+    if is_mean_only(evidence):
+        demand, remedy = "must keep the scores of a row together", "Pass the matrix of scores."
+        raise InputError("y_prob", demand, "a class-wise Tally does not", remedy=remedy)
+
+
+def is_mean_only(evidence: Evidence) -> bool:
+    """Whether draws give the mean of a floor, but neither its quantiles nor a p-value: for class-wise sums."""
+    return evidence.view == "classwise" and evidence.rows is None
 
 
 def number_of_draws(entries: int, cells: int = 0) -> int:
@@ -247,11 +263,13 @@ def _drawn_values(
 
 
 def _is_defined(question: Question, tally: Tally) -> bool:
-    """Whether a measure takes these sums: those of fractional weights have no TCE."""
+    """Whether a measure takes these weights: fractional ones have no TCE. Other errors are the caller's to see."""
+    if not question.measure.key:
+        return True
     try:
         quietly(question.value_of_tally, tally)
-    except InputError:
-        return False
+    except InputError as error:
+        return error.argument != "sample_weight"
     return True
 
 

@@ -68,11 +68,17 @@ def test_redrawn_tallies_have_the_scores_and_counts_of_the_given_ones(kind):
 @given(seed=st.integers(0, 10**6), workers=st.sampled_from([2, 3]), resamples=st.integers(1, 50))
 def test_the_seed_decides_whatever_the_number_of_workers(seed, workers, resamples):
     told = []
-    one = noise_floor(tn.ece, P, y_true=Y, resamples=resamples, seed=seed, progress=lambda *done: told.append(done))
-    many = noise_floor(tn.ece, P, y_true=Y, resamples=resamples, seed=seed, workers=workers)
-    assert (one.draws.tolist(), one.pvalue) == (many.draws.tolist(), many.pvalue)
-    assert noise_floor(tn.ece, P, resamples=resamples, seed=seed + 1).draws[0] != one.draws[0]
-    assert told == [(min(k, resamples), resamples) for k in range(16, resamples + 16, 16)]
+    options = {"y_true": Y, "resamples": resamples, "seed": seed}
+    for measure in (tn.ece, tn.tce):
+        told.clear()
+        one = noise_floor(measure, P, **options, progress=lambda *done: told.append(done))
+        many = noise_floor(measure, P, **options, workers=workers)
+        assert (one.draws.tolist(), one.pvalue) == (many.draws.tolist(), many.pvalue)
+        done = [number for number, _ in told]
+        assert done == sorted(done)
+        assert told[-1] == (resamples, resamples)
+    first, other = (noise_floor(tn.ece, P, resamples=resamples, seed=s).draws[0] for s in (seed, seed + 1))
+    assert first != other
 
 
 def test_a_generator_moves_on():
@@ -125,7 +131,8 @@ def test_p_values_rank_the_observed_value():
 def test_mean_deviation_and_quantiles_are_those_of_the_draws():
     found = noise_floor(tn.ece, P, resamples=101, level=0.8, seed=1)
     ordered = np.sort(found.draws)
-    assert (found.low, found.high, found.level) == (pytest.approx(ordered[10]), pytest.approx(ordered[90]), 0.8)
+    # One-sided: of 102 equally likely places among the draws, a further one lies above the 82nd with 20 of them.
+    assert (found.low, found.high, found.level) == (ordered[19], ordered[81], 0.8)
     assert (found.mean, found.std) == (pytest.approx(found.draws.mean()), pytest.approx(found.draws.std(ddof=1)))
     assert np.isnan(noise_floor(tn.ece, P, resamples=1, seed=1).std)
     usual = noise_floor(events, P[:5], seed=1)
@@ -191,7 +198,8 @@ def test_the_record_reads_as_a_sentence_and_names_its_measure():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"measure": "ece"}, "`measure` must be a function of a Tally"),
+        ({"measure": "ecce"}, "`measure` must be one of .*; got 'ecce'"),
+        ({"measure": 3}, "`measure` must be a measure, its name, or a function of a Tally"),
         *(({"measure": lambda t, v=v: v}, "`measure` must return one number") for v in ("low", True, np.True_, None)),
         ({"measure": lambda t: t + 1, "y_true": Y}, "called with one, it raised TypeError"),
         ({"y_prob": [0.2, 1.2]}, r"`y_prob` must lie in \[0, 1\]"),
@@ -205,7 +213,7 @@ def test_the_record_reads_as_a_sentence_and_names_its_measure():
         ({"observed": 0.1, "y_true": Y}, "`observed` must be left out when `y_true` is given"),
         ({"progress": 3}, "`progress` must be True, False or a function"),
         (
-            {"sample_weight": np.full(300, 0.5)},
+            {"sample_weight": np.full(300, 0.5), "weight_type": "frequency"},
             "must be whole numbers that sum to less than 2³⁵. For other weights use `weight_type='importance'`",
         ),
         ({"kind": "confidence"}, "needs a matrix of scores"),
@@ -218,7 +226,7 @@ def test_bad_arguments_are_named(change, message):
         noise_floor(**({"measure": tn.ece, "y_prob": P, "resamples": 3} | change))
 
 
-# ---- shortcuts have the bits of the long way
+# ---- shortcuts have the values of the long way
 
 SHORTCUTS = {
     "ece": [partial(tn.ece, bins=bins) for bins in (10, tn.EqualMass(5), [0, 0.3, 0.31, 1], tn.Isotonic())],
@@ -235,7 +243,7 @@ SHORTCUTS = {
 @pytest.mark.parametrize("rows", ["ties", "weights", "fractional", *KINDS])
 @pytest.mark.parametrize("name", SHORTCUTS)
 @pytest.mark.all_cases
-def test_shortcuts_have_the_same_bits(name, rows):
+def test_shortcuts_have_the_same_values(name, rows):
     p = np.append(P[:80].round(2), [0.0, 0.3, 0.3, 1.0])
     scores, options = {
         "ties": (p, {}),
@@ -248,7 +256,7 @@ def test_shortcuts_have_the_same_bits(name, rows):
     for measure in measures:
         quick = noise_floor(measure, scores, resamples=7, seed=1, **options)
         slow = noise_floor(lambda tally, measure=measure: measure(tally), scores, resamples=7, seed=1, **options)
-        assert np.array_equal(quick.draws, slow.draws)
+        np.testing.assert_allclose(quick.draws, slow.draws, rtol=1e-13, atol=1e-15)  # sums in another order
 
 
 @pytest.mark.slow

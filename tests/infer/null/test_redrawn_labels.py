@@ -67,8 +67,8 @@ def test_importance_weights_draw_one_label_per_row_with_its_squares(form):
                 sums |= {a + one: b + one**2 for a, b in sums.items()}
             assert sums[total] == pytest.approx(squares)
     mixed = tn.tally([0, 1, 1], [0.3, 0.3, 0.6], sample_weight=[0.001, 0.003, 0.001])
-    with pytest.raises(tn.InputError, match="rows of one score have different weights"):
-        noise_floor(tn.ece, mixed, weight_type="importance")
+    with pytest.raises(tn.InputError, match="do not tell the rows of one score apart"):
+        noise_floor(tn.smooth_ece, mixed, weight_type="importance")
 
 
 def test_whole_importance_weights_have_whole_events():

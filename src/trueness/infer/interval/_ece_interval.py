@@ -92,6 +92,12 @@ def interval_of(
 
 def _interval(evidence: Evidence, question: "_Question", squared: bool, seed: int) -> Interval:
     argument = "cluster" if evidence.dependent else "weight_type='importance'" if evidence.importance else ""
+    if evidence.weight_type == "importance" and evidence.rows is None:
+        got = f"a {type(evidence.given).__name__} holds only sums of rows"
+        raise InputError("weight_type='importance'", "needs labels and scores", got)
+    if argument and question.method != "score" and not evidence.dependent and evidence.weight_type == "auto":
+        demand = f"must be whole numbers for `method={question.method!r}`"
+        raise InputError("sample_weight", demand, remedy="Importance weights are taken by `method='score'`.")
     if argument and question.method != "score":
         got = f"{question.method!r} needs rows that are independent and of equal weight"
         raise InputError(argument, "is only accepted by `method='score'`", got)

@@ -7,8 +7,9 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from trueness._tally.evidence import Evidence
-from trueness.errors import InputError, NoEstimateWarning, OneClassWarning, collected_warnings, warn
-from trueness.infer._floors import floor_draws, pooled_tally, upper_value
+from trueness._tally.rules import as_rule
+from trueness.errors import InputError, NoEstimateWarning, OneClassWarning, collected_warnings, quietly, warn
+from trueness.infer._floors import floor_draws, pooled_tally, require_whole_floor, upper_value
 from trueness.infer._questions import Question
 from trueness.results import NoiseFloor
 from trueness.typing import Floats
@@ -34,23 +35,27 @@ def noise_floor_of(
 
     Without labels (`labelled` is False) those of the evidence are placeholders, and nothing is said of them.
     """
+    require_whole_floor(evidence)
     with nullcontext() if labelled else collected_warnings(OneClassWarning):
         if labelled and observed is None:
             observed = question.value(evidence)
         else:
             _ = evidence.sums  # checks every value
+            bins = question.options.get("bins", 10)
+            if question.measure.bins and bins is not None:
+                evidence.warn_few_rows(as_rule(bins))
     if not question.measure.floor:
         question = question._replace(measure=question.measure._replace(floor="drawn"))
     values = draws({"": question}, evidence, seed)[""]
     if not values.size:
+        quietly(question.value, evidence)  # raises if the measure itself does not take these rows
         raise InputError("y_prob", "must keep each score for a noise floor", _why_none(evidence), remedy=_PASS_ROWS)
     compared = observed
     if labelled and question.measure.floor == "pooled" and evidence.tally is not None:
         # Drawn labels are measured in pools of scores; for an exact p-value the observed ones must be, too.
         compared = question.value_of_tally(pooled_tally(evidence.tally))
-    return floor_of_draws(
-        name, values, observed, level, alternative, n=evidence.sums.n, kind=evidence.view, compared=compared
-    )
+    n = round(evidence.weight) if evidence.whole else evidence.sums.n
+    return floor_of_draws(name, values, observed, level, alternative, n=n, kind=evidence.view, compared=compared)
 
 
 _PASS_ROWS = "Pass labels and scores; of very many rows and classes, pass `resamples`."
