@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from tables_on_disk import write_columns
 
+import trueness as tn
+from trueness.sources import _files
+
 
 def codec(suffix):
     """The module that packs and unpacks."""
@@ -105,3 +108,51 @@ def test_packed_standard_input_is_unpacked(call, plain):
     for pack in (gzip.compress, bz2.compress):
         found = call("measure", "--no-intervals", "-", "--prob", "p", stdin=pack(plain["csv"].read_bytes()))
         assert found.exit_code == 0, found.stderr
+
+
+def long_line(kind, n):
+    """A table whose second row has n characters in its third column."""
+    if kind == "jsonl":
+        return '{"y": 1, "p": 0.7}\n{"y": 0, "p": 0.2, "t": "' + "a" * n + '"}\n{"y": 1, "p": 0.4}\n'
+    return "y,p,t\n1,0.7,a\n0,0.2," + "a" * n + "\n1,0.4,b\n"
+
+
+@pytest.fixture
+def short_lines_only(monkeypatch):
+    monkeypatch.setattr(_files, "_LONGEST_LINE", 1000)
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+@pytest.mark.parametrize("suffix", ["", "gz", "bz2", "xz", "zst"])
+def test_a_line_that_does_not_fit_the_memory_is_refused_before_it_is_read(
+    fails, call, tmp_path, short_lines_only, kind, suffix
+):
+    """Of a line of 1.2 GB, Polars asks for 19 GB and ends the process: 5 MB of gzip suffice."""
+    for n, fits in ((900, True), (1000, False), (5000, False)):
+        path = tmp_path / f"x.{kind}"
+        path.write_text(long_line(kind, n))
+        path = packed(path, suffix) if suffix else path
+        if fits:
+            assert call("measure", path, "--prob", "p", "--no-intervals").exit_code == 0
+            continue
+        begin = 14 if kind == "csv" else 19
+        message = fails("measure", path, "--prob", "p")
+        assert message.startswith(f"{path} must have lines of at most 1,000 bytes; that at byte {begin} is longer.")
+        with pytest.raises(tn.InputError, match="must have lines of at most 1,000 bytes"):
+            tn.scan(path, label="y", prob="p")
+
+
+def test_many_lines_may_be_longer_together_than_one_may_be(call, tmp_path, short_lines_only):
+    rows = [f'{{"y": {i % 2}, "p": 0.{i % 9}}}' for i in range(500)]
+    (tmp_path / "x.jsonl").write_text("\n".join(rows))
+    assert call("measure", "x.jsonl", "--prob", "p", "--no-intervals").exit_code == 0
+    quoted = "y,p,t\n" + "".join(f'{i % 2},0.{i % 9},"a, ""b""\nc"\n' for i in range(500))
+    (tmp_path / "x.csv").write_text(quoted)
+    assert call("measure", "x.csv", "--prob", "p", "--no-intervals").exit_code == 0
+
+
+def test_an_open_quote_makes_the_rest_of_a_file_one_line(fails, tmp_path, short_lines_only):
+    (tmp_path / "x.csv").write_text('y,p,t\n1,0.7,"a\n' + "0,0.2,b\n" * 500)
+    message = fails("measure", "x.csv", "--prob", "p")
+    assert "that at byte 6 is longer. In CSV, a line goes on while a quote is open." in message

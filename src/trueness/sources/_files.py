@@ -14,6 +14,8 @@ from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
+import numpy as np
+
 from trueness.errors import InputError, MissingLibraryError
 from trueness.sources._numpy import NpyFile, NpzFile
 from trueness.sources._table import ArrowFile, ConcatenatedTable, ParquetFile, Table, import_polars
@@ -30,6 +32,9 @@ _COMPRESSIONS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd", ".
 _PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # gzip and zstd, which Polars unpacks
 _UNPACKERS: dict[bytes, Callable[[], Any]] = {b"BZh": bz2.BZ2Decompressor, b"\xfd7zXZ": lzma.LZMADecompressor}
 _CHUNK = 1 << 20
+# Polars holds a line in 16 times its bytes, and where memory does not suffice it ends the process.
+_LONGEST_LINE = 1 << 26
+_MOST_OF_GZIP = 1032  # times the bytes of a file may be unpacked from it
 
 
 def compression_by_name(path: str | Path) -> str | None:
@@ -83,6 +88,8 @@ def open_table(
     is_object = start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"["))
     if form == "jsonl" or (not (form or found) and (is_object or suffix in {*JsonLinesFile.suffixes} - {".json"})):
         found = JsonLinesFile
+    if found in (None, JsonLinesFile):
+        _refuse_long_lines(path, name, quoted=found is None)
     if found is None:
         usual = SEPARATORS.get(form or suffix, "," if decimal == "." else ";")
         return CsvFile(path, name, separator or usual, decimal)
@@ -107,12 +114,75 @@ def _first_bytes(path: Path, name: str) -> bytes:
         raise InputError("", f"{name} is empty")
     if not start.startswith(_PACKED):
         return start
+    stream = _unpacking(path, start)
+    if stream is not None:
+        try:
+            with stream:
+                return bytes(stream.read(4096))
+        except Exception as reason:  # damaged files raise a dozen classes
+            raise InputError("", f"{name} cannot be unpacked: it is truncated or damaged ({reason})") from reason
     polars = import_polars(name)
     try:
         lines = polars.scan_lines(path, name="line", n_rows=100, glob=False).collect()["line"]
     except (OSError, polars.exceptions.PolarsError) as reason:
         raise InputError("", f"{name} cannot be unpacked: it is truncated or damaged ({reason})") from reason
     return "\n".join(lines).encode()
+
+
+def _unpacking(path: Path, start: bytes) -> Any:
+    """A stream of what a file of text holds; None of zstd, if nothing but Polars unpacks it here."""
+    if start.startswith(_PACKED[0]):
+        return gzip.open(path)
+    if not start.startswith(_PACKED[1]):
+        return path.open("rb")
+    zstd = _zstd()
+    return None if zstd is None else zstd.ZstdFile(path)
+
+
+def _refuse_long_lines(path: Path, name: str, *, quoted: bool) -> None:
+    """Refuse a line that Polars may not hold in memory; a line of CSV, `quoted`, goes on while a quote is open."""
+    with path.open("rb") as file:
+        start = file.read(4)
+    size = path.stat().st_size * (_MOST_OF_GZIP if start.startswith(_PACKED[0]) else 1)
+    if size <= _LONGEST_LINE and not start.startswith(_PACKED[1]):
+        return
+    stream = _unpacking(path, start)
+    begun = None if stream is None else _begin_of_long_line(stream, quoted)
+    if begun is not None:
+        demand = f"{name} must have lines of at most {_LONGEST_LINE:,} bytes"
+        remedy = "In CSV, a line goes on while a quote is open." if quoted else ""
+        raise InputError("", demand, f"that at byte {begun:,} is longer", remedy=remedy)
+
+
+def _begin_of_long_line(stream: Any, quoted: bool) -> int | None:
+    """Where the first line begins that is too long; None if none is, or if the file is damaged before."""
+    begun, seen, is_open = 0, 0, False
+    with stream:
+        while True:
+            try:
+                piece = stream.read(min(_CHUNK, _LONGEST_LINE))
+            except Exception:  # the reader of the rows says what is wrong
+                return None
+            first, last, is_open = _line_ends(piece, is_open, quoted=quoted)
+            if seen - begun + (len(piece) if first is None else first) > _LONGEST_LINE:
+                return begun
+            if not piece:
+                return None
+            begun = begun if last is None else seen + last + 1
+            seen += len(piece)
+
+
+def _line_ends(piece: bytes, is_open: bool, *, quoted: bool) -> tuple[int | None, int | None, bool]:
+    """Where the first and the last line of a piece end, if any does, and whether a quote is open behind it."""
+    if not quoted or (b'"' not in piece and not is_open):
+        first = piece.find(b"\n")
+        return (None, None, False) if first < 0 else (first, piece.rfind(b"\n"), False)
+    letters = np.frombuffer(piece, np.uint8)
+    inside = np.cumsum(letters == ord('"'), dtype=np.uint32) % 2 == (0 if is_open else 1)
+    ends = np.flatnonzero((letters == ord("\n")) & ~inside)
+    if not ends.size:
+        return None, None, bool(inside[-1])
+    return int(ends[0]), int(ends[-1]), bool(inside[-1])
 
 
 def _unpack(packed: Path, name: str, make: Callable[[], Any], path: Path) -> None:
@@ -190,9 +260,16 @@ def compress_into(path: str, write: Callable[[BinaryIO], None]) -> Callable[[Bin
     return write_compressed
 
 
-def _import_zstd(name: str) -> Any:
-    """Python's own module, from 3.14 on, or its backport."""
+def _zstd() -> Any:
+    """Python's own module, from 3.14 on, or its backport, if there is one."""
     for module in ("compression.zstd", "backports.zstd"):
         with suppress(ImportError):
             return importlib.import_module(module)
+    return None
+
+
+def _import_zstd(name: str) -> Any:
+    found = _zstd()
+    if found is not None:
+        return found
     raise MissingLibraryError(f"Writing {name} needs Python 3.14 or `pip install backports.zstd`.")
