@@ -94,8 +94,8 @@ def calibration_test(
         'adaptive-t-cal', so that 0.01 can be reached. 'ks', 'kuiper', 'spiegelhalter', 'cox' and 'hosmer-lemeshow'
         redraw labels only if this is given, or if their limiting distribution is not accurate: see Notes.
     level : float, default 0.95
-        The level of the decision: 'omnibus' then draws at least 20 / (1 − level) sets of labels, as :func:`ece_interval`
-        and :func:`verdict` do, so that all three read the same p-value.
+        The level of the decision: 'omnibus' then draws at least 20 / (1 − level) sets of labels, as
+        :func:`ece_interval` and :func:`verdict` do, so that all three read the same p-value.
     seed : int or numpy.random.Generator, default 0
         For redrawn labels and random signs: see Notes for what it fixes.
     fitted : bool, default False

@@ -72,8 +72,9 @@ def ece_interval(
         A cluster name for each row; rows of one cluster may be dependent (answers to one prompt, visits of a patient),
         and different clusters are independent. For 'score' with k = 1, from labels and scores; see Notes.
     weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
-        'auto': whole numbers are frequencies, others importance weights. 'frequency': whole numbers; a weight of 2 counts the row twice. 'importance': sampling weights; each row counts
-        once, whatever its weight; for 'score' with k = 1; see Notes.
+        'auto': whole numbers are frequencies, others importance weights. 'frequency': whole numbers; a weight of 2
+        counts the row twice. 'importance': sampling weights; each row counts once, whatever its weight; for 'score'
+        with k = 1; see Notes.
     resamples : int, optional
         Number of resamples for the bootstraps, the subsamplings and 'adaptive-hulc', 500 by default; the other
         methods take none.

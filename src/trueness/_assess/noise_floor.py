@@ -70,8 +70,8 @@ def noise_floor(
         Which values are evidence against calibration: large ones (any calibration error), small ones, or both (for
         example a calibration slope).
     weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
-        'auto': whole numbers are frequencies, others importance weights. 'frequency': whole numbers; a weight of 2 counts the row twice, with a label each.
-        'importance': a row of any weight has one label.
+        'auto': whole numbers are frequencies, others importance weights. 'frequency': whole numbers; a weight of 2
+        counts the row twice, with a label each. 'importance': a row of any weight has one label.
     seed : int or numpy.random.Generator, default 0
         The same seed gives the same values with any number of workers.
     workers : int, default 1

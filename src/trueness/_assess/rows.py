@@ -54,12 +54,13 @@ class ModelRows:
         columns: tuple[SegmentColumn, ...] = (),
         slice_columns: tuple[SegmentColumn, ...] = (),
         groups: SegmentRows | None = None,
-        labels: Labels = Labels(),
+        labels: Labels | None = None,
         given: Any = None,
     ) -> None:
         self.evidence = evidence
         self.columns, self.slice_columns, self.groups = columns, slice_columns, groups
-        self.labels, self.given = labels, given
+        self.labels = Labels() if labels is None else labels
+        self.given = given
         self._views: dict[tuple[View, TwoColumns], Evidence] = {}
         self._memo: dict[Hashable, Told] = {}
         self._lock = threading.RLock()
