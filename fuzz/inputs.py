@@ -65,6 +65,7 @@ BY_FUNCTION: dict[str, dict[str, Any]] = {
     "grade_table": {"bins": 3},
     "Accumulator": {"bins": "sketch", "by": None},
     "noise_floor": {"measure": tn.ece},
+    "mean_validity": {"curves": [tn.validity_curve(Y, P)]},
     "compare": {"measure": "squared_ece"},
     "calibration_test": {"bins": None, "resamples": None},
     "equivalence_test": {"bins": None},
@@ -74,7 +75,7 @@ BY_FUNCTION: dict[str, dict[str, Any]] = {
 }
 # `scan`, `apply_calibrator`, `validate` and `load_calibrator` read files and frames, which fuzz/files.py spoils.
 FUNCTIONS = [
-    *("ace", "auc", "bin_table", "binned", "brier", "calibration_intercept", "calibration_series"),
+    *("ace", "assess", "auc", "bin_table", "binned", "brier", "calibration_intercept", "calibration_series"),
     *("calibration_slope", "calibration_test", "compare", "corp", "cumulative_walk", "curve_band", "e50", "e90", "ece"),
     *("ece_interval", "emax", "epsilon", "equivalence_test", "estimate", "estimation_error", "gce", "grade_table"),
     *("ici", "log_loss", "max_bins", "mce", "monotone_band", "noise_floor", "observed_expected"),

@@ -94,7 +94,7 @@ def test_every_command_has_level_95_percent_by_default(call, command):  # noqa: 
     assert default == "0.95"
 
 
-TOOLS = ["apply_calibrator", "bin_table", "binned", "calibration_series", "gate", "load_calibrator", "preset"]
+TOOLS = ["apply_calibrator", "assess", "bin_table", "binned", "calibration_series", "gate", "load_calibrator", "preset"]
 TOOLS += ["report", "scan", "scan_groups", "show_versions", "sketch", "tally", "verdict"]
 
 

@@ -14,7 +14,7 @@ DRAWS_FROM = {"measure", "infer", "recalibrate"}
 # NumPy and Python's own modules may be imported anywhere; these only where they have a home.
 LIBRARIES = {
     "scipy": {"_numerics", "infer", "recalibrate"},
-    "sklearn": {"recalibrate", "scorers"},
+    "sklearn": {"_assess", "recalibrate", "scorers"},
     "narwhals": {"_input", "recalibrate", "sources", "results"},
     "matplotlib": {"plot"},
     "click": {"cli"},

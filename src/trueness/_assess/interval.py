@@ -6,13 +6,12 @@ from typing import Unpack
 import numpy as np
 
 from trueness._assess.assessment import asked_of
-from trueness._input.arguments import checked_word
+from trueness._input.arguments import check_flag, checked_word
 from trueness._numerics.pairs import Support
 from trueness._tally.evidence import WeightType
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinsLike
 from trueness._tally.tally import Binned, Tally
-from trueness.errors import InputError
 from trueness.infer.interval._ece_interval import Method, checked_question
 from trueness.results import Interval
 from trueness.typing import ArrayLike, RowOptions
@@ -158,8 +157,7 @@ def ece_interval(
     (False, True)
     """
     checked_question(k, bins, level, method, smoothness, resamples, support)
-    if not isinstance(squared, bool | np.bool_):
-        raise InputError("squared", "must be True or False", f"got {squared!r}")
+    check_flag(squared, "squared")
     checked_word(weight_type, "weight_type", ("auto", "frequency", "importance"))
     a = asked_of(y_true, y_prob, rows, cluster=cluster, level=level, seed=seed, weight_type=weight_type)
     options = {"k": k, "bins": bins, "method": method, "squared": squared, "smoothness": smoothness}

@@ -11,7 +11,7 @@ import numpy as np
 from trueness._assess.asked import Asked
 from trueness._assess.judgement import NEEDED, is_rejected, joint_verdict, judge, power_of
 from trueness._assess.rows import ModelRows
-from trueness._input.arguments import checked_word
+from trueness._input.arguments import check_flag, checked_word
 from trueness._level import Level
 from trueness._numerics.holm import holm
 from trueness._tally.evidence import Evidence
@@ -253,6 +253,7 @@ def bins(a: Asked) -> BinTable:
 def panel(a: Asked, curve: FlexibleMethod = "spline", floor: bool = True) -> Panel | None:
     """The numbers of a validation; None for a matrix and for sums of bins."""
     checked_word(curve, "curve", METHODS)
+    check_flag(floor, "floor")
     evidence = a.view("classwise")
     if evidence.view != "binary" or evidence.tally is None:
         return None

@@ -83,6 +83,12 @@ def checked_word(value: Any, name: str, words: tuple[str, ...]) -> str:
     return value
 
 
+def check_flag(value: Any, name: str) -> None:
+    """Raise unless it is a truth value."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(name, "must be True or False", f"got {value!r}")
+
+
 def check_seed(seed: Any) -> None:
     """Raise unless it can seed a generator; none is made, since most calls draw nothing."""
     if not (seed is None or isinstance(seed, np.random.Generator) or (_is_whole(seed) and seed >= 0)):

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from trueness._input.arguments import check_flag
 from trueness._level import checked_level
 from trueness._tally.evidence import Evidence
 from trueness.errors import InputError
@@ -88,8 +89,7 @@ def answers(
     draws: DrawsOf = floor_draws,
 ) -> dict[str, Estimate]:
     """Each measure with its limits and floor; if `lenient`, a measure that refuses these sums is nan."""
-    if not isinstance(floor, bool | np.bool_):
-        raise InputError("floor", "must be True or False", f"got {floor!r}")
+    check_flag(floor, "floor")
     found: dict[str, Limits] = {}
     asked = {key: Asked(evidence, one.value, one.options, level, seed) for key, one in questions.items()}
     for key, one in questions.items():

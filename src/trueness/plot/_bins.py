@@ -266,7 +266,7 @@ class TestReliabilityDisplay(FromEstimator):
         **rows
             As for :func:`trueness.ece`.
         """
-        from trueness import noise_floor
+        from trueness._assess.noise_floor import noise_floor
         from trueness.measure._tce import bins_with_rejections, tce
 
         rule = BlockIsotonic() if bins is None else as_rule(bins)

@@ -95,7 +95,7 @@ class IntervalDisplay(FromEstimator):
         **rows
             As for :func:`trueness.ece`.
         """
-        from trueness import ece_interval
+        from trueness._assess.interval import ece_interval
 
         if by is None:
             groups = {"": tallies(y_true, y_prob, name, rows)}
@@ -220,7 +220,7 @@ class SegmentsDisplay(Display):
         **options
             `by`, and any other argument of :func:`trueness.segments`.
         """
-        from trueness import segments
+        from trueness._assess.segments import segments
 
         return cls(segments(y_true, y_prob, **options))
 
@@ -235,7 +235,7 @@ class SegmentsDisplay(Display):
         **options
             `columns`, and any other argument of :func:`trueness.worst_slices`.
         """
-        from trueness import worst_slices
+        from trueness._assess.slices import worst_slices
 
         return cls(worst_slices(y_true, y_prob, **options))
 

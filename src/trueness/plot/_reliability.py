@@ -325,8 +325,10 @@ def from_numbers(
     value: float, few: Tally, method: Any, rule: BinRule, level: float, resamples: int, seed: Any
 ) -> dict[str, Any]:
     """The noise floor and the intervals; None, with a note, if they cannot be computed."""
-    from trueness import ece_interval, estimate, ici, noise_floor
-    from trueness.measure import ece
+    from trueness._assess.estimate import estimate
+    from trueness._assess.interval import ece_interval
+    from trueness._assess.noise_floor import noise_floor
+    from trueness.measure import ece, ici
 
     measures: dict[str, Any] = {"binned": partial(ece, bins=rule), "isotonic": "miscalibration", "smooth": "smooth_ece"}
     measure = measures.get(method, partial(ici, curve=method))
