@@ -1,4 +1,4 @@
-"""Streams of random numbers: one for each kind of thing that is drawn, whoever asks for it."""
+"""Streams of random numbers: one for each kind of thing that is drawn."""
 
 from typing import Literal, TypeAlias
 from zlib import crc32
