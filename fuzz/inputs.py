@@ -65,7 +65,7 @@ BY_FUNCTION: dict[str, dict[str, Any]] = {
     "grade_table": {"bins": 3},
     "Accumulator": {"bins": "sketch", "by": None},
     "noise_floor": {"measure": tn.ece},
-    "mean_validity": {"curves": [tn.validity_curve(Y, P)]},
+    "mean_validity": {"curves": [tn.validity_curve(Y, 0.25 + 0.5 * (P > 0.5))]},
     "compare": {"measure": "squared_ece"},
     "calibration_test": {"bins": None, "resamples": None},
     "equivalence_test": {"bins": None},

@@ -54,7 +54,7 @@ def test_the_evidence_is_the_librarys(model, edges):
     summary = model["summary"]
     assert summary["ece_interval"] == tn.ece_interval(*edges, level=0.95, seed=0).to_dict()
     assert summary["test"] == tn.calibration_test(*edges, seed=0, resamples=999).to_dict()
-    floor = tn.noise_floor(partial(tn.ece, bins=tn.EqualWidth(10)), tn.tally(*edges), seed=0)
+    floor = tn.noise_floor("ece", tn.tally(*edges), seed=0)
     assert summary["noise_floor"] == floor.to_dict()
 
 

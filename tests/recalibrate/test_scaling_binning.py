@@ -9,6 +9,7 @@ import oracle
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from random_streams import stream
 from strategies import arrays, rows, weighted_rows
 
 from trueness import (
@@ -111,7 +112,7 @@ def test_umds_bins_need_two_rows_each_and_whole_weights():
 def test_each_third_is_used_for_one_step():
     d = simulate.binary(300, seed=0)
     found = fitted(d.y_true, d.y_prob, n_bins=4, split="thirds", seed=5)
-    order = np.random.default_rng(5).permutation(300)
+    order = stream(5, "folds").permutation(300)
     order = order[np.argsort(d.y_true[order], kind="stable")]  # classes are shared out evenly
     for_map, for_bins, for_means = (d.y_prob[order[i::3]] for i in range(3))
     for_bins, for_means = for_bins**2, for_means**2

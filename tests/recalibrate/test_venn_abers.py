@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from random_streams import stream
 from strategies import arrays, rows, weighted_rows
 
 from trueness import InputError, VennAbers, simulate
@@ -137,7 +138,7 @@ def test_it_is_the_venn_abers_package(digits):
 def test_folds_are_merged_as_published(merge):
     """Pairs of the venn-abers package on the same folds; equations of Vovk, Petej, Fedorova (2015)."""
     d = simulate.binary(300, seed=0)
-    order = np.random.default_rng(7).permutation(300)
+    order = stream(7, "folds").permutation(300)
     order = order[np.argsort(d.y_true[order], kind="stable")]  # classes are shared out evenly
     dealt = [order[i::4] for i in range(4)]
     p0, p1 = np.stack([peer_pair(d.y_true[at], d.y_prob[at], GRID)[1] for at in dealt]).transpose(2, 0, 1)

@@ -122,6 +122,7 @@ def checked_rows(evidence: Evidence, *, copied: bool) -> Evidence:
 
     What is unusual about all rows is said here, so that no later question says it.
     """
+    evidence.require_weight_type()
     if evidence.rows is None:
         given = evidence.given
         assert given is not None

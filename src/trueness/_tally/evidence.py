@@ -391,15 +391,19 @@ class Evidence:
             remedy = "For one class against the rest pass its column as a vector."
             raise InputError("kind", f"must be 'confidence' for {what}", f"got {self.view!r}", remedy=remedy)
 
+    def require_weight_type(self) -> None:
+        """Raise if weights are to count rows, but are not whole numbers."""
+        if self.weight_type == "frequency" and self.weights == "fractional":
+            demand = "must be whole numbers that sum to less than 2³⁵, which count rows"
+            raise InputError("sample_weight", demand, remedy="For other weights use `weight_type='importance'`.")
+
     @cached_property
     def expanded(self) -> "Evidence":
         """The rows of positive weight; weights that count rows as repetitions, other weights kept."""
         w = self.need_rows("This needs the rows").w
         if w is None:
             return self
-        if self.weight_type == "frequency" and self.weights == "fractional":
-            demand = "must be whole numbers, which count rows and sum to less than 2³⁵"
-            raise InputError("sample_weight", demand, remedy="For other weights use `weight_type='importance'`.")
+        self.require_weight_type()
         if self.whole:
             if w.sum() > _MOST_ROWS:
                 raise InputError("sample_weight", f"must sum to at most {_MOST_ROWS:,} rows", f"got {w.sum():,.0f}")

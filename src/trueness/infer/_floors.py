@@ -1,6 +1,6 @@
 """Noise floors: the values of measures if the scores were the true probabilities.
 
-All measures read the same redrawn labels, those of the stream 'labels'. A measure of gaps needs only
+All measures read the same redrawn labels: those of the stream 'labels'. A measure of gaps needs only
 the events of its bins, so that it is computed for all draws at once; any other function is asked of a tally a draw.
 """
 

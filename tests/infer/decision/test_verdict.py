@@ -496,9 +496,17 @@ def test_the_groups_of_an_accumulator_are_segments():
     assert tn.verdict(sums).test == alone.test
 
 
-def test_several_models_and_classes_are_refused_with_a_way_out():
+def test_several_models_are_refused_with_a_way_out():
     with pytest.raises(tn.InputError, match=r"one model; got a dict of 2.*or pass the dict to `tn.report`"):
         tn.verdict([0, 1], {"a": [0.1, 0.9], "b": [0.2, 0.8]})
-    sums = tn.tally([0, 1, 2], np.eye(3), kind="classwise")
-    with pytest.raises(tn.InputError, match=r"these are class-wise sums.*`tn.report` judges every class"):
-        tn.verdict(sums)
+
+
+def test_class_wise_sums_have_a_joint_verdict():
+    rng = np.random.default_rng(0)
+    P = rng.dirichlet(np.ones(3), 2_000)
+    reached = P.cumsum(axis=1)
+    calibrated = (rng.random((2_000, 1)) > reached[:, :2]).sum(axis=1)
+    assert not tn.verdict(tn.tally(calibrated, P)).rejected
+    wrong = np.where(rng.random(2_000) < 0.2, 2, calibrated)
+    found = tn.verdict(tn.tally(wrong, P))
+    assert (found.code, found.flags[0].kind, found.flags[0].flagged) == ("miscalibrated", "label", 3)

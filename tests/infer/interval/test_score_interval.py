@@ -162,7 +162,7 @@ def test_few_rows_by_weight_are_a_warning():
     ("options", "message"),
     [
         ({"method": "analytic"}, "`weight_type='importance'` is only accepted by `method='score'`; 'analytic' needs"),
-        ({"weight_type": "survey"}, "`weight_type` must be 'frequency' or 'importance'; got 'survey'"),
+        ({"weight_type": "survey"}, "`weight_type` must be 'auto', 'frequency' or 'importance'; got 'survey'"),
         ({"k": 2}, "`k` must be 1; got 2"),
     ],
 )

@@ -314,7 +314,8 @@ def test_the_omnibus_test_needs_little_more_than_the_best_test_for_the_error(giv
     shift = brentq(lambda a: expit(slope * X[1] + a).sum() - ratio * p.sum(), -5, 5)
     score = X @ (expit(slope * X[1] + shift) - p)
     strength = score @ np.linalg.solve((X * p * (1 - p)) @ X.T, score) / 5
-    assert 0.85 < found.n * strength / 7.85 < 1.6
+    # The simulated power has an error: six seeds give 160 to 200 rows for O/E, and 300 to 370 for the slope.
+    assert 0.85 < found.n * strength / 7.85 < 1.8
     assert found.n % 10 == 0
     weaker = tn.validation_size(scores=p, **{given: (ratio * slope + 1) / 2}, seed=0)
     assert 3 < weaker.n / found.n < 5.5

@@ -18,9 +18,13 @@ DRAWS = 1_999
 
 
 def near(found, expected, draws=DRAWS):
-    """Whether two Monte-Carlo p-values agree, up to five standard errors of their difference."""
+    """Whether two Monte-Carlo p-values agree.
+
+    Those of the slope on tied scores vary more than a binomial share: eight seeds gave 0.88 to 0.93, with a standard
+    deviation of 0.018 where that of a share is 0.007.
+    """
     p = (found + expected) / 2
-    return abs(found - expected) <= 5 * math.sqrt(2 * p * (1 - p) / draws) + 3 / draws
+    return abs(found - expected) <= 8 * math.sqrt(2 * p * (1 - p) / draws) + 3 / draws
 
 
 def agrees(found, pvalue, alone, too_good, draws=DRAWS):

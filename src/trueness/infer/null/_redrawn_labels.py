@@ -407,7 +407,7 @@ def redraw_of(evidence: Evidence) -> Redraw:
 def pooled_redraw(tally: Tally, few: Tally) -> Redraw:
     """A redraw of pools of the scores of a tally whose weights count rows.
 
-    Labels are those that every other question draws for each score, summed over the pools.
+    Labels are drawn for each score, as for other questions, and summed over the pools.
     """
     parts = []
     for every, pooled in zip(tally.parts, few.parts, strict=True):
