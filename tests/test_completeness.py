@@ -78,6 +78,14 @@ def test_exists(test):
 test_exists.__test__ = False  # a question about tests, not a test
 
 
+def reads_stored_results(test):
+    """Whether a test looks at the results in the repository, instead of computing them."""
+    path, *names = test.split("::")
+    bodies = re.split(r"^(?:@.*\n)*(?=def )", source(path), flags=re.M)
+    mine = [body for body in bodies if any(body.startswith(f"def {name}(") for name in names)]
+    return any(re.search(r"^def .*[(, ]stored[,)]|read_records", body) for body in mine)
+
+
 def faults(row):
     if len(row) != len(COLUMNS):
         return [f"{len(row)} cells"]
@@ -91,6 +99,8 @@ def faults(row):
     if given not in MAY_LACK_A_TEST and not quoted(test):
         found.append("a test is needed")
     found += [f"no such call: {name}" for name in quoted(call) if not call_exists(name)]
+    if any(map(reads_stored_results, quoted(test))) and "stored" not in verdict:
+        found.append("a test reads stored results, and the verdict does not say so")
     return found + [f"no such test: {name}" for name in quoted(test) if not test_exists(name)]
 
 
@@ -111,5 +121,11 @@ def test_a_line_that_is_wrong_is_found():
         ("`tn.ece`", here, "**fine**", "verdict"),
         ("`tn.ece`", here, "**differs**", "because"),
         ("–", "–", "**agrees**", "needed"),
+        (
+            "`tn.ece`",
+            "`papers/tests/sun/test_experiments.py::test_figure_8_and_the_claims_of_appendix_c1_on_the_stored_results`",
+            "**agrees** with the text",
+            "stored results",
+        ),
     ):
         assert fault in " ".join(faults(["a", "b", *row]))

@@ -130,6 +130,20 @@ def test_the_reference_has_every_everyday_name():
     assert not missing, f"add to a page of docs/reference: {sorted(missing)}"
 
 
+def test_a_document_leads_to_its_call_in_one_step():
+    assert "docs/howto/as-published.md" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "howto/as-published.md" in START.read_text(encoding="utf-8")
+    table = (DOCS / "howto" / "as-published.md").read_text(encoding="utf-8").partition("\n## ")[0]
+    for call in ("`tn.ece(y, p)`", "tn.ece_interval(", "`tn.tce(y, p)`", "tn.HistogramBinning("):
+        assert call in table
+    shown = trueness.ece_interval.__doc__.partition("Examples\n")[2]
+    assert "Algorithm 1" in shown
+    assert 'k=k, bins=m * K, level=0.9, method="analytic", squared=True' in shown
+    other = (DOCS / "howto" / "from-other-libraries.md").read_text(encoding="utf-8")
+    assert "| `ece(p, y)` | `tn.ece(y, p)`" in other
+    assert all(f"\n{value}\n" in other for value in ("0.15", "0.2264214"))
+
+
 def test_every_file_of_code_that_a_page_names_is_there():
     for page in PAGES:
         for file in re.findall(r"`((?:src|tests)/[\w/]+(?:\.py|/))`", page.read_text(encoding="utf-8")):

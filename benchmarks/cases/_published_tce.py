@@ -1,8 +1,9 @@
 """TCE as printed in its paper, line by line: the reference for values and times.
 
 Matsubara, Tax, Mudd, Guy, "TCE: a test-based approach to measuring calibration error", Uncertainty in
-Artificial Intelligence, 2023: Algorithm 2 (PAVA-BC) makes the bins, Algorithm 1 tests every prediction
-against the labels of its bin. Scores must be distinct: the paper does not say how to treat ties.
+Artificial Intelligence, 2023: Algorithm 2 (PAVA-BC) makes blocks, Algorithm 3 draws an edge where their rate
+changes, Algorithm 1 tests every prediction against the labels of its bin. Scores must be distinct: the paper
+does not say how to treat ties.
 """
 
 import numpy as np
@@ -17,16 +18,25 @@ def tce(y: np.ndarray, p: np.ndarray) -> float:
     order = np.argsort(p)
     labels, scores = y[order].tolist(), p[order].tolist()
     rejected, begin = 0, 0
-    for size in blocks(labels, n_min=len(labels) // 20, n_max=len(labels) // 5):
-        events = sum(labels[begin : begin + size])
+    for events, size in bins(labels, n_min=len(labels) // 20, n_max=len(labels) // 5):
         for score in scores[begin : begin + size]:
             rejected += binomtest(events, size, score).pvalue <= ALPHA
         begin += size
     return 100 * rejected / len(labels)
 
 
-def blocks(labels: list[int], n_min: int, n_max: int) -> list[int]:
-    """Sizes of the PAVA-BC blocks of labels in ascending order of score."""
+def bins(labels: list[int], n_min: int, n_max: int) -> list[tuple[int, int]]:
+    """Events and rows of the bins: neighbouring blocks of equal rate are one."""
+    found: list[tuple[int, int]] = []
+    for events, size in blocks(labels, n_min, n_max):
+        if found and found[-1][0] * size == events * found[-1][1]:
+            events, size = events + found[-1][0], size + found.pop()[1]
+        found.append((events, size))
+    return found
+
+
+def blocks(labels: list[int], n_min: int, n_max: int) -> list[tuple[int, int]]:
+    """Events and rows of the PAVA-BC blocks of labels in ascending order of score."""
     found: list[tuple[int, int]] = []
     tail = labels[len(labels) - n_min :]
     for label in labels[: len(labels) - n_min]:
@@ -39,7 +49,7 @@ def blocks(labels: list[int], n_min: int, n_max: int) -> list[int]:
         found.append((last_sum + sum(tail), last + n_min))
     else:
         found.append((sum(tail), n_min))
-    return [size for _, size in found]
+    return found
 
 
 def _merge(left: tuple[int, int], right: tuple[int, int], n_min: int, n_max: int) -> bool:

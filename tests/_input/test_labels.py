@@ -101,6 +101,17 @@ def test_labels_from_1_without_the_last_class_are_warned_about():
         tn.ece(many + 1, weak)
 
 
+def test_codes_from_1_are_refused_warned_of_or_read_as_codes_from_0():
+    good = np.array([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.7, 0.2, 0.1], [0.3, 0.6, 0.1]])
+    poor = np.tile([0.3, 0.35, 0.35], (4, 1))
+    with pytest.raises(InputError, match=r"must hold class codes 0 to 2, .* `labels=\[1, 2, 3\]`"):
+        tn.ece([1, 2, 3, 1], good, bins=2)
+    with pytest.warns(tn.TruenessWarning, match="0 does not occur"):
+        tn.ece([1, 2, 1, 2], good, bins=2)
+    # Nothing in these scores shows that column 1 is meant by 1, counted from 1: the answer is a shifted one.
+    assert tn.ece([1, 2, 1, 2], poor, bins=2) == tn.ece(["b", "c", "b", "c"], poor, bins=2, labels=["a", "b", "c"])
+
+
 def test_a_dict_of_labels_of_models_is_not_told_to_become_a_list_of_lists():
     with pytest.raises(InputError, match=r"got a dict\. Pass one of its 2 entries\."):
         tn.ece({"a": [0, 1], "b": [0, 1]}, [0.2, 0.3])

@@ -215,9 +215,10 @@ def test_figure_8_and_the_claims_of_appendix_c1_on_the_stored_results():
     assert max(gains) == pytest.approx(0.024)
 
 
-def test_the_orders_of_remark_2_1():
+@pytest.mark.slow
+def test_the_orders_of_remark_2_1(recomputed):
     """Variance m/n² + 1/n of one score per row, and bias m⁻² of a Lipschitz error (the truth is 1/2 everywhere)."""
-    found = ours(read_records(RESULTS)["sun-bin-count"], "Numbers of bins")
+    found = ours(recomputed("sun-bin-count"), "Numbers of bins")
     fits = []
     for n in ("100", "1,000"):
         spread = {

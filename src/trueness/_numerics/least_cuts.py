@@ -21,7 +21,7 @@ def least_cuts(weight: Numbers, events: Numbers, error: Callable[[Any, Any], Any
     sums = np.concatenate([[0], np.cumsum(events)])
     # For the cells before `end`, with a last bin from `start` on: the least sum, and where the bin before begins.
     least = np.full((size, size + 1), np.inf)
-    before = np.zeros((size, size + 1), dtype=np.int32)
+    before = np.zeros((size, size + 1), dtype=np.int64)
     for start in range(size):
         n = weights[start + 1 :] - weights[start]
         k = sums[start + 1 :] - sums[start]

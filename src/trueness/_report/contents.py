@@ -275,7 +275,7 @@ _DEFINITIONS = {
     "with those of labels drawn from the scores, and ranks a sum of their p-values that grows as they become small (Σ "
     "w/√p) among the same draws.",
     "TCE": "percentage of rows whose score an exact binomial test at 5 % rejects, in isotonic blocks of 5 to 20 % of "
-    "the rows, neighbours of equal rate joined. It is not zero for a calibrated model: compare it with its noise "
+    "the rows (neighbours of equal rate are joined). It is not zero for a calibrated model: compare it with its noise "
     "floor.",
     "Brier score": "mean squared error, for several classes summed over them = miscalibration (gap to isotonic "
     "regression of the same rows: above 0 even for a calibrated model, compare it with its noise floor) − "

@@ -20,7 +20,7 @@ from trueness.typing import ArrayLike, Floats, Ints
 MOST_BINS = 1 << 20  # the largest number of bins of equal width, each of which is stored and drawn, empty or not
 MOST_MASS_BINS = 1 << 24  # the largest number of bins of equal mass, of which there are no more than distinct scores
 _MOST_CLASS_BINS = 1 << 23  # the bins of all classes together: 32 for each of 2¹⁸ words
-_MOST_COMPARED = 2_000  # distinct scores of which all cuts are compared: 60 MB
+_MOST_COMPARED = 2_000  # distinct scores of which all cuts are compared: 64 MB
 _INT64_SUM = 1 << 32  # below it, the product of any two parts of the sum fits into 64 bits
 _DISTINCT = "`Distinct()` makes a bin of every distinct score."
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -109,7 +109,7 @@ class GuaranteePlan(Record):
 class _StepCurve(Record):
     """A share of predictions, or of runs, as a step function of a tolerance."""
 
-    _columns = ("jumps", "share")
+    _columns: ClassVar[tuple[str, ...]] = ("jumps", "share")
 
     jumps: Floats
     """Distances at which V jumps, ascending and distinct; V is 0 below the first."""
