@@ -390,7 +390,7 @@ METHODS = {
     "uncertainty": tuple(f"{how} of the event rate" for how in ("Clopper-Pearson", EFFECTIVE, EFFECTIVE)),
     "discrimination": ("t, lower limit debiased", "", ""),
     "brier": ("t, skewness-corrected", "t of clusters, skewness-corrected", "t, skewness-corrected"),
-    "log_loss": ("t, skewness-corrected", "t of clusters, skewness-corrected", "t, skewness-corrected"),
+    "log_loss": tuple(f"{how}, skewness-corrected, upper end at least Gaffke's" for how in ("t", "t of clusters", "t")),
     "scaled_brier": ("delta method, t",) * 3,
     "ece": (BINNED,) * 3,
     "ace": (BINNED,) * 3,

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import beta
 
 import trueness as tn
 
@@ -118,6 +119,40 @@ def test_wrong_answers_alone_do_not_show_that_all_would_be_wrong():
     found = tn.risk_coverage(np.zeros(n, int), np.arange(n) / n, kind="correct").aurc
     assert found.low < 0.025 ** (1 / n)  # with this rate of errors and no order, all are wrong in 2.5 % of samples
     assert found.high == found.value == 1
+
+
+@pytest.mark.parametrize("copies", [1, 5])
+def test_without_an_error_half_a_row_may_be_wrong_among_the_four_most_confident(copies):
+    n = 400
+    cluster = {} if copies == 1 else {"cluster": np.repeat(np.arange(n), copies)}
+    confidence = np.repeat(np.linspace(0.5, 1, n), copies)
+    found = tn.risk_coverage(np.ones(n * copies, int), confidence, kind="correct", **cluster).aurc
+    # A wrong row at place j adds 1/j + 1/(j + 1) + … + 1/n.
+    weight = [sum(1 / k for k in range(j, n + 1)) for j in (1, 2, 3, 4)]
+    if copies == 1:
+        assert found.high == pytest.approx(np.mean(weight) * beta.ppf(0.975, 0.5, n), rel=1e-6)
+    else:  # copies share the mean of their weights
+        assert found.high == pytest.approx(np.mean(weight) * beta.ppf(0.975, 0.5, n), rel=0.1)
+    assert found.low == found.value == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [300, 400])
+@pytest.mark.parametrize(("share", "rate", "others"), [(0.01, 0.5, 0.02), (0.005, 0.8, 0.01), (0.02, 0.3, 0.03)])
+def test_limits_of_the_area_cover_where_the_most_confident_are_often_wrong(share, rate, others, n):
+    """Student's limits covered .87 to .91 here; these .95 to .98 (400 samples, benchmarks/run.py rare-losses)."""
+    rng, many, runs = np.random.default_rng(8), 10**6, 300
+
+    def wrong(u):
+        return np.where(u > 1 - share, rate, others)
+
+    risk = wrong(1 - (np.arange(many) + 0.5) / many)
+    truth = (np.cumsum(risk) / np.arange(1, many + 1)).mean()
+    covered = 0
+    for _ in range(runs):
+        u = rng.uniform(size=n)
+        covered += truth in tn.risk_coverage(rng.uniform(size=n) >= wrong(u), u, kind="correct").aurc
+    assert covered / runs >= 0.94 - 3 * np.sqrt(0.94 * 0.06 / runs)
 
 
 @pytest.mark.slow

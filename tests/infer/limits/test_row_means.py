@@ -93,8 +93,11 @@ def test_the_scaled_score_of_little_data():
     assert -math.inf < low < 0 < high == 1
 
 
-def slow_limits(losses, surprise, level, w=None, cluster=None):
-    """Row by row: half a row with a wrong label, then a gamma law with the moments of the sums of units."""
+def slow_limits(losses, surprise, level, w=None, cluster=None, possible=None):
+    """Row by row: half a row with a wrong label, then a gamma law with the moments of the sums of units.
+
+    With `possible` losses the upper limit is at least Gaffke's, by drawn weights.
+    """
     w = np.ones(losses.size) if w is None else w
     names = np.arange(losses.size) if cluster is None else cluster
     total, mean = w.sum(), np.average(losses, weights=w)
@@ -109,7 +112,19 @@ def slow_limits(losses, surprise, level, w=None, cluster=None):
     factor, upper = np.sqrt(units / (units - 1)) / total, (1 + level) / 2
     spread = np.sqrt(second) * factor * student.ppf(upper, units - 1) / norm.ppf(upper)
     low, high = pearson3.ppf([1 - upper, upper], 2 * third / second**1.5, centre, spread)
+    if possible is not None:
+        high = max(high, drawn_gaffke(losses, possible, w, unit, upper))
     return max(min(low, mean), 0), max(high, mean), np.sqrt((sums**2).sum()) * factor
+
+
+def drawn_gaffke(losses, possible, w, unit, upper):
+    """Half a row more has the mean possible loss of the four rows, by weight, that could lose most."""
+    left, worst = 4 * unit, 0.0
+    for i in np.argsort(-possible):
+        worst += min(w[i], left) * possible[i] / (4 * unit)
+        left -= min(w[i], left)
+    weight = np.random.default_rng(0).gamma(np.append(w / unit, 0.5), size=(100_000, w.size + 1))
+    return np.quantile(weight @ np.append(losses, worst) / weight.sum(axis=1), upper)
 
 
 def losses_of(y, p, loss):
@@ -139,8 +154,10 @@ def test_limits_of_a_mean_loss_are_those_of_its_rows(what, level, loss):
         w = rng.uniform(0.2, 3, 60) if what in ("weights", "both") else None
         cluster = np.sort(rng.integers(0, 25, 60)) if what in ("clusters", "both") else None
         found = tn.estimate(NAMES[loss], y, p, level=level, sample_weight=w, cluster=cluster)
-    expected = slow_limits(losses_of(y, p, loss), wrong_loss(p, loss, w), level, w, cluster)
-    assert limits_of(found) == pytest.approx(expected, rel=1e-9)
+    possible = np.maximum(-np.log(p), -np.log(1 - p)) if loss == "log" else None
+    low, high, error = slow_limits(losses_of(y, p, loss), wrong_loss(p, loss, w), level, w, cluster, possible)
+    assert (found.low, found.standard_error) == pytest.approx((low, error), rel=1e-9)
+    assert found.high == pytest.approx(high, rel=5e-3 if loss == "log" else 1e-9)
 
 
 @pytest.mark.all_cases
@@ -160,6 +177,49 @@ def test_one_row_leaves_every_loss_possible():
     assert limits_of(tn.estimate("log_loss", [1], [0.3])) == pytest.approx((0, math.inf, math.nan), nan_ok=True)
     two = tn.estimate("log_loss", [1, 0], [0.3, 0.4])
     assert two.low < two.value < two.high < math.inf
+
+
+def test_without_a_surprise_half_a_row_may_lose_what_the_four_boldest_could():
+    p = np.r_[1e-9, 1e-5, 1e-4, 1e-3, np.full(296, 0.01)]
+    found = tn.estimate("log_loss", np.zeros(300, int), p)
+    usual, worst = -np.log1p(-0.01), -np.log([1e-9, 1e-5, 1e-4, 1e-3]).mean()
+    assert found.high == pytest.approx(usual + (worst - usual) * beta.ppf(0.975, 0.5, 300), rel=1e-2)
+    assert "Gaffke" in found.method
+
+
+def test_certain_scores_are_taken_for_right_in_the_upper_limit_and_a_note_says_so():
+    y, p = some_rows(100)
+    sure = np.r_[p, 0.0, 1.0], np.r_[y, 0, 1]
+    found, without = tn.estimate("log_loss", sure[1], sure[0]), tn.estimate("log_loss", y, p)
+    assert "0 and 1 (0.02 of the rows) for right" in found.note
+    assert without.note == ""
+    assert found.high < without.high
+
+
+BOLD = {
+    "1e-6 to 1e-3, rate .02": (100, lambda rng, n: 10 ** rng.uniform(-6, -3, n), lambda p: np.full(p.size, 0.02)),
+    "logit-normal, slope .5": (100, lambda rng, n: expit(rng.normal(-8, 2, n)), lambda p: expit(0.5 * logit(p))),
+    "1 % at 1e-6, rate .3": (
+        400,
+        lambda rng, n: np.where(rng.random(n) < 0.01, 1e-6, rng.uniform(0.1, 0.9, n)),
+        lambda p: np.where(p < 0.01, 0.3, p),
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", BOLD)
+def test_limits_of_the_log_loss_cover_where_sure_scores_are_wrong(law):
+    """Student's limits covered .84 to .90 here."""
+    n, draw, truth = BOLD[law]
+    rng, runs = np.random.default_rng(12), 400
+    many = draw(rng, 10**6)
+    goal = -(truth(many) * np.log(many) + (1 - truth(many)) * np.log1p(-many)).mean()
+    covered = 0
+    for _ in range(runs):
+        p = draw(rng, n)
+        covered += goal in tn.estimate("log_loss", (rng.random(n) < truth(p)).astype(int), p, floor=False)
+    assert covered / runs >= 0.94 - 3 * np.sqrt(0.94 * 0.06 / runs)
 
 
 def test_rows_that_can_only_have_one_loss_have_it_for_sure():
@@ -189,14 +249,22 @@ def test_limits_of_the_loss_of_several_classes_are_those_of_its_rows(K, loss):
     lesser = np.where(P.max(axis=1, keepdims=True) == P, 0, P)
     surprise = np.average(every, weights=lesser)
     losses = every[np.arange(y.size), y]
-    found = tn.estimate(NAMES[loss], y, P)
-    assert limits_of(found) == pytest.approx(slow_limits(losses, surprise, 0.95), rel=1e-9)
+    # Two classes are a binary problem, of which the largest possible loss is known.
+    possible = every.max(axis=1) if (loss, K) == ("log", 2) else None
     w, cluster = np.random.default_rng(1).uniform(0.5, 2, y.size), np.arange(y.size) // 2
     weighted = np.average(every, weights=lesser * w[:, np.newaxis])
-    found = tn.estimate(NAMES[loss], y, P, sample_weight=w)
-    assert limits_of(found) == pytest.approx(slow_limits(losses, weighted, 0.95, w), rel=1e-9)
-    found = tn.estimate(NAMES[loss], y, P, cluster=cluster)
-    assert limits_of(found) == pytest.approx(slow_limits(losses, surprise, 0.95, cluster=cluster), rel=1e-9)
+    for found, expected in (
+        (tn.estimate(NAMES[loss], y, P), slow_limits(losses, surprise, 0.95, possible=possible)),
+        (
+            tn.estimate(NAMES[loss], y, P, sample_weight=w),
+            slow_limits(losses, weighted, 0.95, w, possible=possible),
+        ),
+        (
+            tn.estimate(NAMES[loss], y, P, cluster=cluster),
+            slow_limits(losses, surprise, 0.95, cluster=cluster, possible=possible),
+        ),
+    ):
+        assert limits_of(found) == pytest.approx(expected, rel=1e-9 if possible is None else 5e-3)
 
 
 def test_certain_scores_of_several_classes_fear_the_worst_loss():

@@ -13,7 +13,14 @@ from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Tally
 from trueness.infer.decision._net_benefit import models_by_name
-from trueness.infer.limits._row_means import mean_row_limits, mean_value_limits, paired_limits
+from trueness.infer.limits._row_means import (
+    LossTable,
+    mean_row_limits,
+    mean_value_limits,
+    paired_limits,
+    weight_together,
+    with_unseen_rows,
+)
 from trueness.results import Estimate, RiskCoverage
 from trueness.typing import ArrayLike, Floats, RowOptions
 
@@ -54,8 +61,9 @@ def risk_coverage(
     -----
     AURC is the mean of :math:`\ell_i w_i` with :math:`w = H_n - H_{j-1}` for the j-th most confident row, where
     :math:`H_n = 1 + 1/2 + \dots + 1/n`; rows of equal confidence share the mean of their weights. Its limits are those
-    of the mean of the influences of the rows, corrected for skewness and for few errors or few right answers; those of
-    a difference are Student's, with half a row on which the models differ added.
+    of the mean of the influences of the rows, corrected for skewness and for few errors or few right answers. The upper
+    one is at least Gaffke's, with half a row more that is wrong among the four most confident: errors there decide, and
+    may not have been seen. Limits of a difference are Student's, with half a row on which the models differ added.
 
     References
     ----------
@@ -101,12 +109,16 @@ def risk_of(evidence: Evidence, level: float, pairs: bool, known: "_Curve | None
         counts = np.concatenate([curve.errors, curve.size - curve.errors])
         limits, wide = (mean_value_limits(values, counts, one, level) for one in (1.0, _SURPRISE))
         mirrored = mean_value_limits(1 - values, counts, right, level)
+        unit = 1.0
     else:
-        effect, own = value + curve.of_rows(evidence, pairs), evidence.expanded.cluster
-        limits, wide = (mean_row_limits(effect, one, level, None, own) for one in (1.0, _SURPRISE))
-        mirrored = mean_row_limits(1 - effect, right, level, None, own)
+        values, own = value + curve.of_rows(evidence, pairs), evidence.expanded.cluster
+        counts = np.ones(values.size)
+        limits, wide = (mean_row_limits(values, one, level, None, own) for one in (1.0, _SURPRISE))
+        mirrored = mean_row_limits(1 - values, right, level, None, own)
+        unit = weight_together(values, own)
+    wide = with_unseen_rows(wide, LossTable(values, counts, value + curve.if_wrong, curve.size), unit, level)
     low, high = max(min(limits.low, 1 - mirrored.high, value), 0.0), min(max(wide.high, value), 1.0)
-    how = (limits.method, evidence.n, _DEFINITION, limits.standard_error)
+    how = (wide.method, evidence.n, _DEFINITION, limits.standard_error)
     area = Estimate("AURC", value, low, high, level, *how, note=evidence.note, kind=evidence.view)
     return RiskCoverage(curve.threshold, curve.reached / n, np.cumsum(curve.errors) / curve.reached, area, curve.excess)
 

@@ -10,6 +10,7 @@ from scipy.special import entr, gammaincinv, logit, ndtri
 from trueness._input.sample import Sample
 from trueness._level import Level
 from trueness._numerics.clustered import cluster_sums, effective_number, for_fitted_mean, squared_sums
+from trueness._numerics.gaffke import gaffke_limit
 from trueness._numerics.streams import stream
 from trueness._numerics.students_t import t_over_normal, t_quantile
 from trueness._tally.bins import Bins
@@ -31,6 +32,9 @@ _Pair: TypeAlias = Callable[[Floats], tuple[Floats, Floats]]
 _BY_ROW = "No interval from class-wise sums: they do not keep the scores of a row together. Pass labels and scores."
 # Below this skewness a gamma distribution is taken for normal.
 _SYMMETRIC = 1e-4
+# Rows whose mean possible loss stands for the largest. With that of the boldest row alone limits reach up to 1.75 times
+# as far above the value on ordinary rows; with the fourth boldest alone they cover .86 to .90 (400 rows, 300 samples).
+_MOST_COSTLY = 4
 # Sets of labels that estimate how much an isotonic fit gains on its own rows.
 _DRAWS = 39
 # Scores of a matrix that are converted at a time.
@@ -48,7 +52,8 @@ def mean_loss_limits(
     rows. So half a row with the loss of a wrong label, :math:`\sum_i m_i \ell(m_i) / \sum_i m_i` with
     :math:`m = \min(p, 1 - p)`, is added, and the limits are quantiles of a gamma distribution with the mean, the
     variance and twice the skewness of the mean of the rows. For a rate this is Jeffreys' interval, in general the
-    Cornish-Fisher correction of a studentised mean. Clusters enter by their sums.
+    Cornish-Fisher correction of a studentised mean. Clusters enter by their sums. The upper limit of the log loss,
+    where a few confident rows may cost more than all others, is at least that of :func:`with_unseen_rows`.
 
     N. J. Johnson, Modified t tests and confidence intervals for asymmetrical populations, Journal of the American
     Statistical Association 73 (1978), 536-544. M. P. Fay and E. J. Feuer, Confidence intervals for directly
@@ -57,7 +62,68 @@ def mean_loss_limits(
     pair = _PAIRS[loss]
     moments = _moments(sums, pair, mean, cluster_rows)
     found = _mean_limits(mean, moments, _surprise(sums, pair, loss), level)
-    return found._replace(high=min(found.high, 1.0)) if loss == "brier" else found
+    if loss == "brier":
+        return found._replace(high=min(found.high, 1.0))
+    return _log_loss_with_unseen(found, _loss_table(sums, pair, cluster_rows), moments.unit, level)
+
+
+class LossTable(NamedTuple):
+    """Losses that occurred and losses that were possible, with the weight of the rows that had them."""
+
+    loss: Floats
+    weight: Floats
+    possible: Floats
+    """The larger of the two losses that a row could have."""
+    rows: Floats
+    """The weight of the rows with each possible loss."""
+
+
+def with_unseen_rows(limits: Limits, table: LossTable, unit: float, level: float) -> Limits:
+    """The upper limit raised to Gaffke's, with half a row more that has the largest loss of all.
+
+    The rows that decide a mean of rare large values may not have been seen. The largest loss is the mean possible one
+    of the four rows that could lose most: the very largest made limits up to twice as long where one score was extreme,
+    and covered no better in simulations (docs/evidence/coverage-measures.md). `unit` is the weight of one row, or of
+    the rows of a cluster that are right or wrong together.
+    """
+    method = f"{limits.method}, upper end at least Gaffke's"
+    if not math.isfinite(limits.high) or table.possible.size == 0:
+        return limits._replace(method=method)
+    order = np.argsort(-table.possible, kind="stable")
+    reached = np.minimum(np.cumsum(table.rows[order]), _MOST_COSTLY * unit)
+    taken = np.diff(reached, prepend=0.0)
+    largest = float(taken @ table.possible[order]) / float(taken.sum())
+    values, shape = np.append(table.loss, largest), np.append(table.weight / unit, 0.5)
+    high = gaffke_limit(values, shape, (1 + level) / 2)
+    return limits._replace(high=max(high, limits.high), method=method)
+
+
+def _log_loss_with_unseen(limits: Limits, table: LossTable, unit: float, level: float) -> Limits:
+    """Scores of exactly 0 and 1 could lose infinitely much: they are left out of what was possible, and counted."""
+    finite = np.isfinite(table.possible)
+    certain = float(table.rows[~finite].sum())
+    limits = with_unseen_rows(
+        limits, table._replace(possible=table.possible[finite], rows=table.rows[finite]), unit, level
+    )
+    if not certain or not math.isfinite(limits.high):
+        return limits
+    share = certain / float(table.rows.sum())
+    note = f"The upper limit takes scores of exactly 0 and 1 ({share:.2g} of the rows) for right."
+    return limits._replace(note=note)
+
+
+def _loss_table(sums: Cells | Bins, pair: _Pair, cluster_rows: ClusteredRows | None) -> LossTable:
+    if cluster_rows is not None:
+        event, other = pair(cluster_rows.p)
+        loss = np.where(cluster_rows.top.y, event, other)
+        return LossTable(loss, cluster_rows.w, np.maximum(event, other), cluster_rows.w)
+    cells = sums.at_means()
+    event, other = pair(cells.score)
+    weight, events = (np.asarray(column, np.float64) for column in (cells.weight, cells.events))
+    occurred = np.concatenate([events, weight - events])
+    loss = np.concatenate([event, other])
+    some = occurred > 0
+    return LossTable(loss[some], occurred[some], np.maximum(event, other), weight)
 
 
 def loss_limits(loss: Loss, asked: Asked) -> Limits:
@@ -105,6 +171,11 @@ def mean_row_limits(
     w = np.ones(losses.size) if weight is None else weight
     mean = float(np.average(losses, weights=w))
     return _mean_limits(mean, _row_moments(losses - mean, w, cluster), surprise, level)
+
+
+def weight_together(losses: Floats, cluster: Ints) -> float:
+    """The number of rows of a cluster that are right or wrong together."""
+    return _row_moments(losses - losses.mean(), np.ones(losses.size), cluster).unit
 
 
 def mean_value_limits(values: Floats, counts: Floats, surprise: float, level: float) -> Limits:
