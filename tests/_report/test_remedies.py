@@ -186,7 +186,7 @@ def test_sums_of_shifted_scores_say_by_how_much(weighted):
 
 
 def test_scores_that_are_too_extreme_are_no_prior_shift(off):
-    assert not entry(off)["summary"]["prior_shift"]["detected"]
+    assert not entry(off)["summary"]["prior_shift"]["suspected"]
     assert "prior correction" not in {one["name"] for one in entry(off)["remedies"]["after"]}
 
 

@@ -103,3 +103,24 @@ def test_calibrated_segments_and_clusters_are_left_alone():
     together = tn.SegmentCalibration().fit(four[0], four[1], by=four[2], cluster=np.repeat(np.arange(600), 4))
     assert together.gain_high_ - together.gain_low_ > 1.8 * (alone.gain_high_ - alone.gain_low_)
     assert abs(together.shifts_).max() < abs(alone.shifts_).max()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "segments", "spread"), [(900, 5, 0.0), (2_500, 9, 0.0), (2_500, 9, 0.25)])
+def test_the_limits_of_the_gain_contain_that_in_the_population(n, segments, spread):
+    """120 fits: at most three standard errors below 0.95."""
+    inside = []
+    for run in range(120):
+        rng = np.random.default_rng([n, run])
+        shift = spread * rng.normal(size=segments)
+
+        def gain(fitted, rng=rng, shift=shift):
+            p, segment = rng.uniform(0.05, 0.8, 20_000), rng.integers(0, segments, 20_000)
+            truth, plain = expit(logit(p) + shift[segment]), fitted.overall_.predict(p)
+            own = fitted.predict(p, by=segment)
+            return np.mean(truth * np.log(own / plain) + (1 - truth) * np.log((1 - own) / (1 - plain)))
+
+        p, segment = rng.uniform(0.05, 0.8, n), rng.integers(0, segments, n)
+        fitted = tn.SegmentCalibration().fit(p, rng.random(n) < expit(logit(p) + shift[segment]), by=segment)
+        inside.append(fitted.gain_low_ - 1e-15 <= gain(fitted) <= fitted.gain_high_ + 1e-15)
+    assert np.mean(inside) >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 120)

@@ -306,7 +306,7 @@ def _action(model: Model, provenance: Provenance) -> Answer:
         detail = "One map for all rows cannot fix a single segment: select its rows and fit a map on them alone."
         phrase = f"Recalibrate {_segment_name(segment)} separately"
         return Answer(question, phrase, detail, {}, segment_command(provenance, model.name))
-    if fixes is None and shift is not None and shift.detected:
+    if fixes is None and shift is not None and shift.shown:
         advice, weight, one_line = _correction(shift)
         return Answer(question, advice, f"It looks like {shift.factor}.", weight, one_line)
     if fixes is None or best is None:

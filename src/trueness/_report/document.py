@@ -207,11 +207,16 @@ def worst_sentence(model: Model, table: Table) -> str:
 
 
 def prior_shift_sentence(summary: Summary) -> str:
-    """What re-weighting or sampling of the classes left, and what undoes it; empty unless it was detected."""
+    """What re-weighting or sampling of the classes left, and what undoes it; empty unless it is suspected."""
     shift = summary.prior_shift
-    if shift is None or not shift.detected:
+    if shift is None or not shift.suspected:
         return ""
     slope = f"{number(shift.slope, 2)} ({span(shift.slope_low, shift.slope_high, lambda v: number(v, 2))})"
+    if not shift.shown:
+        return (
+            f"It looks like {shift.factor}, as class weights or down-sampling in training leave it, or like another "
+            f"error: the slope, {slope}, is too uncertain to tell."
+        )
     return (
         f"The odds of all scores are off by one factor (the slope, {slope}, agrees), as class weights or down-sampling "
         f"in training leave them: it looks like {shift.factor}. Undo it with tn.prior_correction(p, "

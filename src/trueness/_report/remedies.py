@@ -39,7 +39,7 @@ _ROWS_PER_BIN, _ROWS_PER_RANGE = 200, 50
 AUTOMATIC = "automatic calibration"
 """Name of the map to use unless there is a reason for another one."""
 PRIOR_CORRECTION = "prior correction"
-"""Name of the map that is tried if a prior shift was detected."""
+"""Name of the map that is tried if a prior shift was shown."""
 # Class and parameters of every map; parts of the automatic one have the names that it gives them.
 _MAPS: dict[str, tuple[str, dict[str, Any]]] = {
     PRIOR_CORRECTION: ("PriorCorrection", {}),
@@ -77,7 +77,7 @@ def remedies(
 ) -> Remedies | None:
     """The scores before and after each suitable calibrator; None if there are too few rows to split.
 
-    A prior shift that was detected adds the prior correction. Once the scores are known to be `miscalibrated`, a map
+    A prior shift that was shown adds the prior correction. Once the scores are known to be `miscalibrated`, a map
     is recommended as soon as it is expected to gain, in the Brier score or else in the log loss.
     """
     sample = data.matrix
@@ -93,7 +93,7 @@ def remedies(
     names = _map_names(sample)
     parts = _parts(task) if AUTOMATIC in names else ()
     mixed = [one["name"] for one in parts if one["share"] >= _LEAST_SHARE and one["name"] in _MAPS]
-    corrected = [PRIOR_CORRECTION] if shift is not None and shift.detected else []
+    corrected = [PRIOR_CORRECTION] if shift is not None and shift.shown else []
     with collect_warnings(notes):
         before = _remedy("as they are", "", [task.data], task)
     tried = {}

@@ -1,5 +1,6 @@
 """The map to use by default: candidates from the identity to flexible ones, combined by cross-fitted log loss."""
 
+import math
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -11,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from trueness._keywords import suggests_keywords
 from trueness._numerics.softmax import log_softmax
+from trueness._tally.clusters import effective_number
 from trueness._tally.row_sums import are_whole
 from trueness.recalibrate import _auto_candidates as fits
 from trueness.recalibrate import _formula as formulas
@@ -78,6 +80,11 @@ class AutoCalibration(LogitMap):
     cross-fitted log loss :math:`L_j`, summed over rows, gets a weight proportional to :math:`\pi_j e^{-L_j / d}`. The
     design effect :math:`d` is 1 without clusters. The gain in a fold is that of the weights which the other folds give.
 
+    `chance_` is how often the map has the smaller log loss in a new sample of the same size, calibrated by simulation.
+    It is nan where rows cannot tell: below 1,000 independent rows or 50 of the rarer outcome (of several classes: of
+    top labels that are right, or wrong), and where it would be below 0.8, since then it depends on how many such models
+    are calibrated.
+
     Weights that are whole numbers count rows. Others are sampling weights, whose unit does not matter: they count as
     :math:`(\sum w)^2 / \sum w^2` rows.
 
@@ -110,6 +117,7 @@ class AutoCalibration(LogitMap):
         "brier_gain": Field("reduction of the Brier score, cross-fitted", real),
         "brier_gain_low": Field("lower confidence limit of it", real),
         "brier_gain_high": Field("upper confidence limit of it", real),
+        "chance": Field("how often the log loss of new samples of this size falls; nan if unclear", real),
     }
 
     from_logits: bool = False
@@ -164,6 +172,8 @@ class AutoCalibration(LogitMap):
         self.weights_ = found.weights
         self.gain_, self.gain_low_, self.gain_high_ = found.gain
         self.brier_gain_, self.brier_gain_low_, self.brier_gain_high_ = found.brier_gain
+        independent = worth if self._cluster is None else effective_number(self._cluster, rows.w)
+        self.chance_ = fits.chance_of_average(found.gain, plan.level, independent, _rarer(logits, rows))
 
     def _fit_matrix(self, logits: NDArray[Any], rows: CalibrationSet, plan: fits.Plan) -> fits.AutoFit:
         rows = rows._replace(p=log_softmax(logits.astype(np.float64)))
@@ -195,14 +205,9 @@ class AutoCalibration(LogitMap):
         return formulas.PythonOnly(zeros_stay, "with limits=True, which class wins depends on which others are 0")
 
     @property
-    def chance_(self) -> float:
-        """How probably the map has the smaller log loss in a new sample of the same size."""
-        return fits.chance_of_gain(self.gain_, self.gain_low_, self.gain_high_, self.level)
-
-    @property
     def leave_alone_(self) -> bool:
-        """Whether to keep the scores unchanged: `chance_` is below 2 in 3."""
-        return not self.chance_ >= fits.LEAST_CHANCE
+        """Whether to keep the scores unchanged: `gain_` is below 0.61 of its standard errors."""
+        return not fits.chance_of_gain(self.gain_, self.gain_low_, self.gain_high_, self.level) >= fits.LEAST_CHANCE
 
     def summary(self) -> str:
         """What was chosen and what it gains, in words."""
@@ -213,9 +218,23 @@ class AutoCalibration(LogitMap):
         low, high = sorted((sign * self.gain_low_, sign * self.gain_high_))
         limits = f"{100 * self.level:g} % limits {low:.3g} and {high:.3g}"
         gain = f"The log loss of new rows {change} by {sign * self.gain_:.3g} per row ({limits})."
-        chance = f" It is better in about {100 * self.chance_:.0f} % of new samples of this size."
-        advice = " That is no more than noise: leave the scores alone." if self.leave_alone_ else ""
-        return f"Map: {shares}. {gain}{chance}{advice}"
+        return f"Map: {shares}. {gain} {self._prospect()}"
+
+    def _prospect(self) -> str:
+        """What the gain means for new rows, in words."""
+        if self.leave_alone_:
+            return "That is no more than noise: leave the scores alone."
+        if math.isnan(self.chance_):
+            return "How often it is better in new samples of this size, these rows cannot tell."
+        return f"It is better in about {100 * self.chance_:.0f} % of new samples of this size."
+
+
+def _rarer(logits: NDArray[Any], rows: CalibrationSet) -> float:
+    """The weight of the rarer of the two outcomes; of several classes: of right and wrong top labels."""
+    event = rows.y == 1 if logits.ndim == 1 else logits.argmax(axis=1) == rows.y
+    w = rows.weights
+    events = float(w[event].sum())
+    return min(events, float(w.sum()) - events)
 
 
 def _rows_worth(w: Floats) -> float:

@@ -199,7 +199,7 @@ class PriorShift(Record):
     No prior shift: the odds are too high by a factor of 1.20 (95 % 0.90–1.60), which may be chance.
     """
 
-    _also = ("detected", "sentence")
+    _also = ("suspected", "shown", "sentence")
 
     weight: float
     """w: the odds are w times too high, as if positives had been weighted w-fold; 1 if they are right on average."""
@@ -223,9 +223,16 @@ class PriorShift(Record):
     """What else to know about the rows."""
 
     @property
-    def detected(self) -> bool:
-        """Whether the limits of the weight exclude 1, and those of the slope include 1 and lie between 0.8 and 1.25."""
-        return bool(not self.low <= 1 <= self.high and _LEAST < self.slope_low <= 1 <= self.slope_high < 1 / _LEAST)
+    def suspected(self) -> bool:
+        """Whether one factor may explain the error: limits of the weight exclude 1, those of the slope include it."""
+        if not 0 < self.weight < math.inf or math.isnan(self.slope):
+            return False
+        return not self.low <= 1 <= self.high and self.slope_low <= 1 <= self.slope_high
+
+    @property
+    def shown(self) -> bool:
+        """Whether a shift is suspected and the limits of the slope lie between 0.8 and 1.25, which few rows allow."""
+        return self.suspected and self.slope_low > _LEAST and self.slope_high < 1 / _LEAST
 
     @property
     def factor(self) -> str:
@@ -251,18 +258,18 @@ class PriorShift(Record):
         ends = (self.slope_low, self.slope_high)
         digits = 4 if any(end != 1 and f"{end:.2f}" == "1.00" for end in ends) else 2
         slope = f"{self.slope:.{digits}f} ({ends[0]:.{digits}f}–{ends[1]:.{digits}f})"
-        if self.detected:
-            remedy = f"`prior_correction(y_prob, weight={self.weight:.3g})` undoes it."
-            return f"Looks like {self.factor}; the slope, {slope}, agrees. {remedy}"
+        remedy = f"`prior_correction(y_prob, weight={self.weight:.3g})`"
+        if self.shown:
+            return f"Looks like {self.factor}; the slope, {slope}, agrees. {remedy} undoes it."
+        if self.suspected:
+            other = f"the slope, {slope}, agrees with 1, but not only with 1"
+            return f"Looks like {self.factor}, or like another error: {other}. {remedy} undoes the factor."
         times, limits = self._factor_and_limits()
         if self.low <= 1 <= self.high:
             return f"No prior shift: the odds are {too} by a factor of {times} {limits}, which may be chance."
         if self.slope != self.slope:
             return f"The odds are {too}, but these rows determine no slope."
         found = f"the odds are {too} by a factor of {times} {limits} on average, but the slope"
-        if self.slope_low <= 1 <= self.slope_high:
-            unknown = f"{found}, {slope}, may be another than 1"
-            return f"Perhaps a prior shift: {unknown}; to tell, its limits must lie between {_LEAST} and {1 / _LEAST}."
         return f"Not a prior shift alone: {found}, {slope}, is not 1, so that no single factor corrects them."
 
     def __str__(self) -> str:

@@ -361,8 +361,9 @@ def _grounds(v: Verdict) -> list[str]:
         parts.append(f"{_wrong_certainties(v)}, which is possible only if they were rounded")
     if shown:
         parts += [limits for _, limits in _kinds_of_error(v)]
-        if v.rejected and v.prior_shift is not None and v.prior_shift.detected:
-            parts.append(f"it looks like {v.prior_shift.factor}")
+        if v.rejected and v.prior_shift is not None and v.prior_shift.suspected:
+            unclear = "" if v.prior_shift.shown else ", or like another error: the slope is too uncertain to tell"
+            parts.append(f"it looks like {v.prior_shift.factor}{unclear}")
     if v.power is not None and v.code in ("no-evidence", "too-few-rows"):
         names = ("wrong answers", "right answers") if v.top_label else ("non-events", "events")
         parts.append(_power_in_words(v.power, rarer=names[v.mean_score <= 0.5]))

@@ -1,4 +1,4 @@
-"""Prior shift: detected, named with its limits, told apart from other errors."""
+"""Prior shift: suspected, shown, named with its limits, told apart from other errors."""
 
 import math
 from dataclasses import replace
@@ -23,12 +23,12 @@ def weighted_rows(n=10_000, weight=20.0, seed=0, slope=1.0):
 def test_a_weight_of_twenty_is_named_and_undone():
     y, p, weighted = weighted_rows()
     found = tn.prior_shift(y, weighted)
-    assert found.detected
+    assert found.shown
     assert found.low < 20 < found.high
     assert found.sentence.startswith("Looks like positives weighted about ")
     assert tn.prior_correction(weighted, weight=20) == pytest.approx(p, abs=1e-12)
     corrected = tn.prior_correction(weighted, weight=found.weight)
-    assert not tn.prior_shift(y, corrected).detected
+    assert not tn.prior_shift(y, corrected).suspected
     assert tn.calibration_test(y, corrected, seed=0).pvalue > 0.05
 
 
@@ -53,7 +53,7 @@ def test_swapping_the_classes_inverts_the_weight():
     found, other = tn.prior_shift(y, weighted), tn.prior_shift(1 - y, 1 - weighted)
     assert (1 / other.weight, 1 / other.high, 1 / other.low) == pytest.approx((found.weight, found.low, found.high))
     assert "negatives weighted" in other.sentence
-    assert other.detected
+    assert other.shown
 
 
 def test_a_multiple_of_the_odds_multiplies_weight_and_limits():
@@ -69,11 +69,11 @@ def test_a_multiple_of_the_odds_multiplies_weight_and_limits():
 
 def test_calibrated_scores_and_extreme_scores_are_no_shift():
     y, p, _ = weighted_rows()
-    assert not tn.prior_shift(y, p).detected
+    assert not tn.prior_shift(y, p).suspected
     assert tn.prior_shift(y, p).sentence.startswith("No prior shift")
     y, _, extreme = weighted_rows(20_000, 5, slope=0.5)
     found = tn.prior_shift(y, extreme)
-    assert not found.detected
+    assert not found.suspected
     assert found.sentence.startswith("Not a prior shift alone: the odds are too low by a factor of 1.6")
 
 
@@ -99,10 +99,10 @@ def test_scores_of_zero_and_one_are_left_out_and_counted():
 
 def test_rows_of_one_class_have_one_finite_limit_and_are_no_finding():
     found = tn.prior_shift([0] * 50, np.linspace(0.2, 0.8, 50))
-    assert (found.weight, found.high, found.detected) == (math.inf, math.inf, False)
+    assert (found.weight, found.high, found.suspected) == (math.inf, math.inf, False)
     assert found.low > 1
     assert found.sentence.startswith("These rows determine no weight")
-    assert not tn.prior_shift([0, 1] * 50, [0.9] * 100).detected
+    assert not tn.prior_shift([0, 1] * 50, [0.9] * 100).suspected
     assert math.isnan(tn.prior_shift([0, 1], [0.0, 1.0]).weight)
 
 
@@ -127,7 +127,7 @@ def test_limits_cover_the_weight_and_a_calibrated_model_is_rarely_named(clusters
         how = {"cluster": group} if clusters else {}
         found = tn.prior_shift(y, expit(x + math.log(20)), **how)
         missed += not found.low <= 20 <= found.high
-        named += tn.prior_shift(y, expit(x), **how).detected
+        named += tn.prior_shift(y, expit(x), **how).suspected
     allowed = 0.05 + 3.5 * math.sqrt(0.05 * 0.95 / runs)
     assert missed / runs < allowed
     assert named / runs < allowed
@@ -157,23 +157,44 @@ def test_three_columns_with_clusters_are_refused_and_two_are_not():
         tn.prior_shift(y, np.column_stack([1 - p, p / 2, p / 2]), cluster=cluster)
 
 
-def test_a_slope_that_may_be_seven_tenths_is_not_named_a_shift():
+def test_a_slope_that_may_be_seven_tenths_leaves_a_shift_suspected_but_not_shown():
     wide = tn.PriorShift(2.1, 1.5, 2.9, 0.95, 0.93, 0.72, 1.16, 400)
-    assert not wide.detected
+    assert (wide.suspected, wide.shown) == (True, False)
     assert wide.sentence == (
-        "Perhaps a prior shift: the odds are too high by a factor of 2.10 (95 % 1.50–2.90) on average, but the slope, "
-        "0.93 (0.72–1.16), may be another than 1; to tell, its limits must lie between 0.8 and 1.25."
+        "Looks like positives weighted about 2.10× (95 % 1.50–2.90), or like another error: the slope, "
+        "0.93 (0.72–1.16), agrees with 1, but not only with 1. "
+        "`prior_correction(y_prob, weight=2.1)` undoes the factor."
     )
-    for low, high, named in ((0.8, 1.1, False), (0.81, 1.24, True), (0.9, 1.25, False), (1.01, 1.2, False)):
-        assert replace(wide, slope_low=low, slope_high=high).detected == named
+    for low, high, suspected, shown in (
+        (0.8, 1.1, True, False),
+        (0.81, 1.24, True, True),
+        (0.9, 1.25, True, False),
+        (1.01, 1.2, False, False),
+    ):
+        found = replace(wide, slope_low=low, slope_high=high)
+        assert (found.suspected, found.shown) == (suspected, shown)
+
+
+@pytest.mark.slow
+def test_doubled_odds_are_suspected_in_300_rows():
+    """200 samples; of each, limits of the slope miss 1 with probability 0.05."""
+    rng, found = np.random.default_rng(7), []
+    for _ in range(200):
+        p = rng.beta(2, 3, 300)
+        y = (rng.random(300) < p).astype(int)
+        found.append(tn.prior_shift(y, expit(logit(p) + math.log(2))))
+    suspected = np.mean([shift.suspected for shift in found])
+    assert suspected == pytest.approx(0.95, abs=3 * math.sqrt(0.05 * 0.95 / 200))
+    assert all(shift.sentence.startswith("Looks like positives") for shift in found if shift.suspected)
+    assert not any(shift.shown for shift in found)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("law", [(0.5, 10), (1, 3)])
-def test_a_slope_of_seven_tenths_is_rarely_called_a_shift(law):
+def test_a_slope_of_seven_tenths_is_rarely_shown_to_be_a_shift(law):
     rng, named = np.random.default_rng(0), 0
     for _ in range(200):
         p = rng.beta(*law, 400)
         y = (rng.random(400) < expit(0.7 * logit(p) - math.log(2))).astype(int)
-        named += tn.prior_shift(y, p).detected
+        named += tn.prior_shift(y, p).shown
     assert named <= 10

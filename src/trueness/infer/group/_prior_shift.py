@@ -43,7 +43,8 @@ def prior_shift(
     Returns
     -------
     PriorShift
-        The weight and the calibration slope with their limits; `detected`; the finding as a sentence.
+        The weight and the calibration slope with their limits; whether a shift is `suspected`, and whether it is
+        `shown`; the finding as a sentence.
 
     Notes
     -----
@@ -51,11 +52,12 @@ def prior_shift(
 
     .. math:: w = e^{-a} ,
 
-    without units. A shift is detected if the limits of :math:`w` exclude 1, and those of the slope
-    (:func:`trueness.calibration_slope`) include 1 and lie between 0.8 and 1.25; with few rows the slope may be too
-    uncertain to tell a shift from scores that are too extreme. The limits are those of the likelihood ratio; for
-    weights that are not whole numbers, and for clusters, Wald limits with the sandwich variance. Scores of exactly 0
-    and 1 are left out.
+    without units. A shift is suspected if the limits of :math:`w` exclude 1 and those of the slope
+    (:func:`trueness.calibration_slope`) include it. It is shown if the limits of the slope also lie between 0.8 and
+    1.25: with few rows the slope is too uncertain to tell a shift from scores that are too extreme as well, and doubled
+    odds are suspected in nearly all samples of 300 rows, but shown in none. The limits are those of the likelihood
+    ratio; for weights that are not whole numbers, and for clusters, Wald limits with the sandwich variance. Scores of
+    exactly 0 and 1 are left out.
 
     References
     ----------
@@ -74,7 +76,7 @@ def prior_shift(
     >>> y = rng.random(p.size) < p
     >>> weighted = 20 * p / (20 * p + 1 - p)
     >>> shift = tn.prior_shift(y, weighted)
-    >>> shift.detected, shift.low < 20 < shift.high
+    >>> shift.shown, shift.low < 20 < shift.high
     (True, True)
     >>> print(shift.sentence.partition(";")[0])
     Looks like positives weighted about 20× (95 % 18–21)
