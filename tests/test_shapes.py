@@ -116,7 +116,6 @@ def test_sums_answer_as_rows_do():
 @pytest.mark.parametrize(
     "ask",
     [
-        tn.verdict,
         tn.ece_interval,
         tn.curve_band,
         tn.risk_coverage,

@@ -2,6 +2,8 @@
 
 from typing import Unpack
 
+import numpy as np
+
 from trueness._assess.assessment import asked_of
 from trueness._input.arguments import Seed, checked_word
 from trueness._tally.rows_or_sums import takes_rows
@@ -80,6 +82,8 @@ def panel(
     True
     """
     checked_word(curve, "curve", METHODS)
+    if not isinstance(floor, bool | np.bool_):
+        raise InputError("floor", "must be True or False", f"got {floor!r}")
     a = asked_of(y_true, y_prob, rows, cluster=cluster, level=level, seed=seed)
     evidence = a.view("classwise")
     evidence.tally_in()  # refuses sums of bins

@@ -74,7 +74,7 @@ def test_fractional_weights_need_a_weight_type():
     y, models, w = drawn(50, 0)
     with pytest.raises(
         InputError,
-        match=r"must be whole numbers that sum to less than 2³⁵, which count rows\. For other weights use `weight_type='importance'`\.",
+        match=r"sum to less than 2³⁵, which count rows\. For other weights use `weight_type='importance'`\.",
     ):
         tn.compare(y, models, sample_weight=w)
     with pytest.raises(InputError, match=r"`weight_type` must be 'frequency' or 'importance'; got 'other'\."):

@@ -214,7 +214,7 @@ def test_the_record_reads_as_a_sentence_and_names_its_measure():
         ({"progress": 3}, "`progress` must be True, False or a function"),
         (
             {"sample_weight": np.full(300, 0.5), "weight_type": "frequency"},
-            "must be whole numbers that sum to less than 2³⁵, which count rows. For other weights use `weight_type='importance'`",
+            "sum to less than 2³⁵, which count rows. For other weights use `weight_type='importance'`",
         ),
         ({"kind": "confidence"}, "needs a matrix of scores"),
         ({"y_prob": tn.tally(C, M)}, "class-wise Tally"),

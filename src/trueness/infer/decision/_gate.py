@@ -115,7 +115,7 @@ def gate(
     >>> found.passed
     False
     >>> print(found.findings[0])
-    ECE in 10 bins of equal width ≤ 0.03: lower 95 % limit 0.0383 > 0.03 → fails.
+    ECE in 10 bins of equal width ≤ 0.03: lower 95 % limit 0.0381 > 0.03 → fails.
     """
     seed = whole_seed(seed)
     bounds = checked_bounds(max_ece, max_l2, oe_within, bins)
