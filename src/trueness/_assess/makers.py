@@ -87,7 +87,8 @@ def prior_shift(a: Asked) -> PriorShift | None:
     if evidence.view != "binary" or evidence.tally is None:
         return None
     intercept, slope = a.estimate("intercept"), a.estimate("slope")
-    return shift_of_limits(intercept, slope, inside_cells(evidence.cells), a.level)
+    found = shift_of_limits(intercept, slope, inside_cells(evidence.cells), a.level)
+    return replace(found, note=evidence.note)
 
 
 def verdict(a: Asked) -> Verdict:

@@ -247,6 +247,8 @@ def measure_views(
             values[q.key], reasons[q.key] = math.nan, reason.but(remedy="", context="").render(wording())
     known = [q for q in quantities if q.key not in reasons]
     estimates = _estimates(known, views, options) if options.intervals else {}
+    # The l2 error of its confidence set is not quite that of the function without limits.
+    values |= {key: one.value for key, one in estimates.items() if not math.isnan(one.value)}
     tabled = (options.of_matrix if matrix else ("binary",)) if options.tables else ()
     tables = {kind: tn.bin_table(views[kind].sums, bins=options.bins, level=options.level) for kind in tabled}
     remarks = tuple(filter(None, [remark, "" if whole.whole else _IMPORTANCE]))
