@@ -11,8 +11,8 @@ from sklearn.utils import metadata_routing
 from sklearn.utils.validation import check_is_fitted
 
 from trueness._keywords import suggests_keywords
+from trueness._numerics.clustered import effective_number
 from trueness._numerics.softmax import log_softmax
-from trueness._tally.clusters import effective_number
 from trueness._tally.row_sums import are_whole
 from trueness.recalibrate import _auto_candidates as fits
 from trueness.recalibrate import _formula as formulas

@@ -169,7 +169,7 @@ class ValidityCurve(_StepCurve):
 class ValidityRuns(_StepCurve):
     """V(ε) over several runs: its mean, and as `conditional` the share of runs whose largest distance is at most ε."""
 
-    _columns = ("jumps", "share", "error")  # type: ignore[assignment]  # one more than the base
+    _columns = ("jumps", "share", "error")
 
     error: Floats
     """Standard error of the mean, from each jump up to the next; nan for one run."""

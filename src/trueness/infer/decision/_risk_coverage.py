@@ -115,6 +115,7 @@ def risk_of(evidence: Evidence, level: float, pairs: bool, known: "_Curve | None
         counts = np.ones(values.size)
         limits, wide = (mean_row_limits(values, one, level, None, own) for one in (1.0, _SURPRISE))
         mirrored = mean_row_limits(1 - values, right, level, None, own)
+        assert own is not None  # the rows are in clusters
         unit = weight_together(values, own)
     wide = with_unseen_rows(wide, LossTable(values, counts, value + curve.if_wrong, curve.size), unit, level)
     low, high = max(min(limits.low, 1 - mirrored.high, value), 0.0), min(max(wide.high, value), 1.0)
