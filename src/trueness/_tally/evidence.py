@@ -5,7 +5,7 @@ belong together is decided in this file only; the notes say so.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
@@ -450,6 +450,11 @@ class Evidence:
         if self.cluster is None or "few clusters" not in self.memory:
             warn_few_clusters(found.cluster, found.weight, what)
         return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The rows and what is known of them, without what was found on the way to answers."""
+        kept = {each.name: getattr(self, each.name) for each in fields(self)}
+        return kept | {"memory": self._warned}
 
     @property
     def _warned(self) -> dict[Any, Any]:

@@ -40,7 +40,7 @@ def powered(
     bins: BinsLike | None = None,
     level: float = 0.95,
     cluster: ArrayLike | None = None,
-    seed: Seed = None,
+    seed: Seed = 0,
     **rows: Unpack[RowOptions],
 ) -> Powered:
     r"""Calibration from human labels of some rows and a judge's labels of all, without trust in the judge.
@@ -65,7 +65,7 @@ def powered(
         Confidence level.
     cluster : array-like of shape (n,), optional
         A cluster name for each row; rows of one cluster may depend on each other.
-    seed : int or numpy.random.Generator, optional
+    seed : int or numpy.random.Generator, default 0
         For the null distribution of the test.
     **rows
         As for :func:`trueness.ece`, without `kind` and weights.
