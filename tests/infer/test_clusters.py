@@ -246,7 +246,6 @@ def test_rows_without_a_cluster_are_dropped_on_request():
         ({"cluster": [0, 0, 0, 0]}, "`cluster` must name at least 2 clusters; all 4 rows are in one"),
         ({"cluster": [0, 1, 2]}, r"`cluster` must have one entry per row \(4\); got shape \(3,\)"),
         ({"cluster": [0.0, 1.0, np.nan, 1.0]}, "`cluster` must not have missing values"),
-        ({"sample_weight": [0.5, 1, 1, 1]}, "`sample_weight` must be whole numbers"),
         ({"cluster": [0, 1, 0, 1], "bins": 2}, "No bin holds rows of two clusters"),
         ({"kind": "top-label"}, "`kind` must be 'confidence' for|needs a matrix"),
         ({"y_prob": None}, "`y_prob` is missing"),
@@ -262,6 +261,16 @@ def test_what_clusters_refuse(options, message):
     for ask in (ece_interval, partial(calibration_test, method="exact")):
         with pytest.raises(tn.InputError, match=message):
             ask(y, p, **asked)
+
+
+def test_the_interval_takes_sampling_weights_of_clusters_and_the_exact_test_does_not():
+    y, p, w = [0, 1, 0, 1] * 6, [0.2, 0.8, 0.3, 0.6] * 6, [0.5, 1, 1, 1] * 6
+    cluster = np.arange(24) // 2
+    with pytest.warns(tn.FewClustersWarning):
+        found = ece_interval(y, p, sample_weight=w, cluster=cluster, bins=1)
+    assert "sampling weights" in found.note
+    with pytest.raises(tn.InputError, match="`sample_weight` must be whole numbers"):
+        calibration_test(y, p, sample_weight=w, cluster=np.arange(24), method="exact")
 
 
 def test_other_methods_name_those_that_take_clusters():

@@ -176,6 +176,7 @@ def test_neither_the_unit_of_other_weights_nor_equal_ones_matter(method):
         ({"k": 2, "cluster": [0, 0, 1, 1]}, "`k` must be 1 with `cluster`; got 2"),
     ],
 )
+@pytest.mark.filterwarnings("ignore::trueness.FewClustersWarning")
 def test_bad_options_are_refused(how, message):
     with pytest.raises(tn.InputError, match=message):
         calibration_test([0, 1, 1, 0], [0.2, 0.7, 0.6, 0.4], **how)
