@@ -142,7 +142,7 @@ def test_fractional_weights_and_clusters_go_together(rows):
     y, p, c = rows
     w = np.random.default_rng(1).uniform(0.5, 2, y.size)
     found = entry(tn.report(y, p, cluster=c, sample_weight=w, intervals=False))
-    expected = tn.ece_interval(y, p, cluster=c, sample_weight=w, weight_type="importance", level=0.95, seed=0)
+    expected = tn.ece_interval(y, p, cluster=c, sample_weight=w, level=0.95, seed=0)
     assert found["summary"]["ece_interval"] == plain(expected)
     assert found["summary"]["test"] is None
     assert any("The test could not be computed" in note for note in found["notes"])

@@ -93,7 +93,7 @@ def test_fractional_weights_draw_the_numbers_of_the_measures():
         assert record.histogram.weight.sum() == pytest.approx(w.sum())
         assert record.floor is not None
         assert record.interval is None
-        assert "`weight_type='importance'`" in record.note
+        assert "Pass labels and scores" in record.note
     (walk,) = CumulativeDisplay.from_predictions(y, p, sample_weight=w).walks.values()
     assert np.array_equal(walk.height, cumulative_walk(y, p, sample_weight=w).height)
     record = DRAWS["t test"](y, p, sample_weight=w).record

@@ -503,7 +503,7 @@ def test_all_simultaneous_intervals_hold_together():
         (
             {"a": A, "b": B},
             {"sample_weight": np.full(N, 0.5)},
-            "`sample_weight` must be whole numbers, which count rows",
+            "`sample_weight` must be whole numbers .* which count rows",
         ),
         ({"a": A, "b": B}, {"kind": "confidence"}, "Model 'a': `kind='confidence'` needs a matrix"),
         ({"a": A, "b": B}, {"seed": -1}, "`seed` must be"),
