@@ -927,7 +927,6 @@ LEFT_OUT = (
     Leaves(
         "gate", "bins", "[].{estimate,low,high}", "a gate refuses the l2 error of sums of bins, `estimate` does not"
     ),
-    Leaves("trueness measure", "fractions", "notes.tce", "the command has no `test='t'` to offer"),
     Leaves("trueness measure", "bins", "notes.*", "the command has no Tally to offer"),
 )
 
