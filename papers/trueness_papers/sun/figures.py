@@ -80,7 +80,7 @@ def draw_coverage(points: Sequence[Point], limits: Limits, n: int) -> "Figure":
             panel.axhline(LEVEL, color=GREY, linewidth=1)
             _lines(panel, [p for p in points if p.setting == setting and p.method in methods], "coverage", limits)
             panel.set_ylim(-0.03, 1.03)
-    _finish(figure, axes, ("coverage, methods of the paper", "coverage, improved and corrected"))
+    _finish(figure, axes, ("coverage, the paper's", "coverage, others"))
     return figure
 
 
@@ -93,7 +93,7 @@ def draw_power(points: Sequence[Point], limits: Limits, n: int) -> "Figure":
             panel.axhline(1 - LEVEL, color=GREY, linewidth=1)
             _lines(panel, [p for p in points if p.setting == setting and p.method in methods], "power", limits)
             panel.set_ylim(-0.03, 1.03)
-    _finish(figure, axes, ("without zero, methods of the paper", "without zero, improved"))
+    _finish(figure, axes, ("without zero, the paper's", "without zero, others"))
     return figure
 
 
