@@ -119,7 +119,6 @@ def test_dropped_rows_are_counted_and_named():
         ("confidence", "binary", "confidence"),
     ],
 )
-@pytest.mark.all_cases
 def test_two_columns_are_the_binary_problem_of_the_second_unless_kept(asked, two_columns, view):
     P = np.column_stack([1 - A, A])
     found = Evidence.of(Y, P, {} if asked is None else {"kind": asked}, kind="confidence", two_columns=two_columns)

@@ -7,6 +7,7 @@ import lzma
 from pathlib import Path
 
 import pytest
+from grids import slow
 from tables_on_disk import write_columns
 
 
@@ -30,9 +31,9 @@ def packed(path: Path, suffix: str) -> Path:
     return target
 
 
-@pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl"])
+@pytest.mark.parametrize("kind", ["csv", *slow("tsv", "jsonl")])
 @each
-@pytest.mark.parametrize("way", [[], ["--stream"], ["--by", "region"]])
+@pytest.mark.parametrize("way", [["--stream"], *slow([], ["--by", "region"])])
 def test_packed_text_gives_the_same_numbers(call, plain, kind, suffix, way):
     given = ["--prob", "p", "--weight", "w", "--format", "csv", *way]
     found = call("measure", "--no-intervals", packed(plain[kind], suffix), *given)
@@ -66,8 +67,8 @@ def test_apply_packs_no_binary_rows_and_names_what_it_lacks(fails, grouped, call
 
 @each
 @pytest.mark.parametrize("way", [["--stream"], ["--no-stream"]])
-@pytest.mark.parametrize("kind", ["csv", "jsonl"])
-@pytest.mark.parametrize("share", [0.2, 0.7, 0.999])
+@pytest.mark.parametrize("kind", ["csv", *slow("jsonl")])
+@pytest.mark.parametrize("share", [0.7, *slow(0.2, 0.999)])
 def test_a_file_that_ends_too_early_is_refused(fails, plain, tmp_path, suffix, way, kind, share):
     whole = packed(plain[kind], suffix).read_bytes()
     (tmp_path / f"cut.{kind}.{suffix}").write_bytes(whole[: int(share * len(whole))])

@@ -465,7 +465,6 @@ def test_samples_that_lack_the_scorer_are_not_scored_and_scorers_are_not_pooled(
 # Confidences
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -504,7 +503,6 @@ def test_stated_confidences(tmp_path, text, expected):
     assert found.confidence.tolist() == ([] if expected is None else [pytest.approx(expected)]) + [0.01]
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("field", "expected"), [(".9", 0.9), ("7 out of 10", 0.7), ("0,85", 0.85), ("about 80 %.", 0.8), ("50/50", 0.5)]
 )

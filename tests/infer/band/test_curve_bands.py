@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from grids import slow
 from scipy.special import expit, logit
 from scipy.stats import chi2, f, norm, t
 
@@ -92,7 +93,6 @@ def independent_units(w, cluster):
 
 
 @pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
-@pytest.mark.all_cases
 @pytest.mark.parametrize("clustered", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_limits_of_splines_are_those_of_the_sandwich_row_by_row(clustered, weighted):
@@ -136,8 +136,8 @@ def test_limits_of_splines_are_those_of_the_sandwich_row_by_row(clustered, weigh
 
 
 @pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
-@pytest.mark.parametrize("clustered", [False, True])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("clustered", [*slow(False), True])
+@pytest.mark.parametrize("weighted", [*slow(False), True])
 def test_limits_of_loess_are_the_wider_of_two_row_by_row(clustered, weighted):
     """The curve is linear in the labels: the share of each row is found by changing its label."""
     y, p, w, cluster = rows_with_ends(80)
