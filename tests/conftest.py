@@ -25,8 +25,8 @@ settings.register_profile("full", settings.get_profile("quick"), max_examples=60
 settings.register_profile("thorough", settings.get_profile("quick"), max_examples=1_000, derandomize=False)
 settings.load_profile(os.environ.get("TRUENESS_EXAMPLES", "quick"))
 
-FAST_CASES, SMALL_GRID = 2, 3
-# Cases of each slow simulation, and a twelfth of those of each large grid; 0 is all of them. `.ci/run` takes a few.
+# Cases of each slow test that the slow run takes, and a twelfth of the slow cases of a test that has fast ones, too;
+# 0 is all of them. `.ci/run` takes one.
 SLOW_CASES = int(os.environ.get("TRUENESS_SLOW_CASES", "0"))
 GOLDEN = (5**0.5 - 1) / 2
 
@@ -62,26 +62,21 @@ def pytest_collect_file():
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Keep the fast run fast: it takes two cases of a grid of more than three; the others are marked slow.
-
-    `TRUENESS_SLOW_CASES` thins these, and the simulations that are slow themselves, in the same way.
-    """
+    """Take some of the cases that are marked slow, if `TRUENESS_SLOW_CASES` asks for it; what else is written, runs."""
+    if not SLOW_CASES:
+        return
     grids, left_out = {}, set()
     for item in items:
-        if hasattr(item, "callspec") and not item.get_closest_marker("all_cases"):
+        if hasattr(item, "callspec") and item.get_closest_marker("slow"):
             grids.setdefault((item.path, item.originalname), []).append(item)
     for cases in grids.values():
-        for i, item in enumerate(cases):
-            # Multiples of the golden ratio spread evenly and, unlike every k-th case, meet every value of a parameter.
-            place = i * GOLDEN % 1 * len(cases)
-            most = SLOW_CASES if item.get_closest_marker("slow") else 12 * SLOW_CASES
-            if SLOW_CASES and place >= most:
-                left_out.add(item)
-            elif len(cases) > SMALL_GRID and place >= FAST_CASES:
-                item.add_marker(pytest.mark.slow)
-    if left_out:
-        config.hook.pytest_deselected(items=[item for item in items if item in left_out])
-        items[:] = [item for item in items if item not in left_out]
+        marked_one_by_one = any(mark.name == "slow" for mark in cases[0].callspec.marks)
+        most = 12 * SLOW_CASES if marked_one_by_one else SLOW_CASES
+        # Multiples of the golden ratio spread evenly and, unlike every k-th case, meet every value of a parameter.
+        order = sorted(range(len(cases)), key=lambda i: i * GOLDEN % 1)
+        left_out.update(cases[i] for i in order[most:])
+    config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+    items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture(scope="session")

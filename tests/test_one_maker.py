@@ -28,8 +28,6 @@ from click.testing import CliRunner
 
 import trueness as tn
 
-pytestmark = pytest.mark.all_cases
-
 LEVEL, N = 0.9, 300
 
 

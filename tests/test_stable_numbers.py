@@ -6,7 +6,6 @@ from stable_numbers import differences, group_of, moved, named_calls, stored
 GROUPS = sorted({group_of(*call) for call in named_calls().values()})
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("group", GROUPS)
 def test_numbers_are_those_last_reviewed(group):
     assert moved(group) == []

@@ -1,5 +1,6 @@
 """The list of versions that belongs in a bug report."""
 
+import tomllib
 from pathlib import Path
 
 import trueness as tn
@@ -21,6 +22,15 @@ def test_nothing_but_the_root_imports_the_root_to_learn_the_version():
 def test_the_citation_has_the_version_of_the_package():
     citation = Path(__file__).parents[1] / "CITATION.cff"
     assert f"\nversion: {tn.__version__}\n" in citation.read_text(encoding="utf-8")
+
+
+def test_linter_and_type_checker_have_one_version_wherever_they_run():
+    root = Path(__file__).parents[1]
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    versions = dict(pin.split("==") for pin in project["optional-dependencies"]["check"])
+    hooks = (root / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    assert f"ruff-pre-commit\n    rev: v{versions['ruff']}\n" in hooks
+    assert f"mypy=={versions['mypy']}" in hooks
 
 
 def test_nothing_is_published_that_was_not_tested():

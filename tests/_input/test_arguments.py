@@ -8,7 +8,6 @@ import pytest
 from trueness._input.arguments import is_number
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("value", "expected"),
     [

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from grids import slow
 
 from trueness._kernels import BAD_LABEL, BAD_SCORE
 
@@ -25,7 +26,7 @@ def probabilities(kernels, Z, y):
     return P
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", [(300, 4), (40, 17), *slow(*sorted({*SHAPES} - {(300, 4), (40, 17)}))])
 @pytest.mark.parametrize(("dtype", "scale"), [(np.float64, 3.0), (np.float32, 0.1), (np.float64, 200.0)])
 def test_softmax_is_right_to_fourteen_digits(kernels, shape, dtype, scale):
     Z, y = logits(*shape, dtype, scale)

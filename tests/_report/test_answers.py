@@ -91,6 +91,7 @@ def test_an_error_that_is_left_has_its_limits():
     assert f"the typical error goes from {error:.1f} percentage points to {limits}." in action["detail"]
 
 
+@pytest.mark.slow
 def test_nothing_is_to_be_done_about_calibrated_scores(calibrated):
     found = answers(calibrated[2])
     assert found["action"]["phrase"] == "Nothing"
@@ -114,6 +115,7 @@ def test_one_range_outside_the_band_does_not_contradict_the_verdict():
     assert answers(found)["where"]["detail"].endswith("Taken together, the ranges are within chance.")
 
 
+@pytest.mark.slow
 def test_few_rows_ask_for_more(few):
     action, rows = answers(few)["action"], entry(few)["summary"]["power"]["rows_needed"]
     assert action["numbers"] == {"rows": rows}
@@ -167,6 +169,7 @@ def test_answers_about_all_rows_do_not_follow_segments(tmp_path):
     assert f'<div class="screen {code}">' in found.to_html(tmp_path / "x.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_an_error_too_small_to_be_estimated_is_not_said_to_be_zero():
     """Rejected, with a debiased estimate of 0: no zero in the headline, the advice or the printed limits."""
     rng = np.random.default_rng(2)
@@ -182,6 +185,7 @@ def test_an_error_too_small_to_be_estimated_is_not_said_to_be_zero():
     assert " above 0 to " in str(one)
 
 
+@pytest.mark.slow
 def test_certainty_that_was_contradicted_is_advised_against():
     found = answers(tn.report([0] + [1] * 90, [1.0] * 91, intervals=False))
     assert found["action"]["phrase"] == "Predict no exact 0 or 1"
@@ -208,6 +212,7 @@ def test_the_cost_of_sums_is_the_miscalibration_beside_its_floor(demo):
     assert answers(tn.report(tn.binned(demo.y_true, demo.y_prob)))["cost"]["phrase"] == "Not known"
 
 
+@pytest.mark.slow
 def test_a_matrix_is_about_confidence(multiclass):
     found = answers(multiclass)
     assert " Confidence " in found["where"]["detail"]
@@ -227,6 +232,7 @@ def test_every_form_starts_with_the_same_answers(off):
         assert places[-1] < form.index("Prevalence")
 
 
+@pytest.mark.slow
 def test_the_names_of_the_data_and_the_date_are_on_the_report(demo, monkeypatch):
     pandas = pytest.importorskip("pandas")
     y, p = pandas.Series(demo.y_true[:200], name="churned"), pandas.Series(demo.y_prob[:200], name="model_a")
@@ -271,9 +277,9 @@ def test_a_wrong_name_of_the_data_is_refused():
     ("shift", "edges", "words"),
     [
         (0.2, [0, 0.1, 1], "below 10 %"),
-        (0.2, [0, 0.33, 1], "above 33 %"),
-        (0.2, [0, 0.1, 0.2, 1], "between 10 and 20 %"),
-        (0.2, [0, 1], "between 0 and 100 %"),
+        pytest.param(0.2, [0, 0.33, 1], "above 33 %", marks=pytest.mark.slow),
+        pytest.param(0.2, [0, 0.1, 0.2, 1], "between 10 and 20 %", marks=pytest.mark.slow),
+        pytest.param(0.2, [0, 1], "between 0 and 100 %", marks=pytest.mark.slow),
     ],
 )
 def test_a_range_at_an_end_is_named_by_its_other_edge(shift, edges, words):
@@ -336,6 +342,7 @@ def test_confidences_of_the_predicted_class_are_asked_about():
     assert answers(found)["action"]["command"] == "tn.report(y_true == y_predicted, y_prob)"
 
 
+@pytest.mark.slow
 def test_one_score_for_all_rows_is_calibrated_and_no_use():
     y = np.arange(4_000) % 4 == 0
     action = answers(tn.report(y, np.full(4_000, 0.25), intervals=False))["action"]
@@ -343,6 +350,7 @@ def test_one_score_for_all_rows_is_calibrated_and_no_use():
     assert action["detail"].startswith("Every row has the score 25")
 
 
+@pytest.mark.slow
 def test_a_map_that_nothing_asks_for_is_not_recommended(calibrated):
     text = calibrated[2].to_text().replace("\n", " ")
     assert "What to do: Nothing." in text

@@ -39,6 +39,7 @@ def test_sets_and_tests_are_those_of_the_library_with_clusters(rows, clustered):
         assert found["test"] == plain(tn.calibration_test(y, scores, cluster=c, resamples=999, seed=3))
 
 
+@pytest.mark.slow
 def test_the_comparison_is_that_of_the_library_with_clusters(rows, clustered):
     y, p, c = rows
     expected = tn.compare(y, {"a": p, "b": p**1.3}, cluster=c, level=0.9)
@@ -118,6 +119,7 @@ def test_every_line_of_the_summary_has_a_word_about_clusters(clustered):
     assert cells["ECE"] == "not the noise floor"
 
 
+@pytest.mark.slow
 def test_without_clusters_nothing_is_said_of_them(binary):
     assert binary.to_dict()["clusters"] is None
     assert "cluster" not in binary.page().lower()
@@ -138,6 +140,7 @@ def test_classes_and_the_largest_scores(classes):
     assert worst["pvalue"] == expected.pvalue
 
 
+@pytest.mark.slow
 def test_fractional_weights_and_clusters_go_together(rows):
     y, p, c = rows
     w = np.random.default_rng(1).uniform(0.5, 2, y.size)
@@ -162,6 +165,7 @@ def test_missing_clusters_are_an_error_or_dropped(rows):
     assert found["models"][0]["summary"]["ece_interval"] == plain(expected)
 
 
+@pytest.mark.slow
 def test_rows_of_weight_zero_leave_with_their_clusters(rows):
     y, p, c = rows
     found = tn.report(y[:300], p[:300], cluster=c[:300], sample_weight=c[:300] % 2, intervals=False)

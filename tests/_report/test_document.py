@@ -4,6 +4,7 @@ import re
 
 import pytest
 from _report.conftest import HOSTILE
+from grids import slow
 
 import trueness as tn
 
@@ -25,7 +26,7 @@ def test_markdown_has_the_numbers(binary, edges):
     assert binary.verdict.split(":")[0] in text
 
 
-@pytest.mark.parametrize("which", ["binary", "hostile", "multiclass", "sketch", "binned"])
+@pytest.mark.parametrize("which", ["binary", "binned", *slow("hostile", "multiclass", "sketch")])
 def test_tables_have_as_many_cells_in_every_row(request, which):
     text = request.getfixturevalue(which).to_markdown()
     tables = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
@@ -51,6 +52,7 @@ def test_text_has_no_control_characters_and_no_long_names(hostile):
     assert "\\u202e" in text
 
 
+@pytest.mark.slow
 def test_the_worst_of_several_models_is_named(two):
     assert re.search(r"\n\nThe worst of the 2 models: “\w+”\.\n\n", two.to_markdown())
 

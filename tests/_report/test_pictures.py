@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from _report.conftest import answers, charts, embedded, entry, texts
+from grids import slow
 
 import trueness as tn
 
@@ -89,7 +90,7 @@ def test_bands_from_pooled_scores_are_at_most_a_count_off():
         assert np.all(np.abs(np.array(one["most"]) - wanted.high) * wanted.n < 1.1)
 
 
-@pytest.mark.parametrize(("scale", "most"), [(1, 1.0), (0.3, 0.4)])
+@pytest.mark.parametrize(("scale", "most"), [(1, 1.0), pytest.param(0.3, 0.4, marks=pytest.mark.slow)])
 def test_axes_show_where_the_scores_are(scale, most):
     axes = axes_of(np.random.default_rng(0).random(2_000) * scale)
     assert (axes["scale"], axes["low"], axes["high"]) == ("linear", 0, pytest.approx(most))
@@ -98,6 +99,7 @@ def test_axes_show_where_the_scores_are(scale, most):
         assert axes["labels"] == ["0 %", "20 %", "40 %", "60 %", "80 %", "100 %"]
 
 
+@pytest.mark.slow
 def test_rare_events_have_logarithmic_axes_that_end_where_less_than_a_tenth_of_an_event_is_expected():
     p = np.geomspace(1e-7, 0.1, 200)
     axes = axes_of(p)
@@ -114,7 +116,7 @@ def test_confidences_near_one_are_looked_at_closely():
     assert axes["labels"][-2:] == ["97 %", "100 %"]
 
 
-@pytest.mark.parametrize("side", ["rare", "frequent"])
+@pytest.mark.parametrize("side", ["rare", *slow("frequent")])
 def test_scores_over_many_decades_have_logarithmic_or_logit_axes(side):
     rare = 1 / (1 + np.exp(-np.random.default_rng(0).normal(-8, 3, 2_000)))
     axes = axes_of(rare if side == "rare" else 1 - rare)
@@ -124,6 +126,7 @@ def test_scores_over_many_decades_have_logarithmic_or_logit_axes(side):
     assert np.count_nonzero(axes["histogram"]) > 40
 
 
+@pytest.mark.slow
 def test_certain_scores_and_bins_keep_linear_axes():
     assert axes_of(np.r_[np.zeros(90), np.linspace(0.01, 0.99, 10)])["scale"] == "linear"
     p = np.random.default_rng(0).random(2_000) * 0.1
@@ -133,13 +136,14 @@ def test_certain_scores_and_bins_keep_linear_axes():
 
 
 @pytest.mark.filterwarnings("ignore::trueness.errors.TruenessWarning")
-@pytest.mark.parametrize("score", [0.0, 1.0, 1e-12, 1 - 1e-12, 3e-9])
+@pytest.mark.parametrize("score", [0.0, *slow(1.0, 1e-12, 1 - 1e-12, 3e-9)])
 def test_a_single_score_has_axes(score):
     axes = axes_of(np.full(20, score), y=np.full(20, round(score)))
     assert axes["low"] <= score <= axes["high"]
     assert len(axes["ticks"]) >= 4
 
 
+@pytest.mark.slow
 def test_the_worst_range_is_told_in_percent_and_no_other(off, calibrated):
     svg, where = charts(off, "reliability")[0], entry(off)["answers"]["where"]["numbers"]
     says, happens = f"says {100 * where['score']:.1f} %,", f"happens {100 * where['rate']:.1f} %"

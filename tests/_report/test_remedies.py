@@ -196,6 +196,7 @@ def drawn(n, slope, seed):
     return tn.simulate.binary(n, distortion=tn.simulate.Logit(slope=slope), seed=seed)
 
 
+@pytest.mark.slow
 def test_a_map_is_recommended_though_its_gain_may_be_chance_but_none_with_an_infinite_log_loss():
     d = drawn(400, 0.7, 21)
     found = tn.report(d.y_true, d.y_prob, intervals=False)
@@ -210,6 +211,7 @@ def test_a_map_is_recommended_though_its_gain_may_be_chance_but_none_with_an_inf
     assert f"better in about {10 * best['chance']:.0f} of 10 new samples" in model["answers"]["action"]["detail"]
 
 
+@pytest.mark.slow
 def test_the_log_loss_decides_where_miscalibrated_scores_show_no_gain_in_the_brier_score():
     d = drawn(400, 0.7, 4)
     found = tn.report(d.y_true, d.y_prob, intervals=False)

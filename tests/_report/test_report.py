@@ -215,9 +215,9 @@ def test_warnings_of_the_library_become_notes(recwarn):
     ("y", "p"),
     [
         ([0, 1] * 20, [0.0, 1.0] * 20),
-        ([0, 1] * 20, [1.0, 0.0] * 20),
-        ([0, 1] * 20, [0.4] * 40),
-        ([0] * 30, np.linspace(0, 0.2, 30)),
+        pytest.param([0, 1] * 20, [1.0, 0.0] * 20, marks=pytest.mark.slow),
+        pytest.param([0, 1] * 20, [0.4] * 40, marks=pytest.mark.slow),
+        pytest.param([0] * 30, np.linspace(0, 0.2, 30), marks=pytest.mark.slow),
         ([1], [0.3]),
         ([False, True, True], np.array([0.25, 0.5, 1], dtype=np.float32)),
     ],
@@ -232,6 +232,7 @@ def test_degenerate_rows_make_a_report_in_every_form(y, p, tmp_path):
     assert found.to_html(tmp_path / "page.html").stat().st_size < 2_000_000
 
 
+@pytest.mark.slow
 def test_every_container_is_taken(edges, binary):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"y": edges[0], "p": edges[1]})

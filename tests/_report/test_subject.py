@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from _report.conftest import entry
+from grids import slow
 
 import trueness as tn
 from trueness.errors import InputError
@@ -30,7 +31,7 @@ def test_a_tally_gives_the_numbers_of_the_rows(rows):
     assert of_sums["remedies"] is None
 
 
-@pytest.mark.parametrize("kind", ["tally", "sketch", "bins", "edges", "accumulator"])
+@pytest.mark.parametrize("kind", ["tally", "edges", *slow("sketch", "bins", "accumulator")])
 def test_sums_make_a_report_in_every_form(rows, kind, tmp_path):
     sums = {
         "tally": lambda: tn.tally(*rows),
@@ -79,7 +80,7 @@ def test_the_bins_that_were_kept_are_the_default(rows):
     assert settings(10, bins=5)["bins"] == "EqualWidth(n=5)"
 
 
-@pytest.mark.parametrize("bins", ["distinct", "sketch", 10])
+@pytest.mark.parametrize("bins", [10, *slow("distinct", "sketch")])
 def test_the_groups_of_an_accumulator_are_segments(rows, bins):
     y, p = rows
     day = np.arange(y.size) % 3
@@ -145,7 +146,7 @@ def test_sums_and_rows_do_not_mix(rows):
             tn.report(tn.tally(*rows), **options)
 
 
-@pytest.mark.parametrize("bins", ["distinct", "sketch", 10])
+@pytest.mark.parametrize("bins", [10, *slow("distinct", "sketch")])
 @pytest.mark.parametrize(("y", "p"), [([1], [0.3]), ([0] * 30, [0.0] * 30)])
 def test_degenerate_sums_make_a_report(y, p, bins):
     report = tn.report(summed((y, p), bins))

@@ -28,6 +28,7 @@ def test_limits_are_those_of_the_library(rows, found):
         np.testing.assert_allclose(np.array(values, float), [alone.value, alone.low, alone.high], rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_without_intervals_the_verdict_stays_and_the_rest_is_left_out(rows, found):
     bare = tn.report(*rows, intervals=False)
     assert bare.verdict == found.verdict

@@ -105,7 +105,6 @@ def test_a_bad_piece_leaves_everything_as_it_was():
     assert (seen.n, seen.position) == (0, None)
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("act", "message"),
     [
@@ -383,7 +382,6 @@ FIVE = tn.binned([0, 1], [0.2, 0.7], bins=5)
 MATRIX = tn.sketch([0, 1], [[0.2, 0.8], [0.5, 0.5]])
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("data", "message"),
     [

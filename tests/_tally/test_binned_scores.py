@@ -117,7 +117,6 @@ def test_the_order_of_the_rows_changes_no_more_than_rounding(data, random):
         assert a == pytest.approx(b, abs=1e-12)
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("n", "k", "classes", "s", "cells"),
     [
@@ -249,7 +248,6 @@ def joined_by_hand(scores, angle):
     return found
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("angle", [0.05, 0.3, np.pi / 2, 2.0])
 @pytest.mark.parametrize("k", [1, 2, 3])
 @pytest.mark.parametrize("ascending", [True, False])

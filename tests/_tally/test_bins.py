@@ -45,7 +45,6 @@ def check_sums(bins, y, p, w, edges):
     assert bins.totals == pytest.approx((kept.sum(), w.sum(), w @ y), rel=1e-12)
 
 
-@pytest.mark.all_cases
 @weighted
 @pytest.mark.parametrize("edges", [[0, 0.25, 0.5, 1], [0, 0.003, 0.004, 0.9, 1]])
 def test_sums_of_bins_are_those_of_their_rows_however_they_were_made(weights, edges):

@@ -100,7 +100,6 @@ def test_a_run_of_cells_has_the_sums_of_its_cells_and_their_mean_score(weights):
     assert few.whole == (weights != "real")
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("weights", ["none", "whole", "real"])
 @pytest.mark.parametrize("ends", [0, 1, 5])
 @pytest.mark.parametrize("most", [1, 2, 7, 30])

@@ -119,7 +119,6 @@ def test_dropped_rows_are_counted_and_named():
         ("confidence", "binary", "confidence"),
     ],
 )
-@pytest.mark.all_cases
 def test_two_columns_are_the_binary_problem_of_the_second_unless_kept(asked, two_columns, view):
     P = np.column_stack([1 - A, A])
     found = Evidence.of(Y, P, {} if asked is None else {"kind": asked}, kind="confidence", two_columns=two_columns)
@@ -230,7 +229,6 @@ def test_whole_weights_that_count_too_many_rows_are_not_silently_sampling_weight
             ask(y, p, sample_weight=w)
     mapped = tn.AutoCalibration().fit(p, y, sample_weight=w).predict(p[1:])
     np.testing.assert_allclose(mapped, tn.AutoCalibration().fit(p, y).predict(p[1:]), rtol=2e-3)
-
 
 
 def test_results_say_what_weights_were_taken_for():

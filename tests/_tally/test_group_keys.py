@@ -63,7 +63,6 @@ REFUSED = {
 }
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("name", REFUSED.values(), ids=REFUSED)
 def test_what_does_not_come_back_is_refused_at_once(name):
     column = np.empty(1, dtype=object)
@@ -75,7 +74,6 @@ def test_what_does_not_come_back_is_refused_at_once(name):
     assert seen.groups == {}
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("first", [1, True, 1.0, "1"])
 @pytest.mark.parametrize("second", [1, True, 1.0, "1"])
 def test_names_of_two_types_are_never_one(first, second):

@@ -4,6 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from grids import fast
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,7 +40,6 @@ W = np.random.default_rng(1).exponential(size=N) * (np.arange(N) % 4 > 0)
 OPTIONS = {"plain": {}, "weights": {"sample_weight": W}, "names": {"labels": list("abcdefg")}}
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("sums", SUMS.values(), ids=SUMS)
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
@@ -151,7 +151,7 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("form", [np.ascontiguousarray, np.asfortranarray], ids=["ready", "in blocks"])
+@pytest.mark.parametrize("form", fast({"ready": np.ascontiguousarray, "in blocks": np.asfortranarray}, "in blocks"))
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_no_matrix_of_probabilities_is_made(call, form):
     y, Z = some_rows(4_000, 500, np.float32)

@@ -65,7 +65,6 @@ FORGED = [
 ]
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(("make", "weights", "name", "at", "number", "message"), FORGED)
 def test_a_number_outside_its_range_is_refused(make, weights, name, at, number, message):
     sums = make(Y, P, sample_weight=WEIGHTS[weights])

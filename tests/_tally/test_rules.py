@@ -159,7 +159,6 @@ def test_limits_that_leave_no_room_for_each_other_are_taken_as_in_the_paper():
     assert sizes(tn.BlockIsotonic(8, 8)) == [8]
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -222,7 +221,6 @@ def test_cuts_of_equal_mass_are_those_of_whole_numbers_without_limit(n, weights)
     assert tn.EqualMass(n).first_cells(reached).tolist() == sorted({0, *(i for i in first if i < reached.size)})
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("accepted", "refused", "message"),
     [
@@ -279,7 +277,6 @@ def test_a_rule_knows_how_many_bins_were_asked_for():
     tn.ece([0, 1, 1], [0.1, 0.9, 0.9], bins=[0, 0.2, 0.5, 1])
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("sums", [tn.tally, lambda y, p: (y, p)])
 @pytest.mark.parametrize(("p", "bad"), [([0.1, 0.95], 0.95), ([0.9, 0.05], 0.05), ([0.05, 0.06, 0.5], 0.05)])
 def test_a_score_in_no_bin_is_named(sums, p, bad):
@@ -311,7 +308,6 @@ def mass_bins(p, w, n):
     return (p[:, None] > np.array(cuts)).sum(axis=1) if cuts else np.zeros(p.size, int)
 
 
-@pytest.mark.all_cases
 @pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(("mass", "width"), [(1, 1), (1, 4), (3, 1), (3, 4), (5, 9)])
@@ -326,7 +322,6 @@ def test_mass_and_width_cut_wherever_either_does(mass, width, weighted):
         assert sizes(tn.MassAndWidth(mass, width), rng.integers(0, 2, 80), p, sample_weight=w) == expected
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("n_min", "n_max", "rows", "limits"),
     [

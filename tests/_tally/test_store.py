@@ -45,7 +45,6 @@ STORED = EXAMPLES | ACCUMULATORS
 every_kind = pytest.mark.parametrize("sums", STORED.values(), ids=STORED)
 
 
-@pytest.mark.all_cases
 @every_example
 def test_a_dict_reads_back_to_the_same_bits(sums):
     data = json.loads(json.dumps(sums.to_dict(), ensure_ascii=False))
@@ -53,7 +52,6 @@ def test_a_dict_reads_back_to_the_same_bits(sums):
     assert (data["schema"], data["what"]) == (store.FORMAT, f"trueness.{type(sums).__name__.lower()}")
 
 
-@pytest.mark.all_cases
 @every_kind
 def test_a_file_reads_back_to_the_same_bits(sums, tmp_path):
     sums.save(tmp_path / "x.tally")
@@ -190,7 +188,6 @@ OTHERS = {
 }
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(("spoil", "message"), OTHERS.values(), ids=OTHERS)
 def test_other_and_damaged_files_are_refused_by_name(tmp_path, spoil, message):
     path = tmp_path / "x.tally"
@@ -247,7 +244,6 @@ SPOILT = {
 }
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(("spoil", "message"), SPOILT.values(), ids=SPOILT)
 def test_spoilt_tallies_are_refused(spoil, message):
     data = tn.tally([0, 1], [0.25, 0.5], sample_weight=[0.5, 1]).to_dict()
@@ -273,7 +269,6 @@ SPOILT_SUMS = [
 ]
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(("make", "place", "number", "message"), SPOILT_SUMS)
 def test_sums_that_no_rows_have_are_refused(make, place, number, message):
     sums = make([0, 1], [0.25, 0.75], **({"bins": 2} if make is tn.binned else {}))
@@ -324,7 +319,6 @@ def test_as_many_classes_as_can_be_read_can_be_written():
         store.to_dict("tally", parts | {"parts": [{}] * (2**18 + 1)})
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("kind", "classes", "message"),
     [

@@ -42,7 +42,6 @@ def read(path):
     return {name: frame[name].to_numpy() for name in frame.columns}
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("kind", FORMATS)
 def test_every_column_stays_and_one_is_added(call, grouped, fitted, tmp_path, kind):
     path, expected = fitted

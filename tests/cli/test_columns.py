@@ -8,8 +8,10 @@ import pytest
 import trueness as tn
 
 
-@pytest.mark.parametrize("label", ["label", "y", "y_true", "target", "Y"])
-@pytest.mark.parametrize("score", ["prob", "p", "y_prob", "score", "probability", "Score"])
+@pytest.mark.parametrize(
+    ("label", "score"),
+    [("label", "prob"), ("y", "p"), ("y_true", "y_prob"), ("target", "score"), ("Y", "probability"), ("y", "Score")],
+)
 def test_usual_names_are_found_and_said(call, tmp_path, label, score):
     (tmp_path / "x.csv").write_text(f"id,{label},{score}\n7,0,0.2\n8,1,0.7\n")
     found = call("measure", "--no-intervals", "--format", "json", "x.csv")

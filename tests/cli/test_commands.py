@@ -42,7 +42,6 @@ def tables(tmp_path_factory, grouped):
     return folder
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("verb", [pytest.param(one, marks=[pytest.mark.slow] * (one == "report")) for one in VERBS])
 def test_every_command_says_the_same_of_every_format(call, tables, verb):
     said = {}
@@ -65,7 +64,6 @@ def test_every_command_runs_as_a_process_on_every_format(process, tables, verb, 
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_bad_file_is_refused_by_every_command_and_leaves_no_output(fails, tmp_path, verb):
     where = "out.png" if verb == "plot" else "out.json"

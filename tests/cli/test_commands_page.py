@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from grids import slow
 from tables_on_disk import write_columns
 
 PAGE = Path(__file__).parents[2] / "docs" / "guide" / "commands.md"
@@ -32,7 +33,12 @@ def steps(blocks):
         yield lines[start][2:].rstrip("\n"), "".join(lines[start + 1 : end])
 
 
-@pytest.mark.parametrize("title", SECTIONS)
+def to_twelve_digits(text):
+    """Linear algebra libraries differ in the last bits of a fitted map."""
+    return re.sub(r"\d\.\d{13,}", lambda found: f"{float(found[0]):.12g}", text)
+
+
+@pytest.mark.parametrize("title", [*slow("report"), *(title for title in SECTIONS if title != "report")])
 def test_commands_print_what_the_page_shows(call, tmp_path, title):
     code = None
     verbs = set()
@@ -46,7 +52,7 @@ def test_commands_print_what_the_page_shows(call, tmp_path, title):
             result = call(*words)
             code = result.exit_code
             verbs.add(words[0])
-            assert result.stdout == shown, command
+            assert to_twelve_digits(result.stdout) == to_twelve_digits(shown), command
             assert code in (0, 1)
     assert set(title.split(" and ")) <= verbs | {"reproduce"}  # its output comes from another package
 

@@ -23,7 +23,6 @@ def lines(call, grouped, tmp_path):
     return run
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("more", "options"),
     [

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from grids import slow
 from tables_on_disk import write_columns
 
 import trueness as tn
@@ -162,7 +163,7 @@ def test_clusters_are_told_apart_as_groups_are(call, tmp_path, ids):
     assert lines(call("gate", "x.csv", *given)) == lines(call("gate", by_name, *given))
 
 
-@pytest.mark.parametrize("verb", [["measure"], ["test"], ["gate", "--max-ece", "1"]])
+@pytest.mark.parametrize("verb", [["test"], *slow(["measure"], ["gate", "--max-ece", "1"])])
 def test_dropped_rows_are_counted_once_for_all_groups(call, tmp_path, verb):
     name = with_ids(tmp_path / "x.csv", [None, None, None, *IDS[3:]])
     said = call(*verb, name, "--by", "id", "--missing", "drop").stderr

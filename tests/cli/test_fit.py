@@ -11,7 +11,6 @@ import trueness as tn
 from trueness import recalibrate
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("name", "typed"),
     [
@@ -91,7 +90,6 @@ def test_one_calibrator_may_stand_inside_another(call, multiclass, tmp_path):
     assert [part.n_bins for part in found.calibrators_] == [3, 3, 3]
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("words", "message"),
     [

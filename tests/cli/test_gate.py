@@ -25,7 +25,6 @@ def file(grouped, tmp_path):
     return ["gate", "x.csv", "--prob", "q", "--format", "csv"]
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("more", "options"),
     [
@@ -113,7 +112,6 @@ def test_nothing_to_judge_is_not_a_pass(fails, stream):
     assert "weight" in fails("gate", "-", "--weight", "w", "--max-ece", "1", stdin="y,p,w\n0,0.1,0\n1,0.2,0\n")
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     "words",
     [

@@ -73,7 +73,6 @@ def test_a_file_of_sums_takes_the_place_of_rows(call, loans):
         assert [one.get("group") for one in tables] == ([None, "north", "south"] if more else [None])
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("options", "message"),
     [

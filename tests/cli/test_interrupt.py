@@ -52,7 +52,7 @@ main()
     "asked",
     [
         ["measure", "x.csv", "--no-intervals", "-o", "new.csv"],
-        ["tally", "x.csv", "--save-every", "0", "-o", "new.tally"],
+        pytest.param(["tally", "x.csv", "--save-every", "0", "-o", "new.tally"], marks=pytest.mark.slow),
         pytest.param(["report", "x.csv", "--no-intervals", "-o", "new.html"], marks=pytest.mark.slow),
     ],
 )
@@ -93,7 +93,9 @@ main(["gate", "--help"])
 
 
 @needs_full
-@pytest.mark.parametrize(("streams", "code"), [(">&- 2>&-", 0), (">/dev/full 2>/dev/full", 2)])
+@pytest.mark.parametrize(
+    ("streams", "code"), [(">&- 2>&-", 0), pytest.param(">/dev/full 2>/dev/full", 2, marks=pytest.mark.slow)]
+)
 def test_a_stream_that_cannot_be_written_is_no_failed_gate(tmp_path, streams, code):
     (tmp_path / "x.csv").write_text(ROWS)
     gate = f"{sys.executable} -m trueness gate x.csv --label y --prob p --max-ece 0.9 {streams}"
@@ -153,9 +155,13 @@ def test_a_named_pipe_is_written_to_and_stays_one(call, tmp_path):
 @pytest.mark.parametrize(
     ("asked", "streams"),
     [
-        (["gate", "--demo", "--max-ece", "1"], ["stdout"]),
+        pytest.param(["gate", "--demo", "--max-ece", "1"], ["stdout"], marks=pytest.mark.slow),
         pytest.param(["--help"], ["stdout"], marks=pytest.mark.slow),
-        (["measure", "--demo", "--rows", "50", "--no-intervals", "-o", "/dev/stdout"], ["stdout"]),
+        pytest.param(
+            ["measure", "--demo", "--rows", "50", "--no-intervals", "-o", "/dev/stdout"],
+            ["stdout"],
+            marks=pytest.mark.slow,
+        ),
         (["gate", "nowhere.csv", "--max-ece", "1"], ["stdout", "stderr"]),
     ],
 )

@@ -35,6 +35,7 @@ def test_help_imports_no_arrays_and_no_frames():
     assert done.stdout.splitlines()[-1] == "['reproduce', '--help'] []", done.stderr
 
 
+@pytest.mark.slow
 def test_a_process_ends_with_code_2_without_a_traceback_and_shows_the_number_of_a_letter_it_lacks(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "trueness", "measure", "π.csv"],
@@ -60,7 +61,6 @@ def test_the_demo_is_measured_and_repeats_itself(call):
     assert truth["brier"] < p["brier"]
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

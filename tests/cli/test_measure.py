@@ -78,7 +78,6 @@ def test_measures_of_a_vector_are_the_librarys(call, measures, binary, tmp_path)
     assert "TCE, which counts rows, is left out" in said
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("text", "bins", "mass"),
     [
@@ -160,6 +159,7 @@ def test_measures_of_a_matrix_are_the_librarys(measures, matrix):
     assert usual.items() == {key: value for key, value in found.items() if "top_label" not in key}.items()
 
 
+@pytest.mark.slow
 def test_floors_of_a_matrix_are_those_of_the_library(measures, matrix):
     y, P = matrix
     found = measures("x.npz", "--prob", "P", limits=True)["P"]
@@ -187,7 +187,6 @@ def test_floors_of_a_matrix_are_those_of_the_library(measures, matrix):
     ],
     ids=["star", "names", "labels", "codes", "numbers", "numbers said", "codes from 1"],
 )
-@pytest.mark.all_cases
 def test_columns_find_their_classes(measures, multiclass, tmp_path, labels, columns, asked):
     y, P = multiclass
     order = np.random.default_rng(0).permutation(3) if asked == ["p_*"] else np.arange(3)
@@ -239,10 +238,10 @@ def test_bin_tables_are_the_librarys(call, binary, matrix, tmp_path):
 @pytest.mark.parametrize(
     ("options", "rows"),
     [
-        ([], {}),
         (["--weight", "w", "--level", "0.9"], {"sample_weight": "w", "level": 0.9}),
-        (["--weight", "f"], {"sample_weight": "f"}),
-        (["--cluster", "g"], {"cluster": "g"}),
+        pytest.param([], {}, marks=pytest.mark.slow),
+        pytest.param(["--weight", "f"], {"sample_weight": "f"}, marks=pytest.mark.slow),
+        pytest.param(["--cluster", "g"], {"cluster": "g"}, marks=pytest.mark.slow),
     ],
 )
 def test_limits_and_floors_are_those_of_estimate(measures, binary, tmp_path, options, rows):

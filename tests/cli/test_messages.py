@@ -8,7 +8,6 @@ import trueness as tn
 from trueness.errors import warn
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("rows", "options", "message"),
     [

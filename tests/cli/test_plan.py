@@ -64,6 +64,7 @@ def test_the_sizes_of_a_validation_are_the_librarys(call):
     assert validation(call, "--log-odds", "-5", "2.5", "--slope-width", "0.2")["n"] == 4554
 
 
+@pytest.mark.slow
 def test_rows_to_accept_a_model_or_to_detect_errors_are_the_librarys(call):
     found = validation(call, "--log-odds", "0", "1", "--accept-l2", "0.4", "--accept-oe", "0.4", "--detect-oe", "1.5")
     how = {"log_odds": (0, 1), "accept_l2": 0.4, "accept_oe": 0.4, "detect_oe": 1.5, "seed": 0}

@@ -1,6 +1,7 @@
 """``trueness plot`` writes the displays of the library."""
 
 import pytest
+from grids import fast
 from tables_on_disk import write_columns
 
 pytest.importorskip("trueness.plot")
@@ -37,7 +38,7 @@ def test_a_band_is_chosen_and_named(call, grouped, tmp_path):
     assert "not for --display tested" in call(*plot, "--display", "tested", "--band", "none", "-o", "p.png").stderr
 
 
-@pytest.mark.parametrize("form", STARTS)
+@pytest.mark.parametrize("form", fast(list(STARTS), "svg"))
 def test_the_name_of_the_output_decides_its_form(call, tmp_path, form):
     pytest.importorskip("matplotlib")
     given = ("plot", "-", "--prob", "p", "--band", "none")
@@ -61,7 +62,6 @@ def test_every_display_is_drawn(call, grouped, tmp_path, display):
     assert (tmp_path / "p.png").stat().st_size > 5_000
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -86,6 +86,7 @@ def test_an_option_that_a_display_does_not_take_is_refused(call):
         assert f"{words[0]} is not for --display {display}." in result.stderr
 
 
+@pytest.mark.slow
 def test_without_matplotlib_the_cure_is_named_and_a_report_does_without(call, fails, without):
     without("matplotlib")
     said = fails("plot", "--demo", "--rows", "100", "--display", "tested", "-o", "p.png")  # the first model

@@ -118,6 +118,7 @@ def test_several_columns_are_crossed(call, grouped, tmp_path):
     assert {one["column"] for one in segments} == {"region", "day", "region × day"}
 
 
+@pytest.mark.slow
 def test_the_command_for_two_columns_of_standard_input_names_a_file_and_the_second(call, tmp_path):
     demo = tn.simulate.demo(2_000)
     write_columns(

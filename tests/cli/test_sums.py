@@ -29,9 +29,9 @@ def measures(result):
     "verb",
     [
         ["measure", "--no-intervals"],
-        ["measure", "--weight", "w", "--no-intervals"],
+        pytest.param(["measure", "--weight", "w", "--no-intervals"], marks=pytest.mark.slow),
         pytest.param(["measure", "--weight", "w"], marks=pytest.mark.slow),
-        ["gate", "--max-ece", "0.9", "--prob", "q"],
+        pytest.param(["gate", "--max-ece", "0.9", "--prob", "q"], marks=pytest.mark.slow),
     ],
 )
 def test_pieces_give_the_same_numbers_to_the_bit(call, tmp_path, kind, verb):

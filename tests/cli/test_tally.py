@@ -324,6 +324,7 @@ def test_sums_become_one_file(call, fails, days, tmp_path):
         tuesday.subtract(monday)
 
 
+@pytest.mark.slow
 def test_groups_of_several_columns_and_small_ones(call, days, grouped, tmp_path):
     day = np.repeat(["mon", "tue", "wed"], [250, 150, 200])
     write_columns(tmp_path / "x.csv", {**{name: grouped[name] for name in ("y", "p", "region")}, "day": day})
@@ -398,7 +399,8 @@ def test_each_file_by_itself_and_all(call, days, tmp_path):
             assert float(line[key]) == pytest.approx(exact, abs=0.02)
 
 
-@pytest.mark.parametrize("more", [("--no-intervals",), pytest.param((), marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("more", [("--no-intervals",), ()])
 def test_each_file_in_every_form(call, days, tmp_path, more):
     asked = ("measure", *more, "mon.tally", "tue.tally", "--each", "--bins", "8")
     table = call(*asked).stdout

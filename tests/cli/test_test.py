@@ -24,7 +24,6 @@ def file(grouped, tmp_path):
     return ["test", "x.csv", "--prob", "p"]
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("more", "options"),
     [

@@ -97,7 +97,7 @@ def test_sums_are_looks_too(call, days, tmp_path):
         (["grown.csv"], "grown.csv must hold new rows; it begins with a file that was counted"),
         (["day03.csv", "--time", "day"], "`--time` must be left out, as in s.json; got 'day'"),
         (["day03.csv", "nothing.csv"], "nothing.csv"),
-        (["day03.csv", "--reset", "--page", "no/w.html"], "no/w.html"),
+        pytest.param(["day03.csv", "--reset", "--page", "no/w.html"], "no/w.html", marks=pytest.mark.slow),
     ],
 )
 def test_another_question_is_refused_and_the_state_stays(call, fails, days, tmp_path, words, message):

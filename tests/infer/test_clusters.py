@@ -254,7 +254,6 @@ def test_rows_without_a_cluster_are_dropped_on_request():
         ({"y_true": tn.tally([0, 1], [0.2, 0.3]), "y_prob": None}, "`cluster` needs labels and scores; a Tally holds"),
     ],
 )
-@pytest.mark.all_cases
 def test_what_clusters_refuse(options, message):
     asked = {"y_true": [0, 1, 0, 1], "y_prob": [0.2, 0.8, 0.3, 0.6], "cluster": [0, 0, 1, 1]} | options
     y, p = asked.pop("y_true"), asked.pop("y_prob")

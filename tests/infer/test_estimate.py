@@ -440,7 +440,6 @@ def top_labels(seed=0, only=None):
     return np.array([rng.choice(3, p=row) for row in P]), P
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("only", [None, 1])
 @pytest.mark.parametrize("weight", [None, 2, 0.5])
 def test_top_labels_have_the_loss_limits_of_the_largest_scores(weight, only):
@@ -555,7 +554,6 @@ def test_limits_that_rows_do_not_allow_are_explained_in_a_sentence():
         ({"bins": tn.BlockIsotonic()}, ""),
     ],
 )
-@pytest.mark.all_cases
 def test_limits_are_known_for_the_l1_and_l2_errors_in_bins_that_do_not_follow_the_labels(options, method):
     y, p = some_rows(60)
     found = tn.estimate("gce", y, p, floor=False, seed=0, **options)

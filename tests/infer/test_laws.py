@@ -7,7 +7,7 @@ import pytest
 
 import trueness as tn
 
-pytestmark = [pytest.mark.filterwarnings("ignore::trueness.TruenessWarning"), pytest.mark.all_cases]
+pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 RNG = np.random.default_rng(0)
 P = RNG.choice([0.125, 0.25, 0.5, 0.75], 80)
 Y = (RNG.random(80) < P).astype(int)

@@ -6,7 +6,7 @@ import pytest
 import trueness as tn
 from trueness._tally import rows_or_sums
 
-pytestmark = [pytest.mark.filterwarnings("ignore::trueness.TruenessWarning"), pytest.mark.all_cases]
+pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 RNG = np.random.default_rng(0)
 P = RNG.random(60).round(2)
 Y = (RNG.random(60) < P).astype(int)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import oracle
 import pytest
+from grids import slow
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strategies import arrays, matrices, rows, weighted_rows
@@ -38,7 +39,7 @@ def enough_rows(rule, w, size):
 
 
 @grouping
-@pytest.mark.parametrize("norm", ["l1", "l2", 2.5, "max"])
+@pytest.mark.parametrize("norm", ["l1", *slow("l2", 2.5, "max")])
 @given(pairs=rows)
 def test_ece(rule, groups, norm, pairs):
     y, p = arrays(pairs)
@@ -62,7 +63,7 @@ def test_weighted_ece(rule, groups, data):
 
 
 @grouping
-@pytest.mark.parametrize("test", ["binomial", "t"])
+@pytest.mark.parametrize("test", ["binomial", *slow("t")])
 @settings(max_examples=8)
 @given(data=weighted_rows(), alpha=st.sampled_from([0.01, 0.05, 0.3]))
 def test_tce_and_rejection(rule, groups, test, data, alpha):

@@ -32,7 +32,6 @@ def test_scores_that_are_their_own_recalibration_have_no_miscalibration_at_all(s
     assert tn.corp([0, 1, 1], [0.5, 0.5, 0.5], score=score).discrimination == 0
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("weights", ["none", "any"])
 @pytest.mark.parametrize("score", ["brier", "log"])
 @pytest.mark.parametrize("kind", ["binary", "classwise", "confidence", "top-label"])

@@ -82,7 +82,6 @@ def log_odds_fit(y, p, w):
     return line[0], shift
 
 
-@pytest.mark.all_cases
 @pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 @pytest.mark.parametrize("weights", ["none", "any"])
 @pytest.mark.parametrize("kind", ["binary", "classwise", "confidence", "top-label"])

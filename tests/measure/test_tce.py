@@ -32,7 +32,6 @@ def test_the_rejected_share_is_the_tce_and_empty_bins_are_left_out(rule, pairs):
     assert found.low_edge.tolist() == table.low_edge[filled].tolist()
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("seed", range(6))
 def test_t_tests_of_weighted_rows_with_equal_labels_reject_every_score_but_one(seed):
     """The effective number of events is that of rows, to the last bit."""

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from awkward_rows import AWKWARD, matrix, usual
+from grids import fast
 from sklearn.dummy import DummyClassifier
 
 import trueness as tn
@@ -53,7 +54,7 @@ def legend_texts(drawn):
     return [text.get_text() for text in legend.get_texts()]
 
 
-@pytest.mark.parametrize("make", ONE.values(), ids=ONE)
+@pytest.mark.parametrize("make", fast(ONE, "reliability", "classes", "validity", "interval"))
 def test_dollars_are_drawn_as_dollars(make):
     drawn = make().plot()
     drawn.figure_.canvas.draw()
@@ -65,7 +66,7 @@ def test_dollars_are_drawn_as_dollars(make):
 
 
 @pytest.mark.parametrize("given", [False, True])
-@pytest.mark.parametrize("make", SEVERAL.values(), ids=SEVERAL)
+@pytest.mark.parametrize("make", fast(SEVERAL, "validity"))
 def test_legends_show_every_name_as_it_is_written(make, given):
     import matplotlib.pyplot as plt
 
@@ -74,7 +75,7 @@ def test_legends_show_every_name_as_it_is_written(make, given):
     assert [text.split(":")[0] for text in legend_texts(drawn)] == ["_hidden", DOLLARS, "c"]
 
 
-@pytest.mark.parametrize("make", SEVERAL.values(), ids=SEVERAL)
+@pytest.mark.parametrize("make", fast(SEVERAL, "validity"))
 def test_a_new_figure_grows_with_its_legend(make):
     import matplotlib.pyplot as plt
 
@@ -141,7 +142,7 @@ DISPLAYS = (BinsDisplay, CumulativeDisplay, TestReliabilityDisplay, IntervalDisp
 
 
 @pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
-@pytest.mark.parametrize("case", AWKWARD.values(), ids=AWKWARD)
+@pytest.mark.parametrize("case", fast(AWKWARD, "one row"))
 @pytest.mark.parametrize("display", DISPLAYS[:3])
 def test_every_picture_can_be_drawn(display, case):
     drawn = display.from_predictions(*case).plot()

@@ -9,13 +9,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from awkward_rows import AWKWARD, matrix, rare, usual
+from grids import fast, slow
 from matplotlib.collections import LineCollection
 
 import trueness as tn
 from trueness.measure import reliability_curve
 from trueness.plot import ReliabilityDisplay
 
-every_case = pytest.mark.parametrize("case", AWKWARD.values(), ids=AWKWARD)
 every_curve = pytest.mark.parametrize(
     "curve", ["binned", "isotonic", "smooth", "spline", pytest.param("loess", marks=pytest.mark.slow)]
 )
@@ -217,7 +217,7 @@ def test_the_scale_follows_the_events():
 
 
 @quiet
-@every_case
+@pytest.mark.parametrize("case", fast(AWKWARD, "one row"))
 @every_curve
 def test_every_picture_can_be_drawn(case, curve):
     drawn = ReliabilityDisplay.from_predictions(*case, curve=curve, resamples=9).plot()
@@ -229,7 +229,7 @@ def test_every_picture_can_be_drawn(case, curve):
 
 
 @quiet
-@pytest.mark.parametrize("case", ["ten rows", "rare", "constant"])
+@pytest.mark.parametrize("case", ["ten rows", *slow("rare", "constant")])
 def test_no_text_leaves_the_figure(case):
     drawn = ReliabilityDisplay.from_predictions(*AWKWARD[case], resamples=9).plot()
     drawn.figure_.canvas.draw()
@@ -373,6 +373,7 @@ def test_bad_drawing_options_are_named():
         display(y, {"a": p, "b": p}).plot(style="bars")
 
 
+@pytest.mark.slow
 def test_without_matplotlib_there_is_text_and_a_message_for_the_rest():
     code = """
 import sys
@@ -457,7 +458,7 @@ def test_many_panels_lie_in_a_grid_whose_room_is_known():
     assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
 
 
-@pytest.mark.parametrize("curve", ["isotonic", "smooth"])
+@pytest.mark.parametrize("curve", ["isotonic", *slow("smooth")])
 def test_the_band_of_a_curve_is_simultaneous_unless_asked_otherwise_and_says_so(curve):
     y, p = usual()
     drawn = display(y, p, curve=curve).plot()
@@ -525,7 +526,7 @@ def test_the_bars_of_bins_say_what_they_are():
 
 
 @pytest.mark.parametrize("side", ["small", "large"])
-@pytest.mark.parametrize("curve", ["binned", "smooth"])
+@pytest.mark.parametrize("curve", ["binned", *slow("smooth")])
 def test_linear_axes_zoom_in_where_the_scores_are(side, curve):
     rng = np.random.default_rng(0)
     p = rng.random(4_000) * 0.1

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from awkward_rows import AWKWARD, rare, usual
+from grids import slow
 
 import trueness as tn
 from trueness.plot import ReliabilityDisplay, unicode_diagram
@@ -14,7 +15,7 @@ def record(*rows, **options):
 
 @pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 @pytest.mark.parametrize("case", AWKWARD.values(), ids=AWKWARD)
-@pytest.mark.parametrize("curve", ["binned", "isotonic", "smooth"])
+@pytest.mark.parametrize("curve", ["binned", *slow("isotonic", "smooth")])
 def test_every_line_fits(case, curve):
     text = unicode_diagram(record(*case, curve=curve), width=40, height=10)
     assert max(map(len, text.splitlines()[:15])) <= 48

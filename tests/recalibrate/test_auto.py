@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from grids import slow
 from scipy.special import expit, log_softmax, logit
 from scipy.stats import norm, t
 from sklearn.exceptions import NotFittedError
@@ -329,7 +330,7 @@ def test_many_classes_leave_out_what_has_parameters_for_pairs():
     assert AutoCalibration().fit(P, y).candidates_ == MATRIX[:3]
 
 
-@pytest.mark.parametrize("clustered", [False, True])
+@pytest.mark.parametrize("clustered", [*slow(False), True])
 def test_a_large_matrix_is_learnt_from_some_of_its_rows(monkeypatch, clustered):
     P, y = classes(900, 3)
     cluster = np.arange(900) % 9 if clustered else None

@@ -116,7 +116,6 @@ def test_many_bins_are_chosen_if_rates_vary_and_one_if_they_do_not():
     assert flat.n_bins_[np.argmax(flat.posterior_)] == flat.n_bins_.min() == 1
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("options", "message"),
     [

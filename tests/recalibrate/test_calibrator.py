@@ -57,7 +57,6 @@ def test_a_single_row_may_be_predicted_again():
     assert Shares().fit([0.2], [1]).predict([0.2]).tolist() == [1.0]
 
 
-@pytest.mark.all_cases
 @pytest.mark.filterwarnings("ignore::trueness.SeparableWarning")
 @pytest.mark.parametrize(
     ("y", "w", "n"), [([0, 0, 0], None, 3), ([1, 1, 1], None, 3), ([1, 1, 1], [1, 2, 3], 3), ([0, 1, 0], [1, 0, 2], 2)]
@@ -70,7 +69,6 @@ def test_labels_that_are_all_equal_are_counted_in_a_warning(y, w, n):
         Shares().fit(P, other, [1, 2, 3])
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("p", "y", "message"),
     [
@@ -93,7 +91,6 @@ def test_bad_rows_are_refused_with_remedies_for_callers_of_a_calibrator(p, y, me
         Shares().fit(p, y)
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("p", "message"),
     [
@@ -129,7 +126,6 @@ def test_a_matrix_needs_the_columns_of_the_fit_and_rows_that_sum_to_one():
 LOGITS = TemperatureScaling(from_logits=True)
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("values", "message"),
     [

@@ -259,7 +259,6 @@ class OddProba(Odd):
         return np.ones((len(X), self.width))
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("classifier", "y", "message"),
     [
@@ -313,7 +312,6 @@ def test_bad_arguments_are_refused(classifier, y, message):
         classifier.fit(X, y)
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("weight", "message"),
     [

@@ -8,6 +8,7 @@ import re
 import numpy as np
 import pytest
 import sklearn
+from grids import fast
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -32,11 +33,14 @@ LEAST_ROWS = {"ScalingBinning": 3}
 def cases():
     for cls in CLASSES:
         for shape in ("vector", "matrix") if cls._shape == "any" else (cls._shape,):
-            yield pytest.param(cls, shape, id=f"{cls.__name__}-{shape}")
+            # The automatic map of a matrix takes as long to learn as all others together.
+            costly = cls.__name__ == "AutoCalibration" and shape == "matrix"
+            yield pytest.param(cls, shape, id=f"{cls.__name__}-{shape}", marks=pytest.mark.slow if costly else ())
 
 
 CASES = list(cases())
 every = pytest.mark.parametrize(("cls", "shape"), CASES)
+BY_NAME = {case.id: case.values for case in CASES}
 every_class = pytest.mark.parametrize("cls", [pytest.param(c.values[0], id=c.id) for c in CASES])
 
 _VECTOR = simulate.binary(600, scores=simulate.Beta(2, 3), distortion=simulate.Logit(slope=0.6, shift=0.4), seed=1)
@@ -113,7 +117,6 @@ def test_one_class_and_equal_scores_are_accepted(cls, shape):
     assert_probabilities(cls().fit(p, y).predict(new(shape)), shape)
 
 
-@pytest.mark.all_cases
 @every
 @pytest.mark.parametrize("n", [1, 2])
 def test_one_or_two_rows_are_enough_or_refused_with_the_number_needed(cls, shape, n):
@@ -158,7 +161,7 @@ def test_a_row_is_predicted_alike_alone_and_in_company(cls, shape):
     assert alone == pytest.approx(together, abs=1e-14)
 
 
-@every
+@pytest.mark.parametrize(("cls", "shape"), fast(BY_NAME, "PlattScaling-vector", "VectorScaling-matrix", several=True))
 def test_containers_of_all_kinds_are_the_same_numbers(cls, shape):
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     p, y = data(shape, 80)
@@ -195,7 +198,6 @@ def test_arguments_are_not_modified(cls, shape):
     assert all(np.array_equal(a, b) for a, b in zip((p, y, w, scores), kept, strict=True))
 
 
-@pytest.mark.all_cases
 @every
 def test_json_and_pickle_predict_the_same_bits(cls, shape):
     fitted = seeded(cls).fit(*data(shape))
@@ -233,7 +235,6 @@ SPOILT = [
 ]
 
 
-@pytest.mark.all_cases
 @every
 def test_bad_rows_are_refused(cls, shape):
     for spoil, message in SPOILT:
@@ -253,7 +254,6 @@ def test_scores_of_another_shape_than_in_fit_are_refused(cls, shape):
             fitted.predict([[0.5, 0.5]])
 
 
-@pytest.mark.all_cases
 @every_class
 def test_a_shape_that_it_does_not_take_is_refused_with_a_way_out(cls):
     if cls._shape == "any":
@@ -306,7 +306,6 @@ def test_every_check_of_scikit_learn_is_run_or_has_a_reason_not_to(cls):
     assert asked <= {*ASKED, *NOT_ASKED}
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("cls", CLASSES)
 def test_defaults_are_the_documented_ones(cls):
     made = cls().get_params(deep=False)

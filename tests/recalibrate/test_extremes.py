@@ -100,7 +100,6 @@ def as_matrix(p):
     return np.column_stack([1 - p, p / 2, p - p / 2])
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("calibrator", OF_VECTORS, ids=repr)
 def test_scores_at_the_ends_have_probabilities(calibrator):
     for name, (p, y) in SCORES.items():
@@ -108,7 +107,6 @@ def test_scores_at_the_ends_have_probabilities(calibrator):
         assert ((found >= 0) & (found <= 1)).all(), name
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("calibrator", OF_MATRICES, ids=repr)
 def test_rows_at_the_corners_have_probabilities(calibrator):
     for name, (p, y) in SCORES.items():
@@ -117,7 +115,6 @@ def test_rows_at_the_corners_have_probabilities(calibrator):
         assert found.sum(axis=1) == pytest.approx(1), name
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("parameters", ["abm", "am"])
 @pytest.mark.parametrize("power", [-323, -310, -305, -300, -100, -40, -20, -10])
 def test_beta_calibration_of_tiny_scores_meets_the_event_rate(parameters, power):
@@ -128,7 +125,6 @@ def test_beta_calibration_of_tiny_scores_meets_the_event_rate(parameters, power)
     assert (np.diff(found) >= 0).all()
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("size", HUGE)
 @pytest.mark.parametrize("calibrator", OF_LOGITS, ids=repr)
 def test_huge_logits_meet_the_event_rates_or_are_refused(calibrator, size):
@@ -142,7 +138,6 @@ def test_huge_logits_meet_the_event_rates_or_are_refused(calibrator, size):
         assert answers(calibrator, x, y, [size, 0.0, -size]) == pytest.approx([2 / 3, 1 / 2, 1 / 3], abs=1e-6)
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("size", HUGE)
 @pytest.mark.parametrize("calibrator", OF_LOGIT_MATRICES, ids=repr)
 def test_huge_logits_of_classes_have_probabilities_or_are_refused(calibrator, size):
@@ -161,7 +156,6 @@ def test_huge_logits_of_classes_have_probabilities_or_are_refused(calibrator, si
     assert found.sum(axis=1) == pytest.approx(1)
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("size", [1e3, 1e4, 1e5, 1e6])
 @pytest.mark.parametrize("kind", [DirichletCalibration, MatrixScaling, VectorScaling])
 def test_bold_logits_do_not_end_the_search_before_its_optimum(kind, size):

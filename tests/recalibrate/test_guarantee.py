@@ -258,7 +258,6 @@ THEOREMS = [
 ]
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(("scheme", "bound", "theorem"), THEOREMS)
 def test_a_guarantee_names_its_own_theorem(scheme, bound, theorem):
     rng = np.random.default_rng(0)

@@ -45,7 +45,6 @@ def some_rows(n, seed=0):
     return p, (rng.random(n) < p**2).astype(int)
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("scheme", ["umd", "original", "randomized"])
 @pytest.mark.parametrize(("n", "B"), [(2, 1), (7, 2), (20, 10), (29, 10), (49, 22), (100, 7), (1_000, 33)])
 def test_bins_are_those_of_the_algorithm_as_printed(scheme, n, B):
@@ -220,7 +219,6 @@ def test_the_guarantee_is_what_was_planned(scheme, bound):
     assert (found.n, found.n_bins, found.scheme, found.bound, found.alpha) == (2_900, 10, scheme, bound, 0.05)
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("bound", ["hoeffding", "exact", "clopper-pearson", "bernstein"])
 def test_a_guarantee_names_its_theorem_and_assumptions(scheme, bound):
@@ -247,7 +245,6 @@ def test_weights_that_are_not_whole_enter_by_their_effective_number():
 P, Y = [0.1, 0.2, 0.3, 0.4, 0.6, 0.7], [0, 0, 1, 0, 1, 1]
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [

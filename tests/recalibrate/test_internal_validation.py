@@ -140,7 +140,6 @@ def test_folds_may_be_lists_or_masks_leave_out_the_first_rows_and_are_shuffled_b
     assert one == again != in_order
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("cv", "message"),
     [
@@ -198,7 +197,6 @@ def wrong(message, *, estimator=MODEL, X=None, y=None, **options):
     return pytest.param(estimator, X, y, options, message, id=message[:40])
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("estimator", "X", "y", "options", "message"),
     [

@@ -72,7 +72,6 @@ def test_one_score_alone_gives_its_rate_everywhere(kind):
     assert fitted([1], [0.3], interpolation=kind).predict([0, 1]).tolist() == [1, 1]
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from grids import slow
 from travelling_maps import MATRICES, MATRIX_OF_LOGITS, REFUSED, VECTORS, fitted, name_of, scores_for
 
 import trueness as tn
@@ -28,7 +29,7 @@ def assert_equals_predict(calibrator, dtype, n):
     np.testing.assert_allclose(found, made.predict(scores), rtol=0, atol=TOLERANCE[dtype])
 
 
-@every_type
+@pytest.mark.parametrize("dtype", ["float32", *slow("float64")])
 @pytest.mark.parametrize("calibrator", VECTORS + MATRICES, ids=name_of)
 def test_a_model_equals_predict(calibrator, dtype):
     assert_equals_predict(calibrator, dtype, 200)

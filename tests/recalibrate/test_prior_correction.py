@@ -56,7 +56,6 @@ def test_a_matrix_of_two_columns_is_the_vector_of_the_second():
     assert scaled == pytest.approx(found)
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("how", "message"),
     [

@@ -154,7 +154,6 @@ DAMAGES = [
 ]
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(("kind", "field", "value", "message"), DAMAGES)
 def test_a_damaged_value_is_refused(kind, field, value, message):
     stored = copy.deepcopy(MADE[kind])
@@ -163,7 +162,6 @@ def test_a_damaged_value_is_refused(kind, field, value, message):
         calibrator_from_dict(stored)
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("kind", "parameter", "value", "message"),
     [
@@ -184,7 +182,6 @@ def test_a_damaged_parameter_is_refused(kind, parameter, value, message):
         calibrator_from_dict(stored)
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("kind", sorted(MADE))
 def test_an_undamaged_map_is_read(kind):
     again = calibrator_from_dict(copy.deepcopy(MADE[kind]))
@@ -319,7 +316,6 @@ EXTREMES = [
 ]
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(("kind", "field", "value"), EXTREMES)
 def test_the_most_extreme_value_that_a_fit_can_give_is_read(kind, field, value):
     """Nothing but the checksum, which comes last, is against it."""
@@ -343,7 +339,6 @@ def test_curves_of_a_default_map_of_classes_have_a_row_per_class():
             calibrator_from_dict(spoilt)
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("field", "change", "message"),
     [
@@ -364,7 +359,6 @@ def test_blocks_of_isotonic_regression_follow_each_other(field, change, message)
         calibrator_from_dict(stored)
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -100,7 +100,6 @@ def test_scores_at_the_ends_are_moved_in_fit_with_a_warning(kind, shape):
     np.testing.assert_allclose(fitted.predict(elsewhere(shape)), other.predict(elsewhere(shape)), atol=1e-8)
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("kind", [PlattScaling, TemperatureScaling, *REGRESSIONS])
 @pytest.mark.parametrize("given", ["logit", None, 1])
 def test_from_logits_is_yes_or_no(kind, given):

@@ -5,6 +5,7 @@ import sqlite3
 
 import numpy as np
 import pytest
+from grids import slow
 from scipy.special import softmax
 from travelling_maps import MATRICES, MATRIX_OF_LOGITS, REFUSED, VECTORS, fitted, name_of, scores_for
 
@@ -61,7 +62,7 @@ def assert_equals_predict(calibrator, dialect, n):
     np.testing.assert_allclose(found, made.predict(scores), rtol=0, atol=1e-12)
 
 
-@every_engine
+@pytest.mark.parametrize("dialect", ["sqlite", *slow("duckdb")])
 @pytest.mark.parametrize("calibrator", VECTORS + MATRICES, ids=name_of)
 def test_an_expression_equals_predict(calibrator, dialect):
     assert_equals_predict(calibrator, dialect, 200)
@@ -173,7 +174,6 @@ def test_the_column_is_the_one_of_the_fit():
         made.to_sql("oracle")
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("column", ["", [""], [3], 3, ["a", "b"], []])
 def test_a_column_needs_one_name(column):
     made = tn.PriorCorrection(weight=2.0).fit([0.1, 0.9], [0, 1])
@@ -192,7 +192,6 @@ def test_many_steps_are_found_by_few_comparisons():
     assert deepest <= 12
 
 
-@pytest.mark.all_cases
 @pytest.mark.filterwarnings("ignore::trueness.SeparableWarning")
 @pytest.mark.parametrize(
     "scaler",

@@ -470,7 +470,6 @@ def test_samples_that_lack_the_scorer_are_not_scored_and_scorers_are_not_pooled(
 # Confidences
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -526,7 +525,6 @@ LONG = {
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs alarms")
-@pytest.mark.all_cases
 @pytest.mark.parametrize("text", LONG.values(), ids=LONG)
 def test_the_time_to_read_a_text_grows_with_its_length(tmp_path, text):
     """A run of 2,000 digits took minutes, where a hundred thousand take a few hundredths of a second."""
@@ -547,7 +545,6 @@ def test_many_answers_to_one_question_are_counted_not_compared_in_pairs(tmp_path
     assert found.confidence.tolist() == [1 / (n - 1)] * n
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("field", "expected"), [(".9", 0.9), ("7 out of 10", 0.7), ("0,85", 0.85), ("about 80 %.", 0.8), ("50/50", 0.5)]
 )

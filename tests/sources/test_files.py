@@ -6,6 +6,7 @@ import zipfile
 import numpy as np
 import polars as pl
 import pytest
+from grids import slow
 from tables_on_disk import write_columns
 
 import trueness as tn
@@ -72,7 +73,7 @@ def test_parquet_is_read_without_pyarrow_and_columns_that_nobody_asks_for_are_no
     assert call(*MEASURE, "x.parquet", "--weight", "w", "--stream").exit_code == 0
 
 
-@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("kind", ["parquet", *slow("csv", "jsonl")])
 def test_a_file_of_several_batches_has_every_row_once(call, tmp_path, kind):
     rng = np.random.default_rng(3)
     p = rng.integers(0, 1000, 300_000) / 1000  # two batches and a half

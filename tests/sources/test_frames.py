@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from engine_cases import ask
+from grids import slow
 
 import trueness as tn
 
@@ -45,7 +46,7 @@ def test_groups_that_are_no_single_values_are_refused(engine, column):
         ask(ENGINES[engine](pa.table({**ROWS, "g": column})), by="g")
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", ["polars", "pandas", *slow(*sorted({*ENGINES} - {"polars", "pandas"}))])
 def test_a_column_of_nothing_is_missing_everywhere(engine):
     for argument, name in (("prob", "p"), ("weight", "w"), ("label", "y")):
         table = pa.table({**ROWS, name: pa.nulls(4, pa.float64())})
@@ -62,7 +63,7 @@ def test_decimals_are_numbers(engine):
     assert ask(ENGINES[engine](pa.table({**ROWS, "y": labels}))) == tn.binned(ROWS["y"], ROWS["p"])
 
 
-@pytest.mark.parametrize("by", [None, "g"])
+@pytest.mark.parametrize("by", ["g", *slow(None)])
 def test_objects_of_pandas_that_are_numbers_are_read(by):
     wanted = ask(pd.DataFrame(ROWS), by=by, weight="w")
     for name in ("p", "y", "w"):

@@ -9,6 +9,7 @@ import engine_cases
 import numpy as np
 import polars as pl
 import pytest
+from grids import fast, slow
 from tables_on_disk import write_columns
 
 import trueness as tn
@@ -36,7 +37,7 @@ def ask(source, engine="polars", **options):
 ROWS = {"p": [0.1, 0.6, 0.7, 0.9], "y": [0, 1, 0, 1], "g": ["a", "b", "a", "b"]}
 
 
-@pytest.mark.parametrize("suffix", ["parquet", "csv", "tsv"])
+@pytest.mark.parametrize("suffix", ["parquet", *slow("csv", "tsv")])
 @engines
 def test_files_give_what_memory_gives(tmp_path, engine, suffix):
     for name, rows in (("one", slice(0, 1)), ("two", slice(1, 4))):
@@ -49,8 +50,8 @@ def test_files_give_what_memory_gives(tmp_path, engine, suffix):
 
 
 @engines
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
-@pytest.mark.parametrize("name", ["we[1]rd", "a*b", "a?b", "[!a]", "{x}", "%20", "a b"])
+@pytest.mark.parametrize("suffix", ["csv", *slow("parquet")])
+@pytest.mark.parametrize("name", ["we[1]rd", "a*b", "%20", *slow("a?b", "[!a]", "{x}", "a b")])
 def test_a_file_of_that_very_name_comes_before_a_pattern(tmp_path, engine, suffix, name):
     for other in ("we1rd", "axb", "b", "x"):
         write(tmp_path, **{other: "p,y\n0.7,1\n0.7,1\n" if suffix == "csv" else {"p": [0.7, 0.7], "y": [1, 1]}})
@@ -141,10 +142,11 @@ REFUSED = {
     "a short line": ("g,p,y\na,0.25,0\n0.75,1\n", r"rows\.csv"),
     "a long line": ("g,p,y\na,0.25,0\na,b,0.75,1\n", r"rows\.csv"),
 }
+SHORT = [name for name in REFUSED if not name.startswith("late ")]
 
 
 @engines
-@pytest.mark.parametrize(("text", "message"), REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize(("text", "message"), fast(REFUSED, *SHORT, several=True))
 def test_text_that_cannot_be_read_says_so(tmp_path, engine, text, message):
     path = tmp_path / "rows.csv"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())

@@ -90,7 +90,6 @@ QUICK = [
 ]
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("one", QUICK, ids=lambda one: one.name)
 def test_postgres_gives_what_memory_gives(connection, one):
     run(one, of_postgres(connection, one.table))

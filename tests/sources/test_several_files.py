@@ -16,6 +16,18 @@ VERBS = {
     "plot": ["--prob", "p"],
     "fit": ["--prob", "p"],
 }
+# Each verb and each format once in the fast run.
+ONCE = [
+    ("measure", "csv"),
+    ("test", "tsv"),
+    ("compare", "parquet"),
+    ("gate", "arrow"),
+    ("plot", "jsonl"),
+    ("fit", "npz"),
+]
+ONCE += [("gate", "npy")]
+OTHERS = sorted({*itertools.product(VERBS, FORMATS)} - {*ONCE})
+PAIRS = [*ONCE, *(pytest.param(*pair, marks=pytest.mark.slow) for pair in OTHERS)]
 
 
 def parts(columns, *cuts):
@@ -30,8 +42,7 @@ def written(folder, kind, pieces):
     return names
 
 
-@pytest.mark.parametrize("kind", FORMATS)
-@pytest.mark.parametrize("verb", [pytest.param("report", marks=pytest.mark.slow), *list(VERBS)[1:]])
+@pytest.mark.parametrize(("verb", "kind"), PAIRS)
 def test_files_give_what_one_file_of_all_rows_gives(call, grouped, tmp_path, verb, kind):
     names = written(tmp_path, kind, parts(grouped, 100, 350))
     write_columns(tmp_path / f"all.{kind}", grouped)

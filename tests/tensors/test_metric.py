@@ -37,7 +37,6 @@ def rows_of(options):
     return {k: v for k, v in options.items() if k == "from_logits" or (k == "kind" and v != "binary")}
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("options", KINDS, ids=str)
 def test_batches_give_what_all_rows_give(options):
     y, p = some_rows(options)

@@ -41,7 +41,6 @@ MESSAGES = [
 ]
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(("act", "message"), MESSAGES)
 def test_what_cannot_be_is_refused_by_name(act, message):
     with pytest.raises(tn.InputError, match=message):

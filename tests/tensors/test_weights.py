@@ -42,7 +42,6 @@ def assert_close(found, expected, rtol=1e-12):
             np.testing.assert_allclose(a.floats, b.floats, rtol=rtol, atol=rtol)
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("from_logits", [False, True], ids=["scores", "logits"])
 def test_weighted_sums_are_those_of_the_library(device, view, from_logits):
@@ -118,7 +117,6 @@ BAD = [
 ]
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(("weights", "message"), BAD)
 def test_weights_that_cannot_be_are_refused(device, weights, message):
     y, p = torch.tensor([0, 1, 1], device=device), torch.tensor([0.25, 0.5, 0.75], device=device)

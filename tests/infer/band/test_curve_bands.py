@@ -5,6 +5,7 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
+from grids import slow
 from scipy.special import expit, logit
 from scipy.stats import chi2, f, norm, t
 
@@ -93,7 +94,6 @@ def independent_units(w, cluster):
 
 
 @pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
-@pytest.mark.all_cases
 @pytest.mark.parametrize("clustered", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_limits_of_splines_are_those_of_the_sandwich_row_by_row(clustered, weighted):
@@ -226,7 +226,6 @@ def test_limits_of_skewed_scores_are_those_of_eighty_digits(law, clustered, weig
 
 
 @pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
-@pytest.mark.all_cases
 @pytest.mark.parametrize("law", SKEWED.values(), ids=SKEWED)
 @pytest.mark.parametrize("curve", CURVES)
 @pytest.mark.parametrize("band", ["pointwise", "simultaneous"])
@@ -254,8 +253,8 @@ def test_no_unit_of_weights_order_of_rows_or_last_digit_of_scores_changes_limits
 
 
 @pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
-@pytest.mark.parametrize("clustered", [False, True])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("clustered", [*slow(False), True])
+@pytest.mark.parametrize("weighted", [*slow(False), True])
 def test_limits_of_loess_are_the_wider_of_two_row_by_row(clustered, weighted):
     """The curve is linear in the labels: the share of each row is found by changing its label."""
     y, p, w, cluster = rows_with_ends(80)

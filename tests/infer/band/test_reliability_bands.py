@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from grids import slow
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest, norm
@@ -193,7 +194,7 @@ def slow_curves(p, w, curve, sigma, x, draws, rng):
     return np.array(fitted)[:, np.searchsorted(score, x)]
 
 
-@pytest.mark.parametrize("rows", ["ties", "continuous", "weights", "fractional weights"])
+@pytest.mark.parametrize("rows", ["ties", *slow("continuous", "weights", "fractional weights")])
 @pytest.mark.parametrize("curve", ["isotonic", "smooth"])
 def test_bands_are_those_of_slow_curves_of_drawn_labels(curve, rows):
     rng = np.random.default_rng(0)

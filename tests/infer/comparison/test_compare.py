@@ -35,7 +35,6 @@ EVERY = [
 ]
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("options", EVERY)
 def test_identical_models_do_not_differ(options):
     pair = compare(Y, {"a": A, "again": A.copy()}, seed=1, resamples=99, **options).pairs[0]
@@ -370,7 +369,6 @@ def shifted(by, noise=0.0):
 OPPOSITE = {"up": shifted(0.5, 0.3), "down": shifted(-0.5, 0.3)}
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("runs", "n"), [(150, 500), *(pytest.param(2000, n, marks=pytest.mark.slow) for n in (200, 1000, 5000))]
 )
@@ -439,6 +437,7 @@ def without_names(rng, n):
     return q, y, {}
 
 
+@pytest.mark.slow
 def test_clusters_restore_the_level_roughly():
     runs = 150
     assert rejections(runs, 600, OPPOSITE, draw=in_clusters) < 0.1 + 4 * np.sqrt(0.1 * 0.9 / runs)
@@ -468,7 +467,6 @@ def test_all_simultaneous_intervals_hold_together():
     assert missed / runs < 0.1 + 3 * np.sqrt(0.1 * 0.9 / runs)
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("models", "options", "message"),
     [

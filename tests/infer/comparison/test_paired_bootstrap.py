@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from grids import slow
 
 import trueness as tn
 from trueness.errors import NoEstimateWarning
@@ -20,8 +21,8 @@ def pair(measure, **options):
     return tn.compare(Y, BOTH, measure=measure, progress=False, seed=0, **options)["p", "q"]
 
 
-@pytest.mark.parametrize("cluster", [None, CLUSTER])
-@pytest.mark.parametrize("name", ["brier", "log_loss"])
+@pytest.mark.parametrize("cluster", [None, *slow(CLUSTER)])
+@pytest.mark.parametrize("name", ["brier", *slow("log_loss")])
 def test_resamples_of_a_mean_loss_spread_like_its_influences(name, cluster):
     influence = pair(name, cluster=cluster)
     units = 300 if cluster is None else 60

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from grids import slow
 from scipy.special import expit, logit
 
 import trueness as tn
@@ -51,6 +52,7 @@ def two_scores(rng, shift):
     return tn.binned(rng.random(80) < expit(logit(p) + shift), p, bins=2)
 
 
+@pytest.mark.slow
 def test_many_days_of_few_rows_have_their_change():
     rng = np.random.default_rng(0)
     assert run_of(series([day(rng, 10, shift=2.5 * (10 <= d < 16), a=2, b=2) for d in range(30)])) == (10, 16)
@@ -132,7 +134,7 @@ def largest_run(n, m, s2, rate, excess):
 
 
 @pytest.mark.parametrize(("rows", "strata"), [(14, 2), (120, 10)])
-@pytest.mark.parametrize("weight", [None, [0.5, 1.0, 1.5]])
+@pytest.mark.parametrize("weight", [[0.5, 1.0, 1.5], *slow(None)])
 def test_the_p_value_is_that_of_all_runs_one_by_one(weight, rows, strata):
     rng = np.random.default_rng(4)
     days = [day(rng, rows, weight=weight, slope=0.4 if d > 2 else 1.0, a=1 + 0.2 * d) for d in range(5)]

@@ -212,7 +212,6 @@ def test_a_missing_grade_is_an_error_or_dropped():
 Y, P = [0, 1, 1], [0.1, 0.2, 0.9]
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("options", "message"),
     [

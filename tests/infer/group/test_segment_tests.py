@@ -41,7 +41,6 @@ def some_rows(n=240, seed=0, slope=0.6):
     return y, p, np.array(list("abc"))[rng.integers(0, 3, n)], rng.choice([0.3, 1.0, 2.5], n)
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("weighted", [False, True])
 def test_tails_of_slopes_and_of_weighted_gaps_have_three_moments(weighted):
     y, p, by, w = some_rows()
@@ -61,7 +60,6 @@ def test_a_symmetric_weighted_gap_has_a_normal_tail():
     assert found.pvalue[0] == pytest.approx(2 * norm.sf(z), rel=1e-5, abs=0)
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(("rows", "tested"), [(24, False), (28, True)])
 @pytest.mark.parametrize("weight", [1, 0.5])
 def test_slopes_are_tested_from_a_variance_of_five_events(rows, weight, tested):
@@ -78,7 +76,6 @@ def test_equal_scores_have_no_slope():
     assert np.isnan(found.slope_pvalue[0])
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("slope", "shift", "words"),
     [(0.3, 0, "too extreme"), (3, 0, "too moderate"), (1, 1.2, "under-predicted"), (1, -1.2, "over-predicted")],
@@ -98,7 +95,6 @@ def test_a_calibrated_segment_has_no_finding():
     assert (found.finding, found.flagged.tolist(), found.joint_pvalue) == (("",), [False], 1.0)
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("events", [290, 300, 350])
 def test_beyond_rounding_error_the_p_value_is_hoeffdings_bound(events):
     p = np.full(400, 0.3)

@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from grids import slow
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
@@ -166,7 +167,7 @@ def test_pvalues_do_not_stop_at_the_number_of_draws_nor_at_rounding_error():
     assert found.adjusted_pvalue[at] <= 4.01 * found.pvalue[at]
 
 
-@pytest.mark.parametrize("bins", ["distinct", "sketch", 20])
+@pytest.mark.parametrize("bins", [20, *slow("distinct", "sketch")])
 def test_groups_of_an_accumulator_are_segments(shops, bins):
     y, p, shop = shops
     sums = tn.Accumulator(bins=bins, by="shop")
@@ -491,7 +492,6 @@ def test_copies_of_rows_with_a_score_of_0_widen_its_limits():
     assert (copies.gap_low[0], copies.gap_high[0]) == pytest.approx((rows.gap_low[0], rows.gap_high[0]))
 
 
-@pytest.mark.all_cases
 @pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 @pytest.mark.parametrize("clustered", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
@@ -534,7 +534,6 @@ def test_shrunk_gaps_of_a_column_do_not_depend_on_other_columns():
             assert both[key][name] == pytest.approx(row[name], rel=1e-12)
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(("level", "draws"), [(0.9, 999), (0.98, 999), (0.981, 1052), (0.99, 1999)])
 def test_the_draws_are_twenty_over_alpha_less_one_and_999_at_least(level, draws):
     found = tn.segments([0, 1] * 10, [0.5] * 20, ["a"] * 20, level=level, seed=0)
@@ -562,7 +561,6 @@ def test_assumptions_with_clusters():
     )
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(("few", "more"), [(1, ""), (6, ""), (7, " and 1 more"), (9, " and 3 more")])
 def test_at_most_six_segments_with_few_clusters_are_named(few, more):
     segment = np.append(np.repeat(np.arange(few), 10), np.full(100, 99)).astype(str)
@@ -572,7 +570,6 @@ def test_at_most_six_segments_with_few_clusters_are_named(few, more):
     assert found.notes[-1].endswith(f"so flags are less reliable: {names}{more}.")
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(("size", "named"), [(19, True), (20, False)])
 def test_twenty_clusters_of_equal_size_are_enough(size, named):
     segment = np.repeat(["few", "many"], [size, 100])
@@ -644,7 +641,6 @@ def test_a_binned_group_has_its_rows_at_their_mean_score():
                 assert found[key]["pvalue"] == pytest.approx(row["pvalue"], rel=1e-6)
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("clusters", [19, 20])
 def test_fewer_than_twenty_clusters_are_a_warning(clusters):
     y, cluster = np.arange(4 * clusters) % 2, np.repeat(np.arange(clusters), 4)

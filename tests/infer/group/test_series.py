@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from grids import slow
 from scipy.special import expit, logit
 
 import trueness as tn
@@ -105,7 +106,7 @@ def test_a_day_without_rows_is_a_line_without_numbers():
     assert "b" in str(found)
 
 
-@pytest.mark.parametrize("kind", ["classwise", "top-label", "confidence"])
+@pytest.mark.parametrize("kind", ["top-label", *slow("classwise", "confidence")])
 def test_sums_per_class_are_tested_class_by_class(kind):
     rng = np.random.default_rng(1)
 
@@ -232,9 +233,8 @@ def test_only_classes_that_occur_on_two_days_can_change():
     assert (found.change, found.change_pvalue) == (None, 1.0)
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("level", [0.8, 0.95])
-@pytest.mark.parametrize("bins", [None, 5])
+@pytest.mark.parametrize("bins", [5, *slow(None)])
 @pytest.mark.parametrize("form", FORMS)
 def test_every_column_is_that_of_a_function_at_its_level(form, bins, level):
     day = small_day(0.6, seed=3, form=FORMS[form])
@@ -258,8 +258,7 @@ def test_every_column_is_that_of_a_function_at_its_level(form, bins, level):
     assert spread[0] < found.floor_high[0] < spread[1]
 
 
-@pytest.mark.all_cases
-@pytest.mark.parametrize("kind", ["classwise", "top-label", "confidence"])
+@pytest.mark.parametrize("kind", ["top-label", *slow("classwise", "confidence")])
 @pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 def test_means_and_floors_of_classes_are_weighted_as_the_measure_weighs_them(kind):
     rng = np.random.default_rng(1)
@@ -367,6 +366,7 @@ def test_unequal_weights_of_one_score_are_refused_with_a_way_out(form):
         tn.calibration_series(days, seed=0, progress=False)
 
 
+@pytest.mark.slow
 def test_rows_by_day_are_the_tallies_of_the_days_in_order():
     rng = np.random.default_rng(3)
     day = rng.permutation(np.repeat(np.arange(1, 15), 20))

@@ -130,6 +130,7 @@ def test_the_test_of_a_matrix_has_its_own_deviation():
     assert found.statistic == pytest.approx(plain.statistic * ratio)
 
 
+@pytest.mark.slow
 def test_the_test_of_several_scores_by_hand():
     """Two of three rows share a cell of the two largest scores; σ₀² is that of equation (10), by quadrature."""
     P = np.array([[0.5, 0.3, 0.2], [0.3, 0.55, 0.15], [0.8, 0.1, 0.1]])

@@ -117,7 +117,6 @@ def test_defaults_are_written_out():
     assert ece_interval(d.y_true, d.y_prob, bins=5, **default) == ece_interval(d.y_true, d.y_prob, bins=5, k=1, seed=0)
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -130,7 +130,6 @@ def test_methods_that_split_rows_do_so_for_any_number(method):
         ece_interval(tn.binned(y, p, bins=5), **options)
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("method", [*BOOTSTRAPS, *SPLITTING])
 def test_several_scores_per_row_are_resampled(method):
     rng = np.random.default_rng(0)

@@ -81,7 +81,6 @@ def slow_clustered_ends(y, p, w, b, cluster, level):
     return statistic, *score_ends(statistic, max(signs, labels), noise, unevenness, n, level)
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(("clusters", "level"), [(6, 0.8), (12, 0.95), (None, 0.95)])
 def test_the_set_of_clusters_has_the_ends_of_its_definition(weighted, clusters, level):
@@ -176,7 +175,6 @@ def test_options_that_conflict_with_importance_weights_are_refused(options, mess
 # ---- default cells
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("n", "coarse", "fine"), [(2, 1, 1), (8, 4, 4), (10, 5, 5), (60, 5, 14), (300, 10, 41), (5000, 30, 254)]
 )
@@ -237,7 +235,6 @@ def limits_by_hand(y, p, b, alpha):
     return away**2, (score**2).mean() + high * reach, count
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("p", "events"),
     [

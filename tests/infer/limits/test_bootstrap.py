@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from grids import slow
 
 import trueness as tn
 
@@ -91,8 +92,8 @@ def error_of_clusters(values, w, cluster):
     return math.sqrt((np.bincount(cluster, rest) ** 2).sum()) / w.sum()
 
 
-@pytest.mark.parametrize("weight", [None, np.tile([0.5, 1.5, 2.0, 1.0], 50)])
-@pytest.mark.parametrize("matrix", [False, True])
+@pytest.mark.parametrize("weight", [*slow(None), np.tile([0.5, 1.5, 2.0, 1.0], 50)])
+@pytest.mark.parametrize("matrix", [False, *slow(True)])
 def test_clusters_are_drawn_with_all_their_rows(matrix, weight):
     y, p = some_classes(200) if matrix else some_rows()
     event = (y == 0) if matrix else (y == 1)

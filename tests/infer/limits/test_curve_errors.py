@@ -35,9 +35,8 @@ ROWS = {
 }
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
-    "rows", [pytest.param(rows, marks=[pytest.mark.slow] * (rows in ("loess", "rare"))) for rows in ROWS]
+    "rows", [pytest.param(rows, marks=[pytest.mark.slow] * (rows != "confident")) for rows in ROWS]
 )
 def test_floors_are_those_of_full_fits_to_drawn_labels(rows):
     """Means of 199 and of 60 draws of the same law."""

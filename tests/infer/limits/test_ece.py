@@ -199,7 +199,6 @@ UPPER = {
 }
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(("n", "error", "scores"), UPPER.values(), ids=UPPER)
 def test_the_upper_limit_solves_the_equation_of_a_single_mean(n, error, scores, weighted):
@@ -279,7 +278,6 @@ def quantile(values, chance, level):
 LOWER = {"shift": (1, 9, 14), "one change": (1, 9, 23), "two changes": (15, 4, 23), "none": (10, 15, 12)}
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("events", LOWER.values(), ids=LOWER)
 @pytest.mark.parametrize("level", [0.9, 0.9999])
 def test_the_lower_limit_is_the_larger_of_two_that_take_off_the_noise(events, level):

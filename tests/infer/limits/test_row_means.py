@@ -136,7 +136,6 @@ def wrong_loss(p, loss, w=None):
     return np.average(losses_of(1, m, loss), weights=m if w is None else m * w)
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("loss", NAMES)
 @pytest.mark.parametrize("level", [0.8, 0.95])
 @pytest.mark.parametrize("what", ["rows", "left", "whole", "weights", "clusters", "both"])
@@ -160,7 +159,6 @@ def test_limits_of_a_mean_loss_are_those_of_its_rows(what, level, loss):
     assert found.high == pytest.approx(high, rel=5e-3 if loss == "log" else 1e-9)
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("loss", NAMES)
 @pytest.mark.parametrize(("score", "every"), [(0.0, 99), (0.02, 99), (0.3, 99), (0.3, 4)])
 def test_copies_of_rows_are_one_row(score, every, loss):
@@ -239,7 +237,6 @@ def matrix_rows(n=50, K=3, seed=2):
     return np.array([rng.choice(K, p=row) for row in P]), P
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("loss", NAMES)
 @pytest.mark.parametrize("K", [2, 3, 5])
 def test_limits_of_the_loss_of_several_classes_are_those_of_its_rows(K, loss):
@@ -276,7 +273,6 @@ def test_certain_scores_of_several_classes_fear_the_worst_loss():
     assert tn.estimate("log_loss", y, P).high < math.inf  # a class of probability 0 is not expected to occur
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("weighted", [False, True])
 def test_class_wise_sums_have_the_limits_of_the_scores_of_the_true_classes(weighted):
     y, P = matrix_rows(80, 4)
@@ -306,7 +302,6 @@ def test_class_wise_sums_of_certain_scores_leave_the_log_loss_open():
     assert limits_of(tn.estimate("log_loss", halves))[:2] == pytest.approx((math.log(2), math.log(2)))
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("weighted", [False, True])
 def test_bins_add_the_spread_of_their_scores(weighted):
     y, p = some_rows(200)
@@ -328,7 +323,6 @@ def test_bins_add_the_spread_of_their_scores(weighted):
     assert found.standard_error == pytest.approx(np.sqrt(second * units / (units - 1)) / total, rel=1e-6)
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("level", [0.6, 0.95])
 @pytest.mark.parametrize("what", ["rows", "weights", "clusters"])
 @pytest.mark.parametrize("often", [False, True])
@@ -394,7 +388,6 @@ def test_the_standard_error_of_a_rate_is_that_of_rows_or_clusters():
     assert found.standard_error == pytest.approx(expected)
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("events", [0, 1, 9, 15, 20])
 @pytest.mark.parametrize("score", ["brier", "log"])
 def test_limits_of_the_uncertainty_are_its_range_over_the_limits_of_the_rate(score, events):

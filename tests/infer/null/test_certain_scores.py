@@ -52,7 +52,6 @@ def test_a_few_errors_among_many_rounded_scores_do_not_refute_them(more):
     assert tn.calibration_test(y, scores, **options).pvalue == 0
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("y", "p", "moved"),
     [

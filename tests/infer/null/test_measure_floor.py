@@ -40,7 +40,6 @@ def scores_of(law, n=400):
     return {"many": 0.2 + 0.6 * u, "few": u**4 / 4, "both": u**2}[law]
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("law", ["many", "few", "both"])
 @pytest.mark.parametrize("weights", ["none", "whole", "fractional", "heavy"])
 def test_the_floor_of_gaps_is_that_of_labels_drawn_row_by_row(law, weights):

@@ -41,7 +41,7 @@ def test_the_floor_of_one_score_is_that_of_a_binomial_number():
     assert abs(found.pvalue - tail) < 4 * np.sqrt(tail / 4_000)
 
 
-@pytest.mark.parametrize("kind", [pytest.param(one, marks=[pytest.mark.slow] * (one == "top-label")) for one in KINDS])
+@pytest.mark.parametrize("kind", [pytest.param(one, marks=[pytest.mark.slow] * (one != "confidence")) for one in KINDS])
 def test_a_matrix_of_equal_rows_has_the_floor_of_its_multinomial_number(kind):
     row, n, draws = np.array([0.5, 0.3, 0.2]), 12, 1_500
     found = noise_floor(partial(tn.ece, bins=1), np.tile(row, (n, 1)), kind=kind, resamples=draws, seed=2)
@@ -194,7 +194,6 @@ def test_the_record_reads_as_a_sentence_and_names_its_measure():
         assert str(noise_floor(measure, P, resamples=2)).startswith(f"{name}: a calibrated model would show")
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -242,7 +241,6 @@ SHORTCUTS = {
 
 @pytest.mark.parametrize("rows", ["ties", "weights", "fractional", *KINDS])
 @pytest.mark.parametrize("name", SHORTCUTS)
-@pytest.mark.all_cases
 def test_shortcuts_have_the_same_values(name, rows):
     p = np.append(P[:80].round(2), [0.0, 0.3, 0.3, 1.0])
     scores, options = {

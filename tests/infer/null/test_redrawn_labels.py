@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from grids import slow
 from scipy import stats
 
 import trueness as tn
@@ -39,6 +40,7 @@ def close(drawn, mean, variance):
     np.testing.assert_allclose(drawn.var(axis=0), variance, rtol=8 / math.sqrt(n), atol=1e-9)
 
 
+@pytest.mark.slow
 def test_rows_without_weights_have_binomial_events_in_cells():
     found = events(redrawn(P, 2_000))
     n, p = np.array([1, 2, 3, 1]), np.array([0.2, 0.5, 0.7, 0.9])
@@ -83,7 +85,7 @@ def test_whole_importance_weights_have_whole_events():
             assert set((tally.parts[0].events % [3, 1, 2, 4]).tolist()) == {0}
 
 
-@pytest.mark.parametrize("kind", ["confidence", "top-label", "classwise"])
+@pytest.mark.parametrize("kind", ["confidence", *slow("top-label", "classwise")])
 @pytest.mark.parametrize("weights", [None, "importance", "frequency"])
 def test_a_matrix_has_one_class_per_row(kind, weights):
     w = {None: np.ones(5), "importance": W, "frequency": np.array([2, 0, 1, 3, 1])}[weights]

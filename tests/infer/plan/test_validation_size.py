@@ -125,7 +125,6 @@ def test_the_record_is_a_table():
     assert "imply a prevalence of 5.23 %" in str(both)
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("how", "message"),
     [
@@ -199,7 +198,6 @@ def test_rows_are_rounded_up_but_not_for_the_last_digit_of_a_float():
     assert tn.validation_size(prevalence=0.1, oe_se=30).n == 1
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("level", [0.8, 0.99])
 @pytest.mark.parametrize("rate", [0.02, 0.5, 0.9])
 def test_the_limits_of_the_ratio_are_as_far_apart_as_planned(rate, level):
@@ -212,7 +210,6 @@ def test_the_limits_of_the_ratio_are_as_far_apart_as_planned(rate, level):
     assert width(n) <= 0.5 < width(n - 1)
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("c", [0.51, 0.6, 0.75, 0.9, 0.99])
 @pytest.mark.parametrize(("rate", "width", "level"), [(0.3, 0.5, 0.95), (0.05, 0.1, 0.9), (0.6, 1.5, 0.999)])
 def test_the_c_statistic_has_newcombes_standard_error_at_every_c(c, rate, width, level):

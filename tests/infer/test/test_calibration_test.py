@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from grids import slow
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import arrays, rows, weighted_rows
@@ -39,7 +40,7 @@ def test_order_and_split_of_the_rows_change_nothing(method, how, pairs, data):
         assert found.pvalue >= 1 / 50
 
 
-@EVERY_WAY
+@pytest.mark.parametrize(("method", "how"), WAYS)
 @given(rows=weighted_rows())
 def test_a_whole_weight_is_the_row_that_many_times(method, how, rows):
     y, p, w = rows
@@ -74,7 +75,7 @@ ENUMERATED = [
 ]
 
 
-@pytest.mark.parametrize("rows", ENUMERATED)
+@pytest.mark.parametrize("rows", [*slow(*ENUMERATED[:2]), ENUMERATED[2]])
 # Not those that combine several p-values: test_pair_tests.py and test_omnibus.py have them.
 @pytest.mark.parametrize("method", ["exact", "t-cal", *SINGLE])
 def test_drawn_pvalues_are_those_of_all_label_vectors(method, rows):
@@ -96,7 +97,6 @@ def test_drawn_pvalues_are_those_of_all_label_vectors(method, rows):
     assert found.pvalue == pytest.approx(total, abs=5 * math.sqrt(total * (1 - total) / draws) + 2 / draws)
 
 
-@pytest.mark.all_cases
 @EVERY_WAY
 def test_certain_scores_are_right_or_refuted(method, how):
     p = np.repeat([0.0, 1.0], 10)
@@ -145,7 +145,6 @@ def test_neither_the_unit_of_other_weights_nor_equal_ones_matter(method):
     assert (equal.pvalue, equal.n) == (pytest.approx(plain, abs=off), 400)
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(
     ("how", "message"),
     [

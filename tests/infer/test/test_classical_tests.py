@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from grids import slow
 from scipy import stats
 
 import trueness as tn
@@ -27,7 +28,7 @@ def quadratic_form(y, p, w):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("flipped", [False, True])
-@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize("many", [False, *slow(True)])
 def test_the_statistics_are_sums_over_rows(weighted, flipped, many):
     """z: Σ w (y − p)(1 − 2p) over its deviation. Cox: the quadratic form of the score, also for rare events."""
     y, p, w = some_rows()
@@ -50,7 +51,6 @@ def test_the_statistics_are_sums_over_rows(weighted, flipped, many):
 
 @pytest.mark.parametrize("weight", [None, 0.5])
 @pytest.mark.parametrize(("y", "p", "z"), [(0, 1, math.inf), (1, 0, math.inf), (1, 1, 0), (0, 0, 0), (1, 0.5, 0)])
-@pytest.mark.all_cases
 def test_certain_scores_and_halves_leave_z_no_variance(y, p, z, weight):
     """A contradicted certain score makes the Brier score impossible; the others have no influence on it."""
     w = None if weight is None else [weight] * 3

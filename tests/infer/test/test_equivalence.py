@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from grids import slow
 from scipy.special import expit, logit
 from scipy.stats import chi2
 
@@ -40,7 +41,7 @@ def margin(criterion, alpha, y, p, **options):
     return found.high if criterion == "ece" else max(1 - found.low, found.high - 1)
 
 
-@pytest.mark.parametrize("alpha", [0.2, 0.05, 0.003])
+@pytest.mark.parametrize("alpha", [0.05, *slow(0.2, 0.003)])
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_the_p_value_is_the_error_rate_at_which_the_limits_keep_the_margin(criterion, alpha):
     y, p = some_rows(digits=2)
@@ -253,7 +254,6 @@ def test_labels_are_redrawn_only_where_something_was_shown():
         ({"seed": "one"}, "`seed` must be"),
     ],
 )
-@pytest.mark.all_cases
 def test_messages(options, message):
     with pytest.raises(tn.InputError, match=message):
         equivalence_test([0, 1], [0.2, 0.7], **options)

@@ -45,7 +45,6 @@ CASES = {
 }
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("case", CASES)
 def test_pvalues_are_those_of_the_transcription_with_other_draws(case):
     rng = np.random.default_rng(len(case))
@@ -97,7 +96,6 @@ def test_fractional_weights_in_any_order_and_of_any_unit():
             calibration_test(sums)
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize("weight", [None, 0.5, 3.7])
 @pytest.mark.parametrize("wrong", [1, 4])
 def test_certain_scores_move_to_the_share_of_their_rows_by_half_a_unit_at_most(wrong, weight):

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from grids import slow
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -35,7 +36,6 @@ def test_the_statistic_is_the_sum_over_pairs(pairs, n_bins):
     assert found.statistic == pytest.approx(tn.squared_ece(y, p, bins=n_bins), abs=1e-12)
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(("n", "width", "mass"), [(1, 2, 5), (9, 2, 5), (10, 3, 5), (80, 6, 6), (300, 10, 10)])
 def test_default_bins_are_the_rows_to_the_power_two_fifths(n, width, mass):
     p, y = (np.arange(n) + 0.5) / n, np.arange(n) % 2
@@ -46,7 +46,7 @@ def test_default_bins_are_the_rows_to_the_power_two_fifths(n, width, mass):
         assert (found.statistic, found.pvalue, found.smallest_pvalue) == (chosen.statistic, chosen.pvalue, 1 / 20)
 
 
-@pytest.mark.parametrize("shape", ["few pairs", "ties", "near ties", "near ties of one bin", "several scores"])
+@pytest.mark.parametrize("shape", ["near ties", *slow("few pairs", "ties", "near ties of one bin", "several scores")])
 def test_drawn_statistics_have_the_spread_of_the_null(shape):
     """A statistic at some null deviations has the p-value of slow draws; near ties are drawn together."""
     rng = np.random.default_rng(1)
@@ -88,7 +88,7 @@ def test_rows_that_are_all_alone_have_a_statistic_of_0():
 # ---- zero in the score interval, which this test decides in given bins
 
 
-@pytest.mark.parametrize("shift", [0.0, 0.05, 0.1, 0.2])
+@pytest.mark.parametrize("shift", [0.05, *slow(0.0, 0.1, 0.2)])
 def test_zero_is_excluded_where_the_pvalue_is_at_most_alpha(shift):
     for seed in range(8):
         rng = np.random.default_rng(seed)
@@ -156,7 +156,6 @@ def test_many_batches_of_labels_have_the_statistics_of_few():
     assert found.statistic == pytest.approx(one.statistic)
 
 
-@pytest.mark.all_cases
 @pytest.mark.parametrize(("n", "levels"), [(1, 1), (2, 3), (3, 4), (10, 6), (100, 12)])
 def test_the_resolutions_of_adaptive_t_cal_are_those_of_its_paper(n, levels):
     """⌈2 log₂(n / √log n)⌉, by hand for 2 rows: 2 log₂(2 / 0.8326) = 2.53."""
