@@ -169,11 +169,15 @@ def section(title):
 
 
 def assert_examples_hold(text, title):
-    """Run the examples of a text one after the other."""
+    """Run the examples of a text one after the other; a whole page of output may stand below them."""
     test = doctest.DocTestParser().get_doctest(text, {}, title, title, 0)
-    found = doctest.DocTestRunner().run(test)
+    found = doctest.DocTestRunner().run(test, clear_globs=False)
     assert found.attempted
     assert not found.failed
+    outputs = re.findall(r"^`print\((\w+)\)` shows\n\n```text\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert len(outputs) == text.count(")` shows\n")
+    for variable, shown in outputs:
+        assert f"{test.globs[variable]}\n" == shown
 
 
 @pytest.mark.parametrize("page", EXAMPLES, ids=name)
