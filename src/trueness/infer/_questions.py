@@ -18,6 +18,7 @@ from trueness.errors import InputError, did_you_mean
 from trueness.infer._catalogue import ALIASES, MEASURES, Measure
 from trueness.infer.limits._ece import squared_error_of
 from trueness.infer.limits._limits import Options, no_limits
+from trueness.measure._flexible_curve import smooth_ece, smooth_ece_of_tallies
 from trueness.measure._tce import tce, tce_of_tallies
 
 TallyMeasure: TypeAlias = Callable[[Tally], float]
@@ -118,11 +119,13 @@ def measure_value(measure: TallyMeasure, tally: Tally) -> float:
 
 
 def values_of_tallies(measure: TallyMeasure, tallies: Iterable[Tally]) -> list[float]:
-    """The measure of each tally: as many calls of it, but those of the TCE are made together."""
-    inner = measure.func if isinstance(measure, partial) else measure
-    if inner is not tce or (isinstance(measure, partial) and measure.args):
+    """The measure of each tally: as many calls of it, but those of some measures are made together."""
+    asked = measure if isinstance(measure, partial) else partial(measure)
+    options = asked.keywords
+    if asked.func is smooth_ece and not (asked.args or options):
+        return smooth_ece_of_tallies(list(tallies))
+    if asked.func is not tce or asked.args:
         return [measure_value(measure, tally) for tally in tallies]
-    options = measure.keywords if isinstance(measure, partial) else {}
     values: list[float] = []
     left = iter(tallies)
     for first in left:  # as many at a time as stay in the processor's cache

@@ -10,12 +10,13 @@ import numpy as np
 from trueness._input.arguments import checked_word
 from trueness._numerics.averages import weighted_quantiles
 from trueness._numerics.logistic import logits
-from trueness._numerics.smooth import Loess, loess, smooth_error
+from trueness._numerics.smooth import Loess, Residuals, loess, smooth_errors
 from trueness._numerics.splines import PERCENTILES, SplineFit, fit_spline
 from trueness._tally.by_segment import Measured, measured
 from trueness._tally.cells import Cells, pool_cells
 from trueness._tally.rows_or_sums import as_rows_or_cells, as_tally
-from trueness._tally.tally import Tally
+from trueness._tally.row_sums import UnsortedRows
+from trueness._tally.tally import Parts, Tally
 from trueness.errors import CertainScoresWarning, InputError, NoEstimateWarning, warn
 from trueness.measure._slope import inside_cells, left_out
 from trueness.typing import ArrayLike, Floats, Numbers, RowOptions
@@ -287,5 +288,12 @@ def smooth_ece(y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None, **row
     >>> round(tn.smooth_ece([0, 0, 0], [0.95, 0.95, 0.95]), 6)
     0.95
     """
-    found = as_rows_or_cells(y_true, y_prob, rows)
-    return found.average(lambda part: smooth_error(part.score, part.weight, part.events)[0])
+    return smooth_ece_of_tallies([as_rows_or_cells(y_true, y_prob, rows)])[0]
+
+
+def smooth_ece_of_tallies(tallies: Sequence[Parts[UnsortedRows] | Tally]) -> list[float]:
+    """:func:`smooth_ece` of each tally, taken together."""
+    parts = [part for tally in tallies for part in tally.parts if part.score.size]
+    errors = smooth_errors([Residuals(part.score, part.weight, part.events) for part in parts])
+    values = {id(part): error for part, (error, _) in zip(parts, errors, strict=True)}
+    return [tally.average(lambda part: values[id(part)]) for tally in tallies]
