@@ -22,7 +22,7 @@ def smooth_error_at(p, r, sigma):
     """The error of residuals at a given width."""
     p, r = np.asarray(p, np.float64), np.asarray(r, np.float64)
     (deposit,) = smooth._deposits(p, lambda few: r[few][None], smooth._enough_points(sigma))
-    return smooth._blurred_integrals(smooth.dct(deposit)[None] / 2, [sigma])[0]
+    return smooth._blurred_integrals(smooth.dct(deposit)[None] / 2, [0], [sigma])[0]
 
 
 def blurred(t, p, r, sigma):

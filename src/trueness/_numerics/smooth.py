@@ -173,7 +173,7 @@ def _fixed_points(deposits: Floats, start: float | None = None) -> list[tuple[fl
     for _ in range(_STEPS):
         if not moving:
             break
-        values = _blurred_integrals(series[moving], [searches[i].width for i in moving])
+        values = _blurred_integrals(series, moving, [searches[i].width for i in moving])
         for i, value in zip(moving, values, strict=True):
             searches[i].step(value)
         moving = [i for i in moving if not searches[i].ended]
@@ -224,37 +224,39 @@ class _Search:
         self.low, self.high = max(self.low, nearest), min(self.high, farthest)
 
 
-def _blurred_integrals(series: Floats, widths: Sequence[float]) -> Floats:
-    """The integral of each row at a width of its own, on as many midpoints as the width needs."""
-    sizes = [_enough_points(width, _FEWEST_VALUES) for width in widths]
+def _blurred_integrals(series: Floats, rows: Sequence[int], widths: Sequence[float]) -> Floats:
+    """The integrals of some rows, each at a width of its own and on as many midpoints as the width needs."""
+    sizes = np.array([_enough_points(width, _FEWEST_VALUES) for width in widths])
     found = np.empty(len(sizes))
-    for size in sorted(set(sizes)):
-        alike = np.flatnonzero(np.equal(sizes, size))
-        found[alike] = _integrals(series[alike], np.asarray(widths)[alike], size)
+    for enough in np.unique(sizes):
+        alike = np.flatnonzero(sizes == enough)
+        n_points = min(int(enough), series.shape[1])
+        # The reach depends on the number of midpoints alone, so that a row asked alone gives the same bits.
+        narrowest = _POINTS_PER_SIGMA / enough if enough < _MOST else 1e-9
+        reach = int(min(n_points, _VANISHED / (np.pi * narrowest) + 1))
+        terms = series[:, :reach][np.asarray(rows)[alike]]
+        found[alike] = _integrals(terms, np.asarray(widths)[alike], n_points)
     return found
 
 
-def _integrals(series: Floats, widths: Floats, enough: int) -> Floats:
-    r"""Integrals of the absolute value of the residuals, each blurred at a width that `enough` midpoints suit.
+def _integrals(terms: Floats, widths: Floats, n_points: int) -> Floats:
+    r"""Integrals of the absolute value of the residuals, each blurred at a width.
 
-    `series` has the coefficients :math:`\sum_i r_i \cos(\pi k p_i)`, from the residuals' deposit on midpoints. The mean
-    over midpoints is exact to all orders except at kinks: between values :math:`a` and :math:`-b` it is off by
-    :math:`ab / (a + b) - (a + b) / 6` steps, which is subtracted.
+    `terms` are the first of the coefficients :math:`\sum_i r_i \cos(\pi k p_i)`, from the residuals' deposit on
+    midpoints; the width makes the others vanish. The mean over midpoints is exact to all orders except at kinks:
+    between values :math:`a` and :math:`-b` it is off by :math:`ab / (a + b) - (a + b) / 6` steps, which is subtracted.
     """
-    n_points = min(enough, series.shape[1])
-    # The reach depends on the number of midpoints alone, so that a row asked alone gives the same bits.
-    narrowest = _POINTS_PER_SIGMA / enough if enough < _MOST else 1e-9
-    reach = int(min(n_points, _VANISHED / (np.pi * narrowest) + 1))
-    blurred = np.zeros((len(series), n_points))
+    reach = terms.shape[1]
     fade = np.exp(-0.5 * (np.pi * widths[:, None] * np.arange(reach)) ** 2)
-    blurred[:, :reach] = series[:, :reach] * fade
+    blurred = np.zeros((len(terms), n_points))
+    blurred[:, :reach] = terms * fade
     values = dct(blurred, type=3, axis=1, overwrite_x=True)
     above = values > 0
     size = np.abs(values, out=values)
     kinks = above[:, 1:] != above[:, :-1]
     row, place = np.nonzero(kinks)
     a, b = size[row, place], size[row, place + 1]
-    excess = np.bincount(row, a * b / (a + b) - (a + b) / 6, minlength=len(series))
+    excess = np.bincount(row, a * b / (a + b) - (a + b) / 6, minlength=len(terms))
     return np.asarray((size.sum(axis=1) - excess) / n_points)
 
 
