@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from trueness._assess.asked import Asked
+from trueness._assess.held_out import cross_fitted
 from trueness._assess.makers import MAKERS, absent_answers
 from trueness._assess.rows import Labels, ModelRows, checked_rows, default_rule, labels_of
 from trueness._assess.words import in_words
@@ -23,6 +24,7 @@ from trueness.infer.comparison._compare import compare_of, require_same_rows
 from trueness.infer.decision._gate import checked_bounds
 from trueness.infer.group._segments import sums_by_group
 from trueness.results import (
+    Advice,
     BinTable,
     Comparison,
     Estimate,
@@ -31,6 +33,7 @@ from trueness.results import (
     NoiseFloor,
     Panel,
     PriorShift,
+    Remedies,
     Segments,
     Significance,
     Slices,
@@ -179,6 +182,26 @@ class Assessment:
         found: dict[str, Asked] | None = self._asked.ask("classes")
         return None if found is None else {name: Assessment(asked) for name, asked in found.items()}
 
+    @property
+    def remedies(self) -> Remedies | None:
+        """The scores beside each suitable calibrator, on rows that it was not fitted on; None for sums and few rows."""
+        found: Remedies | None = self._asked.ask("remedies")
+        return found
+
+    @property
+    def advice(self) -> Advice:
+        """What to do: a step, its reason and, where a map would help, the calibrator to fit."""
+        found: Advice = self._asked.ask("advice")
+        return found
+
+    def cross_fitted(self, calibrator: Any) -> "Assessment":
+        """An assessment of the scores that the calibrator gives to rows it was not fitted on.
+
+        Each fifth of the rows is scored by a copy that was fitted to the others, clusters kept together; the fit is the
+        one of `remedies`. Of more than 100,000 rows, as many are drawn; the calibrator itself stays unfitted.
+        """
+        return Assessment(cross_fitted(self._asked, calibrator))
+
     def gate(
         self,
         *,
@@ -278,7 +301,8 @@ def assess(
     -------
     Assessment
         `verdict`, `test`, `interval`, `estimate(measure)`, `floor(measure)`, `bins`, `power`, `panel`, `segments`,
-        `slices`, `classes`, `gate(…)`; ``print`` shows the first of them.
+        `slices`, `classes`, `remedies`, `advice`, `cross_fitted(calibrator)`, `gate(…)`; ``print`` shows the first of
+        them.
 
     Examples
     --------

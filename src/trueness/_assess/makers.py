@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from trueness._assess.advice import advice
 from trueness._assess.asked import Asked
+from trueness._assess.held_out import FOLDS, LEAST_ROWS, is_splittable
 from trueness._assess.judgement import NEEDED, is_rejected, joint_verdict, judge, power_of
 from trueness._assess.rows import ModelRows
 from trueness._input.arguments import check_flag, checked_word
@@ -47,6 +49,7 @@ from trueness.results import (
     Slices,
     Verdict,
 )
+from trueness.results._remedies import Remedies
 from trueness.results._segments import ClassRow
 from trueness.results._verdict import DetectionPower
 from trueness.typing import Floats
@@ -362,6 +365,16 @@ def _no_name(_names: Any) -> Any:
     return nullcontext()
 
 
+# ---- what to do
+
+
+def remedies(a: Asked) -> Remedies | None:
+    """Calibrators on held-out rows; None where the rows cannot be split."""
+    from trueness._assess.remedies import remedies as tried  # loads scikit-learn, which other questions do not need
+
+    return tried(a)
+
+
 # ---- what is absent
 
 
@@ -374,6 +387,8 @@ def absent_answers(a: Asked) -> Iterator[str]:
     if not a.rows.slice_columns:
         why = "slices need labels and scores" if evidence.rows is None else "slices need two columns in `by`"
         yield f"There are no slices: {why}."
+    if not is_splittable(evidence):
+        yield f"There are no remedies: {_why_not_split(evidence)}."
     if evidence.view == "binary":
         yield "There are no classes: this is one problem."
     if isinstance(evidence.given, Binned):
@@ -383,6 +398,14 @@ def absent_answers(a: Asked) -> Iterator[str]:
         reason = a.reason_against(question)
         if reason:
             yield f"{name} could not be computed: {reason}"
+
+
+def _why_not_split(evidence: Evidence) -> str:
+    if evidence.rows is None:
+        return "calibrators need labels and scores"
+    if evidence.view == "multilabel":
+        return "each label has its own"
+    return f"{LEAST_ROWS} rows and {FOLDS} clusters are the fewest that can be split"
 
 
 MAKERS: Mapping[str, Callable[..., Any]] = {
@@ -400,6 +423,8 @@ MAKERS: Mapping[str, Callable[..., Any]] = {
     "class_rows": class_rows,
     "classes": classes,
     "gate": gate,
+    "remedies": remedies,
+    "advice": advice,
 }
 
 

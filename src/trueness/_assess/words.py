@@ -13,7 +13,7 @@ _MOST_NAMED = 3
 
 
 def in_words(a: Asked) -> Iterator[str]:
-    """Whether it is calibrated, how far off it is, and where."""
+    """Whether it is calibrated, how far off it is, where, and what to do."""
     verdict: Verdict = quietly(a.ask, "verdict")
     yield f"Calibrated? {verdict.sentence}"
     far = _how_far(quietly(a.possible, "interval"), rejected=verdict.rejected)
@@ -22,6 +22,7 @@ def in_words(a: Asked) -> Iterator[str]:
     where = _where(a)
     if where:
         yield f"Where? {where}"
+    yield f"What to do? {quietly(a.ask, 'advice')}"
     yield f"{a.rows.evidence.n:,} rows, level {level_percent(a.level)}, seed {a.seed}."
 
 

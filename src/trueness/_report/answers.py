@@ -6,13 +6,15 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from trueness._assess.advice import LONGEST, OFF, is_as_all_rows, segment_name, span_above_zero, worst_segment
 from trueness._numerics.holm import holm_adjusted
-from trueness._report.records import Answer, Conclusion, Model, Provenance, Remedies, Remedy, Summary
-from trueness._report.remedies import PRIOR_CORRECTION, fit_command, segment_command
-from trueness._text.numbers import changed, level_percent, number, p_value, percent, percents, points, span
+from trueness._report.commands import fit_command, segment_command
+from trueness._report.records import Answer, Conclusion, Model, Provenance, Summary
+from trueness._text.numbers import level_percent, number, p_value, percent, percents, points, span
 from trueness._text.strings import quoted, shorten
 from trueness.infer.group._segments import worst_class
-from trueness.results import PriorShift, Verdict
+from trueness.results import Verdict
+from trueness.results._remedies import Advice
 from trueness.results._verdict import Code
 
 _MOST_NAMES = 6
@@ -27,21 +29,8 @@ CLAUSES: dict[Code, tuple[str, str]] = {
 }
 _POS_LABEL = re.compile(r" --pos-label ('[^']*'|\S+)")
 _NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
-_LONGEST = 30  # letters of a name
 _LEAST_FOLD = 1.25
-_COUNTABLE = ("spline", PRIOR_CORRECTION)
-_STEEP, _SEPARATED = 2, 0.95  # slope, and share of the variance explained, of rows that the model seems to know
 _SEGMENT = ("score", "rate", "ratio", "ratio_low", "ratio_high", "adjusted_pvalue", "finding")
-OFF = ("miscalibrated", "slightly-miscalibrated")
-_ADVICE = {
-    "too-good": ("Evaluate the scores on new rows", "These rows cannot show how good the scores are."),
-    "too-few-rows": ("Collect more rows", "Until then, leave the scores as they are."),
-    "no-evidence": ("Nothing", "Leave the scores as they are."),
-    "undetermined": (
-        "Run the report on the rows, or on a tally of the scores",
-        "Sums of bins are not enough for a test.",
-    ),
-}
 _TYPICAL = "How far predictions are from the true rate: the root of the mean squared difference, corrected for chance "
 _TYPICAL += "(the l2 calibration error). With 5 percentage points, predictions of 30 % stand for rates like 25 or 35 %."
 TERMS = {
@@ -103,7 +92,7 @@ def _how_far(model: Model) -> Answer:
     estimate, *ends = points(found.estimate, low, high)
     # Zero is decided by the test, which for weights that are no counts is not that of the set.
     shown = model.verdict.rejected
-    limits, level = _limits(*ends) if shown else f"0 to {ends[1]}", f"{level_percent(found.level)} confidence"
+    limits, level = span_above_zero(*ends) if shown else f"0 to {ends[1]}", f"{level_percent(found.level)} confidence"
     typical, sure = f"{estimate} percentage points ({limits})", f"{level} in brackets"
     if float(estimate) == 0 and shown:
         what = "" if found.estimate else "too small to be estimated, but "
@@ -118,11 +107,6 @@ def _how_far(model: Model) -> Answer:
     return Answer(question, phrase, f"{detail}{typical}; {other}.", numbers)
 
 
-def _limits(low: str, high: str) -> str:
-    """The limits of an error above zero; a lower one that rounds to 0 is not shown as 0."""
-    return f"{low} to {high}" if float(low) > 0 else f"above 0 to {high}"
-
-
 def _where(model: Model, top_label: bool) -> Answer:
     b, at = model.picture.bins, model.picture.worst
     flagged, filled = int(b.outside.sum()) if b.band else 0, int((b.n > 0).sum())
@@ -133,9 +117,9 @@ def _where(model: Model, top_label: bool) -> Answer:
     if at is None:
         bad, phrase = worst_class(model.classes), "No range stands out"
         if segment is not None and not _as_all_rows(model):
-            phrase = f"In {_segment_name(segment)}"
+            phrase = f"In {segment_name(segment)}"
         elif bad is not None:
-            phrase = f"In class {shorten(bad.label, _LONGEST)}"
+            phrase = f"In class {shorten(bad.label, LONGEST)}"
         ranges = f"None of the {_word(filled).lower()} ranges" if filled > 1 else "No range"
         calm = f"{ranges} differs from its prediction by more than chance allows." if b.band else ""
         return Answer("Where?", phrase, " ".join(filter(None, [group, calm])), numbers)
@@ -177,27 +161,21 @@ def _group_sentence(model: Model) -> str:
         off = f"{flagged:,} of {total:,} segments {'is' if flagged == 1 else 'are'} off"
         if _as_all_rows(model):
             return f"{off}, as all rows are."
-        return f"{off}{', most of all' if flagged > 1 else ':'} {_segment_name(one)}, {_finding(one)}."
+        return f"{off}{', most of all' if flagged > 1 else ':'} {segment_name(one)}, {_finding(one)}."
     bad = worst_class(model.classes)
     if bad is None:
         return ""
     predicted, happened = percents(bad.score, bad.share)
-    return f"Class {shorten(bad.label, _LONGEST)}: predicted {predicted} %, happened {happened} %."
+    return f"Class {shorten(bad.label, LONGEST)}: predicted {predicted} %, happened {happened} %."
 
 
 def _worst_segment(model: Model) -> Mapping[str, Any] | None:
-    """The flagged segment that costs most, first of those that differ from all rows; None if none is flagged."""
-    return max(model.segments.flagged, key=lambda one: bool(one["differs"]), default=None) if model.segments else None
+    return worst_segment(model.segments.rows) if model.segments else None
 
 
 def _as_all_rows(model: Model) -> bool:
-    """Whether all rows are off, and no flagged segment was shown to differ from them."""
     one = _worst_segment(model)
-    return one is not None and model.verdict.rejected and not one["differs"] and not math.isnan(one["overall_pvalue"])
-
-
-def _segment_name(one: Mapping[str, Any]) -> str:
-    return f"{shorten(one['column'], _LONGEST)} = {shorten(one['value'], _LONGEST)}"
+    return one is not None and is_as_all_rows(one, model.verdict)
 
 
 def _finding(one: Mapping[str, Any]) -> str:
@@ -215,7 +193,7 @@ def _finding(one: Mapping[str, Any]) -> str:
 
 def _cost(model: Model) -> Answer:
     question, fixes = "What does it cost?", model.remedies
-    best = None if fixes is None else _best(fixes)
+    best = None if fixes is None else fixes.most_promising
     if fixes is None or best is None:
         return _cost_of_sums(model.summary, model.verdict.all_rows)
     if model.verdict.doubt in ("inverted", "confidence"):
@@ -250,7 +228,7 @@ def _cost(model: Model) -> Answer:
         raised = f"raises it by {worse} ({low} to {high}, on held-out rows)"
         detail = f"No map that was tried lowers the Brier score of {number(before)}: the best one {raised}."
         if best.name == fixes.best:
-            raised = f"{best.name} {raised}, but lowers the {proper_score(fixes.before, best)}"
+            raised = f"{best.name} {raised}, but lowers the {best.score_from(fixes.before)}"
             detail = f"The Brier score of {number(before)} shows no gain: {raised}."
     return Answer(question, phrase, detail, numbers)
 
@@ -276,153 +254,40 @@ def _decimals(*values: float) -> tuple[str, ...]:
     return tuple(f"{round(v, decimals) + 0.0:.{decimals}f}".replace("-", "−") for v in values)
 
 
-def _best(fixes: Remedies) -> Remedy | None:
-    """The map with a clear gain that the comparison names; if there is none, the prior correction or the largest gain.
-
-    The prior correction is tried only if its limits exclude 1, which shows more than a gain can.
-    """
-
-    def preference(one: Remedy) -> tuple[bool, bool, float]:
-        return one.name == fixes.best, one.name == PRIOR_CORRECTION and one.gain > 0, one.gain
-
-    return max((one for one in fixes.after if math.isfinite(one.gain)), key=preference, default=None)
-
-
 def _action(model: Model, provenance: Provenance) -> Answer:
-    s, question, code, fixes = model.summary, "What to do?", model.verdict.code, model.remedies
-    best, clear = None if fixes is None else _best(fixes), fixes is not None and fixes.best is not None
-    shift, segment, own = s.prior_shift, _worst_segment(model), provenance.commands.get(model.name, "")
-    if model.verdict.doubt:
-        return Answer(question, *_doubt(model, provenance))
-    if code == "too-few-rows" and s.power is not None and (needed := s.power.rows_needed) is not None:
-        until = "leave the scores as they are"
-        if best is not None and clear:
-            until = f"{with_article(best.name)} would probably help: it would {better_in(best)}"
-        detail = f"{_round(max(0, needed - s.n))} more, to notice an error that matters. Until then, {until}."
-        return Answer(question, f"Collect about {_round(needed)} rows", detail, {"rows": needed})
-    if code in _ADVICE:
-        return Answer(question, *_ADVICE[code], {}, own if code == "undetermined" else "")
-    if segment is not None and not _as_all_rows(model) and not (model.verdict.rejected and clear):
-        detail = "One map for all rows cannot fix a single segment: select its rows and fit a map on them alone."
-        phrase = f"Recalibrate {_segment_name(segment)} separately"
-        return Answer(question, phrase, detail, {}, segment_command(provenance, model.name))
-    if fixes is None and shift is not None and shift.shown:
-        advice, weight, one_line = _correction(shift)
-        return Answer(question, advice, f"It looks like {shift.factor}.", weight, one_line)
-    if fixes is None or best is None:
-        command = own if fixes is None else ""
-        return Answer(question, "Fit a map to the rows", "Sums do not show which map would help.", {}, command)
-    if s.n_certain_wrong and not best.gain_low > 0:
-        detail = f"{s.n_certain:,.6g} rows have a score of exactly 0 or 1, {s.n_certain_wrong:,.6g} with the other "
-        detail += "label: nothing is that certain."
-        return Answer(question, "Predict no exact 0 or 1", detail, {"certain_wrong": s.n_certain_wrong})
-    if not clear and s.rate in (0, 1):
-        detail = "All outcomes are equal: they cannot show what a map gains."
-        return Answer(question, "Collect rows with the other outcome", detail, {})
-    first, second = fixes.before.ece_interval, best.ece_interval
-    corrected = best.name == PRIOR_CORRECTION and best.gain > 0 and first and second and second.includes_zero
-    if not clear and not corrected:
-        detail = "No map is expected to gain more than noise on new rows."
-        return Answer(question, "Leave the scores as they are", detail, {})
-    sure = f"The map would {better_in(best)}." if clear else "The gain is not clear yet: check it on new rows."
-    detail = f"On held-out rows the {_change(fixes.before, best)}. {sure}{_own_rows_question(model)}"
-    command, phrase = (
-        fit_command(best.calibrator, provenance, model.name),
-        f"Recalibrate with {with_article(best.name)}",
-    )
-    pair = (first.estimate, second.estimate) if first and second else (fixes.before.ece, best.ece)
-    numbers: dict[str, Any] = {"calibrator": best.calibrator, "before": pair[0], "after": pair[1]}
-    numbers["chance"] = best.chance if best.gain > 0 else best.log_loss_chance
-    if shift is not None and best.name == PRIOR_CORRECTION:
-        phrase, weight, one_line = _correction(shift)
-        numbers |= weight
-        command = one_line if model.name not in provenance.commands else command
-        detail = f"It looks like {shift.factor}: a {best.name} undoes it. {detail}"
-    return Answer(question, phrase, detail, numbers, command)
+    advice = model.advice
+    command = _command(model, advice, provenance)
+    return Answer("What to do?", advice.phrase, advice.reason, dict(advice.numbers), command)
 
 
-def with_article(name: str) -> str:
-    """The name of a map in a sentence: "a spline", but "isotonic regression"."""
-    return f"a {name}" if name in _COUNTABLE else name
-
-
-def better_in(best: Remedy) -> str:
-    """How often a map is better, by the score that it gains in: "be better in about 7 of 10 new samples"."""
-    better, chance = ("be better", best.chance) if best.gain > 0 else ("have the lower log loss", best.log_loss_chance)
-    often = "more than 9" if chance > 0.95 else f"about {10 * chance:.0f}"
-    return f"{better} in {often} of 10 new samples of this size"
-
-
-def proper_score(before: Remedy, best: Remedy) -> str:
-    """The score that a map gains in, before and after: "Brier score from 0.2040 to 0.2031"."""
-    key = "brier" if best.gain > 0 else "log_loss"
-    return f"{'Brier score' if best.gain > 0 else 'log loss'} from {changed(getattr(before, key), getattr(best, key))}"
-
-
-def _own_rows_question(model: Model) -> str:
-    """Whether the model was trained on these rows: it separates them nearly perfectly, and is timid; empty if not."""
-    s, slope = model.summary, model.summary.estimates.get("slope")
-    if slope is None or not (slope.low > _STEEP and s.discrimination > _SEPARATED * s.uncertainty):
+def _command(model: Model, advice: Advice, origin: Provenance) -> str:
+    """The lines to copy; empty if there are none."""
+    own, scores = origin.commands.get(model.name), origin.arguments.split(",")[0]
+    if advice.kind == "check-labels" and model.verdict.doubt:
+        return _doubt_command(model.verdict.doubt, own, scores, origin)
+    if advice.kind == "need-rows":
+        return own or ""
+    if advice.kind == "recalibrate-segment":
+        return segment_command(advice.calibrator, origin, model.name)
+    if advice.kind == "correct-prior" and (model.remedies is None or own is None):
+        return f"calibrated = tn.prior_correction(new_scores, weight={advice.numbers['weight']:.3g})"
+    if advice.calibrator is None:
         return ""
-    return " Was the model trained on these rows? Labels that it separates so well suggest it: then use new rows."
+    return fit_command(advice.calibrator, origin, model.name)
 
 
-def _doubt(model: Model, origin: Provenance) -> tuple[str, str, dict[str, Any], str]:
-    """What to check before anything else: phrase, detail, numbers and the command that shows it."""
-    doubt, fit, scores = model.verdict.doubt, origin.commands.get(model.name), origin.arguments.split(",")[0]
-    if doubt == "constant":
-        score = percent(model.summary.mean_score)
-        detail = f"Every row has the score {score}: right on average, and no use for ranking."
-        return "Look for scores that tell rows apart", detail, {"auc": 0.5, "discrimination": 0.0}, ""
+def _doubt_command(doubt: str, fit: str | None, scores: str, origin: Provenance) -> str:
+    """How to see whether labels or columns were confused."""
     if doubt == "confidence":
-        detail = "No score is below 50 %. If they are confidences of the predicted class, judge them against whether "
-        detail += "that class was right; otherwise pass the column of the event's class."
-        command = "" if fit is not None else f"tn.report(y_true == y_predicted, {scores})"
-        return "Are these confidences of the predicted class?", detail, {}, command
-    slope, ranks = model.summary.estimates["slope"].value, model.summary.estimates.get("auc")
-    shown = f" (slope {number(slope, 2)})" if slope < 0 else "" if ranks is None else f" (AUC {number(ranks.value, 2)})"
-    detail = f"Higher scores go with fewer events{shown}, as if they predicted the other label. "
-    detail += "With the labels swapped, the report judges the scores again; a map would only hide the mistake."
-    swapped = f"tn.report(y_true, {scores}, pos_label={origin.other!r})" if fit is None else fit
-    if fit:
-        again = _POS_LABEL.sub("", fit.replace("trueness fit", "trueness report", 1))
-        swapped = f"{again} --pos-label {shlex.quote(str(origin.other))}"
-    command = "" if origin.other is None else swapped
-    return "Check the label coding or the class column", detail, {"slope": slope}, command
-
-
-def _correction(shift: PriorShift) -> tuple[str, dict[str, Any], str]:
-    """What undoes a prior shift, its weight with limits, and the line that divides the odds by it."""
-    more = shift.weight > 1
-    factor = shift.weight if more else 1 / shift.weight
-    advice = f"{'Divide' if more else 'Multiply'} the odds by {f'{factor:,.0f}' if factor >= 10 else f'{factor:.2f}'}"
-    numbers = {"weight": shift.weight, "weight_low": shift.low, "weight_high": shift.high}
-    return advice, numbers, f"calibrated = tn.prior_correction(new_scores, weight={shift.weight:.3g})"
-
-
-def _change(before: Remedy, after: Remedy) -> str:
-    """The error before and after, with the limits of what is left."""
-    first, second = before.ece_interval, after.ece_interval
-    if first is None or second is None:
-        return "ECE goes from {} to {} percentage points".format(*points(before.ece, after.ece))
-    error, left, *limits = points(first.estimate, second.estimate, *second.hull)
-    if second.estimate >= first.estimate:
-        score = proper_score(before, after).replace(" from", " goes from", 1)
-        if float(error) == 0:
-            both = "{} to {} percentage points".format(*points(before.ece, after.ece))
-            return f"{score}, the ECE from {both}; the typical error is too small to be estimated"
-        both = f"{error} percentage points before and {left} after"
-        return f"{score}; the typical error, {both}, is too uncertain to be compared"
-    level, ends = level_percent(second.level), f"0 to {limits[1]}" if second.includes_zero else _limits(*limits)
-    if not second.includes_zero and not second.hull[0] <= second.estimate > 0:
-        return f"typical error goes from {error} percentage points to at most {limits[1]} ({level} confidence)"
-    left = "nothing that could be measured" if second.includes_zero and float(left) == 0 else left
-    return f"typical error goes from {error} percentage points to {left} ({level} confidence: {ends})"
-
-
-def _round(n: int) -> str:
-    """A whole number with two digits, since it is a rough estimate."""
-    return f"{round(n, min(0, 1 - math.floor(math.log10(max(1, n))))):,}"
+        return "" if fit is not None else f"tn.report(y_true == y_predicted, {scores})"
+    if origin.other is None:
+        return ""
+    if fit is None:
+        return f"tn.report(y_true, {scores}, pos_label={origin.other!r})"
+    if not fit:
+        return ""
+    again = _POS_LABEL.sub("", fit.replace("trueness fit", "trueness report", 1))
+    return f"{again} --pos-label {shlex.quote(str(origin.other))}"
 
 
 def _word(n: int) -> str:

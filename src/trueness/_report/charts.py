@@ -10,9 +10,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from trueness._report.records import Axes, Blocks, Course, Explorer, FlexibleCurve, Picture
+from trueness._report.records import Axes, Blocks, Explorer, FlexibleCurve, Picture
 from trueness._text.numbers import bin_name, count, level_percent, number, percent, percents, signed, span
 from trueness.results import Series
+from trueness.results._remedies import Course
 from trueness.typing import Floats
 
 # The plot is a square; the histogram hangs below its axis label.

@@ -9,7 +9,9 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from trueness._assess.advice import advise
 from trueness._assess.asked import Asked
+from trueness._assess.notes import Notes, collect_warnings
 from trueness._input.segment_columns import SegmentColumn
 from trueness._level import Level
 from trueness._numerics.clustered import effective_number
@@ -17,8 +19,7 @@ from trueness._report.answers import answer_questions, conclusion, overall_concl
 from trueness._report.decisions import decisions
 from trueness._report.pictures import explorer, isotonic_blocks, offered
 from trueness._report.records import Clusters, Contents, Explorer, Model, Picture, Provenance, Segments, Settings
-from trueness._report.remedies import remedies
-from trueness._report.subject import Groups, Notes, Options, Subject, collect_warnings
+from trueness._report.subject import Groups, Options, Subject
 from trueness._report.summary import ALPHA, calibration_curve, summarize, top_k, validation_panel
 from trueness._tally.evidence import Evidence, Sums
 from trueness._tally.rows_or_sums import tally_of
@@ -120,8 +121,7 @@ def _model(
     together = a if labels == 1 else a.but(level=Level.of_alpha(options.alpha / labels).confidence)
     parts = _segments(together, rule, subject.groups.get(name, {}), subject.by)
     step()
-    off = summary.test is not None and summary.test.pvalue <= options.alpha
-    fixes = None if data.rows is None else remedies(data, options, summary.prior_shift, miscalibrated=off)
+    fixes = quietly(a.ask, "remedies")
     if fixes is None and data.dependent:
         notes.add("Calibrators were not tried: there are too few rows or fewer than five clusters to split.")
     step()
@@ -129,6 +129,7 @@ def _model(
     classes = quietly(a.ask, "class_rows")
     panel = validation_panel(a, options)
     decided = replace(quietly(judged.ask, "verdict"), of_answers=provenance.of_answers)
+    tested = quietly(together.ask, "segments")
     model = Model(
         name=name,
         verdict=conclusion(decided, name if len(subject.models) > 1 else ""),
@@ -141,6 +142,7 @@ def _model(
         segments=parts,
         slices=_slices(together),
         remedies=fixes,
+        advice=advise(a, decided, tested),
         decisions=decisions(data, summary, options, notes, top_label=top_label, answers=provenance.of_answers),
         classes=classes,
         top_k=largest,

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from trueness._assess.notes import Notes, collect_warnings
 from trueness._report.charts import area, path, round_step, svg, tag
 from trueness._report.records import Decisions, Summary
-from trueness._report.subject import Notes, Options, collect_warnings
+from trueness._report.subject import Options
 from trueness._tally.evidence import Evidence
 from trueness._text.numbers import level_percent, number, percent, span
 from trueness.infer.decision._accept import threshold_of

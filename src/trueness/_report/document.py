@@ -5,14 +5,16 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
-from trueness._report.answers import CLAUSES, OFF, better_in, proper_score, with_article
+from trueness._assess.advice import OFF
+from trueness._report.answers import CLAUSES
+from trueness._report.commands import as_options
 from trueness._report.decisions import decision_sentences
-from trueness._report.records import Contents, Model, Remedies, Remedy, Summary
-from trueness._report.remedies import PRIOR_CORRECTION, as_options
+from trueness._report.records import Contents, Model, Summary
 from trueness._report.tables import INDEPENDENT, model_tables, report_tables
 from trueness._text.numbers import changed, clusters_in_words, count, level_percent, number, percent, span
 from trueness._text.strings import display_width, markdown_text, quoted, shorten, visible, wrap
 from trueness._text.table import Table
+from trueness.results._remedies import PRIOR_CORRECTION, Remedies, Remedy
 
 _WIDTH = 100
 _PER_CLASS = {"classwise": "classes", "top-label": "classes", "multilabel": "labels"}
@@ -244,17 +246,17 @@ def remedies_sentence(model: Model) -> str:
         return none if corrected else f"{none} {action if code in OFF else 'Leave the scores alone'}."
     recipe = ""
     if best.name != PRIOR_CORRECTION:  # the sentence on the shift says how to undo it
-        recipe = f" In Python, tn.{best.calibrator}.fit(y_prob, y_true); on the command line, trueness fit FILE "
+        recipe = f" In Python, tn.{best.calibrator!r}.fit(y_prob, y_true); on the command line, trueness fit FILE "
         recipe += f"{as_options(best.calibrator)} -o map.json."
-    name = with_article(best.name)
+    name = best.with_article
     which = f"{name[0].upper()}{name[1:]}"
     if best is not model.advised:
         few = "These rows are too few to tell whether a map is needed"
         found = few if code == "too-few-rows" else "Nothing was found that needs a map of all rows"
         which = f"{action if code in OFF else found}. The most promising map of all rows, {name},"
     return (
-        f"{which} would lower the {proper_score(remedies.before, best)} and change the ECE from "
-        f"{changed(remedies.before.ece, best.ece)}, on held-out data, and {better_in(best)}."
+        f"{which} would lower the {best.score_from(remedies.before)} and change the ECE from "
+        f"{changed(remedies.before.ece, best.ece)}, on held-out data, and {best.promise}."
         f"{_reason(best, remedies) if best is model.advised else ''}{_parts_sentence(best)}{recipe}"
     )
 

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 from trueness._report.charts import courses_chart, mark, path, round_step, svg, tag, title
 from trueness._report.pictures import joint_axes
-from trueness._report.records import Course, Model
+from trueness._report.records import Model
 from trueness._report.tables import shown_segments
 from trueness._text.numbers import count, points, ratio, signed, span
 from trueness._text.strings import shorten, visible
+from trueness.results._remedies import Course
 
 _LINE, _TOP = 21.0, 4.0
 _LETTER = 7.2  # width of one of the names and right-hand texts on a narrow screen, which enlarges them

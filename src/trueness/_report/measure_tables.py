@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple, TypeAlias
 
+from trueness._assess.remedies import AUTOMATIC
 from trueness._report.records import Model, Summary
-from trueness._report.remedies import AUTOMATIC
 from trueness._text.numbers import confidence_set, level_percent, number, p_value, percentage, signed, span
 from trueness._text.table import Cell, Column, Table
 from trueness.infer._catalogue import MEASURES

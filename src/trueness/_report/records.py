@@ -13,6 +13,7 @@ import numpy as np
 from trueness import results
 from trueness._tally.multiclass import View
 from trueness._text.strings import json_ready
+from trueness.results._remedies import Advice, Remedies, Remedy
 from trueness.results._segments import ClassRow, Slices
 from trueness.results._verdict import Code, DetectionPower
 
@@ -209,72 +210,6 @@ class Segments:
 
 
 @dataclass(frozen=True)
-class Course:
-    """Mean scores of bins with their rates and the limits of these."""
-
-    score: tuple[float, ...]
-    rate: tuple[float, ...]
-    low: tuple[float, ...]
-    high: tuple[float, ...]
-
-    @classmethod
-    def of(cls, bins: Any, low: Any, high: Any, least: int) -> "Course":
-        """The bins with at least `least` rows."""
-        return cls(*(tuple(np.array(one)[bins.n >= least].tolist()) for one in (bins.score, bins.rate, low, high)))
-
-
-@dataclass(frozen=True)
-class Remedy:
-    """A calibrator, fitted on some folds and measured on the others."""
-
-    name: str
-    calibrator: str
-    ece: float
-    ece_interval: results.Interval | None
-    brier: float
-    log_loss: float
-    course: Course | None = None
-    """Up to ten bins of equal mass, after the map."""
-    gain: float = math.nan
-    gain_low: float = math.nan
-    gain_high: float = math.nan
-    chance: float = math.nan
-    """How probably the map is better than the scores as they are in a new sample of as many rows."""
-    log_loss_chance: float = math.nan
-    """The same by the log loss; nan where it is infinite."""
-    parts: tuple[Mapping[str, Any], ...] = ()
-    """The name and the share of each map that the automatic one averages, fitted on all rows; the largest first."""
-
-
-@dataclass(frozen=True)
-class Guarantee:
-    """The distribution-free guarantee of histogram binning fitted on all rows."""
-
-    n: int
-    n_bins: int
-    scheme: str
-    epsilon: float
-    level: float
-    marginal: float
-
-
-@dataclass(frozen=True)
-class Remedies:
-    """The comparison of calibrators."""
-
-    before: Remedy
-    after: tuple[Remedy, ...]
-    best: str | None
-    """The recommended map: what it gains is more than noise."""
-    folds: int
-    deals: int
-    """How often the rows were dealt into folds; numbers are means over deals."""
-    n: int
-    guarantee: Guarantee | None
-    notes: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Decisions:
     """What follows for decisions: net benefit and certificate of a score, or risk of confidences."""
 
@@ -385,6 +320,7 @@ class Model:
     slices: Slices | None
     """The worst slices, where several columns divide the rows."""
     remedies: Remedies | None
+    advice: Advice
     decisions: Decisions | None
     """None if the scores have no skill."""
     classes: tuple[ClassRow, ...] | None
@@ -396,8 +332,10 @@ class Model:
     @property
     def advised(self) -> Remedy | None:
         """The map that the answers recommend."""
-        name = self.answers["action"].numbers.get("calibrator") if self.answers else None
-        return next((one for one in self.remedies.after if one.calibrator == name), None) if self.remedies else None
+        wanted = self.advice.calibrator
+        if wanted is None or self.remedies is None:
+            return None
+        return next((one for one in self.remedies.after if one.calibrator is wanted), None)
 
 
 @dataclass(frozen=True)
@@ -437,6 +375,7 @@ def as_json(contents: Contents) -> dict[str, Any]:
 
 def _model_json(data: dict[str, Any], own: Model) -> dict[str, Any]:
     del data["explorers"]  # only the page needs them
+    del data["advice"]  # the answers have it
     picture, data["summary"] = data["picture"], _with_limits(data["summary"])
     data["picture"] = picture["bins"] | {key: picture[key] for key in ("interval_low", "interval_high")}
     data["picture"] |= dict(zip(("ratio_low", "ratio_high"), json_ready(own.picture.ratio_limits), strict=True))

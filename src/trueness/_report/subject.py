@@ -1,9 +1,8 @@
 """The models of a report: the evidence about each, and the number of rows; its options, and notes for the reader."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -24,7 +23,6 @@ from trueness.errors import DroppedRowsWarning, InputError, collected_warnings, 
 from trueness.measure import ece
 from trueness.typing import ArrayLike, Bools, Ints, RowOptions
 
-Result = TypeVar("Result")
 _SOURCES: dict[type, Source] = {Tally: "tally", Sketch: "sketch", Binned: "bins"}
 Groups: TypeAlias = Mapping[tuple[str, ...], Sums]
 _MOST_CLASSES = 24  # as many tabs and pictures as a page can hold
@@ -43,43 +41,6 @@ class Options(NamedTuple):
     def alpha(self) -> float:
         """The error rate of each question: all rows, segments, classes."""
         return Level(self.level).alpha
-
-
-class Notes:
-    """Sentences for the reader, each kept once."""
-
-    def __init__(self, wording: Mapping[type[Warning], str] | None = None) -> None:
-        self.sentences: list[str] = []
-        self.wording = wording or {}
-        """Sentences for some classes of warnings, in place of their messages."""
-
-    def add(self, sentence: str) -> None:
-        """Keep a sentence."""
-        if sentence not in self.sentences:
-            self.sentences.append(sentence)
-
-    def attempt(
-        self, name: str, compute: Callable[[], Result], reason: str | None = None, *, warn: bool = True
-    ) -> Result | None:
-        """The result; or None and a note with the reason, by default the library's message.
-
-        Warnings become notes, too, unless `warn` is False.
-        """
-        try:
-            with collect_warnings(self if warn else Notes()):
-                return compute()
-        except InputError as error:
-            self.add(f"{name} could not be computed: {reason or error}")
-            return None
-
-
-@contextmanager
-def collect_warnings(notes: Notes) -> Iterator[None]:
-    """Turn the library's warnings into notes."""
-    with collected_warnings() as caught:
-        yield
-    for kind, message in caught:
-        notes.add(notes.wording.get(kind, message.replace("; returning nan.", ".")))  # a page returns nothing
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,10 @@ import numpy as np
 from trueness._assess.asked import Asked
 from trueness._assess.judgement import FEW_ROWS, NEEDED
 from trueness._assess.makers import asked_question, draw_together
+from trueness._assess.notes import Notes, collect_warnings
 from trueness._assess.rows import ModelRows
 from trueness._report.records import FlexibleCurve, Summary
-from trueness._report.subject import Notes, Options, collect_warnings
+from trueness._report.subject import Options
 from trueness._tally.cells import pool_cells
 from trueness._tally.evidence import Evidence
 from trueness._tally.tally import Binned

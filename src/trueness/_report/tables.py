@@ -11,12 +11,13 @@ import numpy as np
 from trueness._level import Level
 from trueness._report.answers import adjusted_pvalues
 from trueness._report.measure_tables import bracketed, measure_with_limits, panel_table, summary_table
-from trueness._report.records import Blocks, Clusters, Contents, Model, Remedies, Remedy, Segments
+from trueness._report.records import Blocks, Clusters, Contents, Model, Segments
 from trueness._text import numbers
 from trueness._text.numbers import bin_name, confidence_set, count, level_percent, number, ratio, signed, span
 from trueness._text.strings import shorten
 from trueness._text.table import Cell, Column, Kind, Table
 from trueness.results import Comparison, Series
+from trueness.results._remedies import Remedies, Remedy
 from trueness.results._segments import ClassRow, Slices
 
 _KINDS: dict[str, Kind] = {"file": "name", "group": "name", "n": "count", "flag": "text", "adjusted_pvalue": "p"}

@@ -14,8 +14,8 @@ from trueness._numerics.smooth import Loess, Residuals, loess, smooth_errors
 from trueness._numerics.splines import PERCENTILES, SplineFit, fit_spline
 from trueness._tally.by_segment import Measured, measured
 from trueness._tally.cells import Cells, pool_cells
-from trueness._tally.rows_or_sums import as_rows_or_cells, as_tally
 from trueness._tally.row_sums import UnsortedRows
+from trueness._tally.rows_or_sums import as_rows_or_cells, as_tally
 from trueness._tally.tally import Parts, Tally
 from trueness.errors import CertainScoresWarning, InputError, NoEstimateWarning, warn
 from trueness.measure._slope import inside_cells, left_out

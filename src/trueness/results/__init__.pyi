@@ -34,6 +34,9 @@ from trueness.results._panel import Panel as Panel
 from trueness.results._panel import Validation as Validation
 from trueness.results._panel import ValidationSize as ValidationSize
 from trueness.results._powered import Powered as Powered
+from trueness.results._remedies import Advice as Advice
+from trueness.results._remedies import Remedies as Remedies
+from trueness.results._remedies import Remedy as Remedy
 from trueness.results._segments import Segments as Segments
 from trueness.results._segments import Slices as Slices
 from trueness.results._series import Change as Change

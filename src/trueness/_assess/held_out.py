@@ -1,0 +1,155 @@
+"""Held-out scores: each row scored by a calibrator that was fitted without its fold."""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from trueness._assess.asked import Asked
+from trueness._assess.rows import ModelRows
+from trueness._input.sample import Sample
+from trueness._numerics.streams import stream
+from trueness._tally.evidence import Evidence
+from trueness.errors import InputError
+from trueness.typing import Floats, Ints
+
+FOLDS = 5
+LEAST_ROWS = 20
+_MOST_ROWS = 100_000
+_SCORES, _LEAST_DRAWN = 4 * 10**6, 1_000
+"""Scores of a matrix that calibrators are tried on, and the rows they are tried on at least."""
+_MOST_CLUSTERED = 50_000  # signs are drawn row by row
+_FEW_ROWS = 1_000  # up to here rows are dealt into folds twice, so that chance in the deal matters less
+
+
+class Deal(NamedTuple):
+    """The rows that calibrators are tried on, in order of content, and their folds."""
+
+    rows: Evidence
+    place: Ints
+    """The place of each of these rows among all rows."""
+    folds: list[Ints]
+    """The fold of each row, in each deal: folds have equally many rows, or equally many whole clusters."""
+
+
+def is_splittable(evidence: Evidence) -> bool:
+    """Whether there are one-problem rows enough for folds."""
+    if evidence.rows is None or evidence.view == "multilabel":
+        return False
+    return evidence.rows.y.shape[0] >= LEAST_ROWS and evidence.units >= FOLDS
+
+
+def deal(a: Asked) -> Deal:
+    """The rows dealt into folds, once for all calibrators."""
+    found: Deal = a.shared(("deal",), partial(_deal, a))
+    return found
+
+
+def held_out(a: Asked, calibrator: Any) -> list[Evidence]:
+    """For each deal, the rows with the scores that the calibrator gave them from the other folds."""
+    found: list[Evidence] = a.shared(("held out", *_identity(calibrator)), partial(_held_out, deal(a), calibrator))
+    return found
+
+
+def cross_fitted(a: Asked, calibrator: Any) -> Asked:
+    """What is asked about the held-out scores of the first deal, of rows in the order in which they were passed."""
+    if not is_splittable(a.view("confidence")):
+        demand = f"needs at least {LEAST_ROWS} rows of one problem, in at least {FOLDS} clusters"
+        raise InputError("", f"A held-out fit {demand}", "these rows do not allow it")
+    dealt = deal(a)
+    after = held_out(a, calibrator)[0].matrix
+    order = np.argsort(dealt.place)
+    some = dealt.place[order]
+    base = a.view("confidence").at(some)
+    rows = Sample(after.y[order], after.p[order], None if after.w is None else after.w[order], after.classes)
+    rows.tolerance = after.tolerance
+    evidence = replace(base, rows=rows, given=None, memory={})
+    columns = tuple(column.at(some) for column in a.rows.columns)
+    slices = tuple(column.at(some) for column in a.rows.slice_columns)
+    return a.but(rows=ModelRows(evidence, columns=columns, slice_columns=slices, labels=a.rows.labels))
+
+
+def fitted(calibrator: Any, learn: Evidence) -> Any:
+    """A copy of the calibrator, fitted to some rows."""
+    from sklearn.base import clone
+
+    # The automatic map splits the rows once more, by clusters too.
+    takes_clusters = learn.cluster is not None and type(calibrator).__name__ == "AutoCalibration"
+    dependence = {"cluster": learn.cluster} if takes_clusters else {}
+    rows = learn.matrix
+    return clone(calibrator).fit(rows.p, rows.y, sample_weight=rows.w, **dependence)
+
+
+def _held_out(dealt: Deal, calibrator: Any) -> list[Evidence]:
+    rows, deals = dealt.rows.matrix, []
+    for fold in dealt.folds:
+        out: Floats = np.empty(rows.p.shape)
+        for i in range(FOLDS):
+            test = fold == i
+            out[test] = fitted(calibrator, dealt.rows.at(~test)).predict(rows.p[test])
+        sample = Sample(rows.y, out, rows.w, rows.classes, max(rows.tolerance, 1e-6))
+        deals.append(replace(dealt.rows, rows=sample, given=None, memory={}))
+    return deals
+
+
+def _identity(calibrator: Any) -> tuple[Any, ...]:
+    """What a calibrator is known by: its class and its parameters."""
+    return type(calibrator), calibrator.get_params(deep=False)
+
+
+def _deal(a: Asked) -> Deal:
+    evidence = a.view("confidence")
+    place, cluster = _order_of_content(evidence.matrix, evidence.cluster)
+    n = place.size
+    most = _most_rows(evidence)
+    if n > most:
+        some = np.sort(stream(a.seed, "subset").choice(n, most, replace=False))
+        place = place[some]
+        cluster = None if cluster is None else np.unique(cluster[some], return_inverse=True)[1]
+    rows = replace(evidence.at(place), cluster=cluster)
+    rng = stream(a.seed, "folds")
+    units = place.size if cluster is None else int(cluster.max()) + 1
+    folds = [rng.permutation(np.arange(units) % FOLDS) for _ in range(2 if n <= _FEW_ROWS else 1)]
+    if cluster is not None:
+        folds = [np.asarray(fold[cluster]) for fold in folds]
+    return Deal(rows, place, folds)
+
+
+def _most_rows(evidence: Evidence) -> int:
+    scores = evidence.matrix.p
+    columns = 1 if scores.ndim == 1 else scores.shape[1]
+    most = _MOST_CLUSTERED if evidence.dependent else _MOST_ROWS
+    return min(most, max(_LEAST_DRAWN, _SCORES // columns))
+
+
+def _order_of_content(rows: Sample, cluster: Ints | None = None) -> tuple[Ints, Ints | None]:
+    """Rows in order of score, label and weight, within clusters numbered by content, and the cluster of each.
+
+    Folds and draws then do not depend on the order in which rows were passed.
+    """
+    keys = [rows.y, _score_of_content(rows.p)]
+    if rows.w is not None:
+        keys.insert(0, rows.w)
+    place = np.lexsort(keys)
+    if cluster is None:
+        return place, None
+    # Equal rows have the same mark, and clusters with the same rows can be exchanged.
+    new = np.any([np.diff(key[place]) != 0 for key in keys], axis=0)
+    content = np.empty(place.size, np.int64)
+    content[place] = np.concatenate([[0], np.cumsum(new)])
+    mark = np.zeros(int(cluster.max()) + 1, np.uint64)
+    marks = np.random.default_rng(0).integers(2**63, size=place.size, dtype=np.uint64)
+    np.add.at(mark, cluster, marks[content])
+    number = np.argsort(np.argsort(mark, kind="stable"), kind="stable")[cluster]
+    place = np.lexsort((content, number))
+    return place, np.asarray(number[place])
+
+
+def _score_of_content(scores: Floats) -> Floats:
+    """One number a row: of a matrix a projection, summed in the same order for every row."""
+    if scores.ndim == 1:
+        return scores
+    by = np.random.default_rng(0).standard_normal(scores.shape[1])
+    step = max(1, _SCORES // scores.shape[1])
+    return np.concatenate([(scores[i : i + step] * by).sum(axis=1) for i in range(0, len(scores), step)])

@@ -1,0 +1,240 @@
+"""Remedies: calibrators, each fitted on some folds and measured on the others."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from trueness import recalibrate
+from trueness._assess.asked import Asked
+from trueness._assess.held_out import FOLDS, Deal, deal, fitted, held_out, is_splittable
+from trueness._assess.notes import Notes, collect_warnings
+from trueness._assess.rows import default_rule
+from trueness._input.sample import Sample
+from trueness._level import Level
+from trueness._tally.evidence import Evidence
+from trueness._tally.rules import BinRule, EqualMass
+from trueness.errors import MovedScoresWarning, SeparableWarning, quietly
+from trueness.infer.comparison._compare import compare_of
+from trueness.infer.interval._ece_interval import interval_of
+from trueness.measure import bin_table, brier, ece, log_loss
+from trueness.recalibrate._auto_candidates import LEAST_CHANCE, chance_of_gain
+from trueness.results._remedies import PRIOR_CORRECTION, BinningGuarantee, Course, Remedies, Remedy
+
+_BINS = 10
+_ROWS_PER_BIN, _ROWS_PER_RANGE = 200, 50
+AUTOMATIC = "automatic calibration"
+"""Name of the map to use unless there is a reason for another one."""
+# Class and parameters of every map; parts of the automatic one have the names that it gives them.
+_MAPS: dict[str, tuple[str, dict[str, Any]]] = {
+    PRIOR_CORRECTION: ("PriorCorrection", {}),
+    AUTOMATIC: ("AutoCalibration", {}),
+    "Platt scaling": ("PlattScaling", {}),
+    "beta calibration": ("BetaCalibration", {}),
+    "quadratic scaling": ("QuadraticScaling", {}),
+    "signed quadratic scaling": ("QuadraticScaling", {"signed": True}),
+    "spline": ("SplineCalibration", {}),
+    "isotonic regression": ("IsotonicCalibration", {}),
+    "histogram binning": ("HistogramBinning", {}),
+    "structured vector scaling": ("StructuredScaling", {"structure": "vector"}),
+    "structured matrix scaling": ("StructuredScaling", {"structure": "matrix"}),
+    "temperature scaling": ("TemperatureScaling", {}),
+}
+_VECTOR = (AUTOMATIC, "Platt scaling", "isotonic regression", "histogram binning")
+_MATRIX = (AUTOMATIC, "structured vector scaling", "temperature scaling")
+_LEAST_SHARE = 0.1  # of a part of the automatic map that is tried by itself
+# Beyond, parameters per class, or the many fits of the automatic map, would take longer than everything else.
+_MANY_CLASSES, _MOST_AUTOMATIC = 50, 10_000
+
+
+class _Task(NamedTuple):
+    """The rows to split, and how to measure them."""
+
+    asked: Asked
+    rule: BinRule
+    deal: Deal
+    notes: Notes
+
+
+def remedies(a: Asked) -> Remedies | None:
+    """The scores before and after each suitable calibrator; None without rows enough to split.
+
+    A prior shift that was shown adds the prior correction. Once the scores are known to be miscalibrated, a map
+    is recommended as soon as it is expected to gain, in the Brier score or else in the log loss.
+    """
+    evidence = a.view("confidence")
+    if not is_splittable(evidence):
+        return None
+    sample = evidence.matrix
+    shift = quietly(a.ask, "prior_shift")
+    test = quietly(a.possible, "test")
+    miscalibrated = test is not None and test.pvalue <= Level(a.level).alpha
+    notes = _worded_notes(sample)
+    with collect_warnings(notes):
+        task = _Task(a, a.rule or default_rule(evidence), deal(a), notes)
+    if task.deal.place.size < sample.y.size:
+        used, n = task.deal.place.size, sample.y.size
+        notes.add(f"Calibrators were tried on {used:,} of the {n:,} rows, drawn at random.")
+    names = _map_names(sample)
+    parts = _parts(task) if AUTOMATIC in names else ()
+    mixed = [one["name"] for one in parts if one["share"] >= _LEAST_SHARE and one["name"] in _MAPS]
+    corrected = [PRIOR_CORRECTION] if shift is not None and shift.shown else []
+    with collect_warnings(notes):
+        before = _remedy("as they are", None, [task.deal.rows], task)
+    tried = {}
+    for name in dict.fromkeys([*corrected, *names[:1], *mixed, *names]):
+        found = notes.attempt(f"{name[0].upper()}{name[1:]}", partial(_cross_fitted, name, task))
+        if found is not None:
+            tried[name] = replace(found[0], parts=parts if name == AUTOMATIC else ()), found[1]
+    after = [remedy for remedy, _ in tried.values()]
+    one_class = bool((sample.y == sample.y.flat[0]).all())  # then no map can be judged, and each has a gain for certain
+    best = None if one_class else _best(tried, task, miscalibrated=miscalibrated)
+    infinite = [one.name for one in (before, *after) if one.log_loss == math.inf]
+    zero = "an observed outcome had predicted probability 0."
+    return Remedies(
+        before=before,
+        after=tuple(after),
+        best=best,
+        folds=FOLDS,
+        deals=len(task.deal.folds),
+        n=int(task.deal.place.size),
+        guarantee=_guarantee(sample, a.level, notes, clustered=evidence.dependent),
+        notes=(*notes.sentences, *(f"Log loss ∞, {name}: {zero}" for name in infinite)),
+    )
+
+
+def _worded_notes(sample: Sample) -> Notes:
+    """Notes in which warnings of single fits are about all of them."""
+    maps, ends = ("All maps but histogram binning", "0 or 1") if sample.p.ndim == 1 else ("These maps", "0")
+    moved = f"{maps} need logits, which scores of exactly {ends} do not have: these were moved inwards."
+    wording: dict[type[Warning], str] = {MovedScoresWarning: moved}
+    if sample.p.ndim == 1 and np.ptp(sample.p) == 0:
+        wording[SeparableWarning] = "All scores are equal: a map only shifts them."
+    return Notes(wording)
+
+
+def _best(tried: dict[str, tuple[Remedy, Evidence]], task: _Task, *, miscalibrated: bool) -> str | None:
+    """The map with the lowest Brier score, if it is probably better; or a preferred one as good as it.
+
+    Where the scores are known to be miscalibrated and no map lowers the Brier score, the log loss decides. A map with
+    an infinite log loss is passed over if another one gains. Preferred is the prior correction, since one factor on
+    the odds leaves the order of the rows alone and its cause can be named; then the automatic map, whose lead or lag
+    among maps of equal merit is chance.
+    """
+    chance, score = 0.5 if miscalibrated else LEAST_CHANCE, "brier"
+    better = {name: one for name, one in tried.items() if one[0].chance > chance}
+    if miscalibrated and not better:
+        better, score = {name: one for name, one in tried.items() if one[0].log_loss_chance > chance}, "log_loss"
+    better = {name: one for name, one in better.items() if math.isfinite(one[0].log_loss)} or better
+    best = min(better, key=lambda name: float(getattr(better[name][0], score)), default=None)
+    if best is None:
+        return None
+    for name in (PRIOR_CORRECTION, AUTOMATIC):
+        if name in better and (name == best or not _gain(better[name][1], better[best][1], task, score)[1] > 0):
+            return name
+    return best
+
+
+def _map_names(sample: Sample) -> tuple[str, ...]:
+    """The maps to try in any case."""
+    if sample.p.ndim == 1:
+        return _VECTOR
+    n, k = sample.p.shape
+    quick = {AUTOMATIC: n * k**2 <= _MOST_AUTOMATIC, "structured vector scaling": k <= _MANY_CLASSES}
+    return tuple(name for name in _MATRIX if quick.get(name, True))
+
+
+def _parts(task: _Task) -> tuple[dict[str, Any], ...]:
+    """The maps of which the automatic one, fitted on all rows, consists."""
+    calibrator = _calibrator(AUTOMATIC, task)
+    mixture = task.notes.attempt("The automatic map", partial(fitted, calibrator, task.deal.rows))
+    if mixture is None:
+        return ()
+    shares = zip(mixture.candidates_, mixture.weights_.tolist(), strict=True)
+    return tuple({"name": name, "share": share} for name, share in sorted(shares, key=lambda one: -one[1]))
+
+
+def _calibrator(name: str, task: _Task) -> Any:
+    kind, parameters = _MAPS[name]
+    make: Callable[..., Any] = getattr(recalibrate, kind)
+    if kind != "HistogramBinning":
+        return make(**parameters)
+    rows = task.deal.rows.matrix
+    scheme, n_bins = _scheme(rows), _histogram_bins(int(rows.y.size))
+    if rows.w is not None and bool((rows.w % 1 != 0).any()):  # ranks need whole rows
+        scheme = "fixed-width"
+    return make(n_bins, scheme, seed=task.asked.seed) if scheme == "randomized" else make(n_bins, scheme)
+
+
+def _histogram_bins(n: int) -> int:
+    """Ten bins, or fewer to have 200 rows in each; at least two."""
+    return max(2, min(_BINS, n // _ROWS_PER_BIN))
+
+
+def _scheme(rows: Sample) -> str:
+    """'umd' if there are no ties, which its guarantee requires; otherwise ties are broken at random."""
+    return "umd" if rows.w is None and np.unique(rows.p).size == rows.y.size else "randomized"
+
+
+def _cross_fitted(name: str, task: _Task) -> tuple[Remedy, Evidence]:
+    """A map, and the scores that it gave to held-out rows."""
+    calibrator = _calibrator(name, task)
+    deals = held_out(task.asked, calibrator)
+    found = _remedy(name, calibrator, deals, task)
+    own, level = task.deal.rows, task.asked.level
+
+    def gains(score: str) -> dict[str, Any]:
+        gain, low, high = np.mean([_gain(own, one, task, score) for one in deals], axis=0).tolist()
+        chance = chance_of_gain(gain, low, high, level)
+        return {"gain": gain, "gain_low": low, "gain_high": high, "chance": chance}
+
+    gained = task.notes.attempt("The gain of a calibrator", lambda: gains("brier"))
+    if gained is not None:
+        found = replace(found, **gained)
+        if math.isfinite(found.log_loss) and math.isfinite(log_loss(own.classwise or own.sums)):
+            found = replace(found, log_loss_chance=gains("log_loss")["chance"])
+    return found, deals[0]
+
+
+def _gain(before: Evidence, after: Evidence, task: _Task, score: str) -> tuple[float, float, float]:
+    """The reduction of a proper score, compared row by row, with its interval."""
+    models = {"before": before.every_class, "after": after.every_class}
+    (pair,) = compare_of(models, score, level=task.asked.level, seed=task.asked.seed).pairs
+    return pair.difference, pair.low, pair.high
+
+
+def _remedy(name: str, calibrator: Any, deals: list[Evidence], task: _Task) -> Remedy:
+    """The means over deals; the confidence set of the first."""
+    scored = [one.sums if one.classwise is None else one.classwise for one in deals]
+    interval = partial(interval_of, deals[0], level=task.asked.level, seed=task.asked.seed)
+    ranges = EqualMass(max(4, min(_BINS, int(task.deal.place.size) // _ROWS_PER_RANGE)))
+    table = bin_table(deals[0].sums, bins=ranges, level=task.asked.level)
+    return Remedy(
+        name=name,
+        calibrator=calibrator,
+        ece=float(np.mean([ece(one.sums, bins=task.rule) for one in deals])),
+        ece_interval=task.notes.attempt(f"The confidence set of {name}", interval),
+        brier=float(np.mean([brier(one) for one in scored])),
+        log_loss=float(np.mean([log_loss(one) for one in scored])),
+        course=Course.of(table, table.low, table.high, least=1),
+    )
+
+
+def _guarantee(sample: Sample, level: float, notes: Notes, *, clustered: bool) -> BinningGuarantee | None:
+    """The guarantee of uniform-mass binning of all rows; it needs independent rows, and two in every bin."""
+    if clustered:
+        notes.add("There is no guarantee for histogram binning: it requires independent rows.")
+        return None
+    if sample.p.ndim != 1 or sample.w is not None:
+        return None
+    n, n_bins = int(sample.y.size), _histogram_bins(int(sample.y.size))
+    if n < 2 * n_bins:
+        return None
+    scheme: Any = _scheme(sample)
+    epsilon: Callable[..., float] = partial(recalibrate.epsilon, n, n_bins, alpha=Level(level).alpha, scheme=scheme)
+    kinds = ("conditional", "marginal")
+    both = notes.attempt("The guarantee of histogram binning", lambda: [float(epsilon(kind=kind)) for kind in kinds])
+    return None if both is None else BinningGuarantee(n, n_bins, scheme, both[0], level, both[1])

@@ -1,0 +1,50 @@
+"""What to copy to use a map: the lines of the command line, or of Python."""
+
+import inspect
+import shlex
+from pathlib import PurePath
+from typing import Any
+
+from trueness._report.records import Provenance
+
+_MAP = "map.json"
+_SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet", ".arrow", ".npz")
+
+
+def fit_command(calibrator: Any, origin: Provenance, model: str) -> str:
+    """How to fit the map and to apply it: on the command line if the rows were read there, otherwise in Python."""
+    fit = origin.commands.get(model)
+    cluster = origin.cluster if type(calibrator).__name__ == "AutoCalibration" else ""
+    if fit == "":
+        return ""
+    if fit is None:
+        arguments = ", ".join(filter(None, [origin.arguments, cluster]))
+        return f"calibrator = tn.{calibrator!r}.fit({arguments})\ncalibrated = calibrator.predict(new_scores)"
+    suffix = PurePath(origin.file or "").suffix
+    suffix = suffix if suffix in _SUFFIXES else ".csv"
+    apply = f"trueness apply new{suffix} --calibrator {_MAP} -o calibrated{suffix}"
+    return f"{f'{fit} {cluster}'.rstrip()} {as_options(calibrator)} -o {_MAP}\n{apply}"
+
+
+def segment_command(calibrator: Any, origin: Provenance, model: str) -> str:
+    """The same for the rows of one segment, which are to be selected first."""
+    command, file = fit_command(calibrator, origin, model), origin.file or ""
+    if model not in origin.commands:
+        return command and f"# y_prob, y_true: the rows of this segment alone\n{command}"
+    part = f"segment{PurePath(file).suffix}"
+    command = command.replace(f" {shlex.quote(file)} ", f" {part} ", 1)
+    return command and f"# {part}: the rows of this segment alone\n{command}"
+
+
+def as_options(calibrator: Any) -> str:
+    """A calibrator as options of ``trueness fit``."""
+    kind = type(calibrator)
+    name = "".join(f"-{c.lower()}" if c.isupper() and i else c.lower() for i, c in enumerate(kind.__name__))
+    options = [f"--calibrator {name}"]
+    defaults = inspect.signature(kind).parameters
+    for parameter, value in sorted(calibrator.get_params(deep=False).items()):
+        if parameter == "seed":
+            options += [f"--seed {value}"] if value else []  # 0 is the default of the command
+        elif value != defaults[parameter].default:
+            options.append(f"--set {parameter}={value}")
+    return " ".join(options)

@@ -1,0 +1,188 @@
+"""What would mend the scores: calibrators tried on held-out rows, and the advice that follows."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from trueness._text.numbers import changed
+from trueness.results._inference import Interval
+from trueness.results._record import Record
+
+PRIOR_CORRECTION = "prior correction"
+"""Name of the map that is tried if a prior shift was shown."""
+_COUNTABLE = ("spline", PRIOR_CORRECTION)
+
+AdviceKind: TypeAlias = Literal[
+    "leave",
+    "recalibrate",
+    "recalibrate-segment",
+    "correct-prior",
+    "collect",
+    "check-labels",
+    "check-clusters",
+    "new-rows",
+    "need-rows",
+]
+
+
+@dataclass(frozen=True)
+class Course(Record):
+    """Mean scores of bins with their rates and the limits of these."""
+
+    score: tuple[float, ...]
+    rate: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+    @classmethod
+    def of(cls, bins: Any, low: Any, high: Any, least: int) -> "Course":
+        """The bins with at least `least` rows."""
+        kept = bins.n >= least
+        return cls(*(tuple(np.array(one)[kept].tolist()) for one in (bins.score, bins.rate, low, high)))
+
+
+@dataclass(frozen=True)
+class Remedy(Record):
+    """A calibrator, fitted on some folds and measured on the others; or the scores as they are."""
+
+    name: str
+    calibrator: Any
+    """The unfitted calibrator; None for the scores as they are."""
+    ece: float
+    ece_interval: Interval | None
+    brier: float
+    log_loss: float
+    course: Course | None = None
+    """Up to ten bins of equal mass, after the map."""
+    gain: float = math.nan
+    """The reduction of the Brier score on held-out rows."""
+    gain_low: float = math.nan
+    gain_high: float = math.nan
+    chance: float = math.nan
+    """How probably the map is better than the scores as they are in a new sample of as many rows."""
+    log_loss_chance: float = math.nan
+    """The same by the log loss; nan where it is infinite."""
+    parts: tuple[Mapping[str, Any], ...] = ()
+    """The name and the share of each map that the automatic one averages, fitted on all rows; the largest first."""
+
+    def _entries(self) -> dict[str, Any]:
+        """With the call that makes the calibrator in place of it."""
+        call = "" if self.calibrator is None else repr(self.calibrator)
+        return super()._entries() | {"calibrator": call}
+
+    @property
+    def with_article(self) -> str:
+        """Its name in a sentence: "a spline", but "isotonic regression"."""
+        return f"a {self.name}" if self.name in _COUNTABLE else self.name
+
+    @property
+    def promise(self) -> str:
+        """How often the map is better, by the score that it gains in: "be better in about 7 of 10 new samples"."""
+        better, chance = "have the lower log loss", self.log_loss_chance
+        if self.gain > 0:
+            better, chance = "be better", self.chance
+        often = "more than 9" if chance > 0.95 else f"about {10 * chance:.0f}"
+        return f"{better} in {often} of 10 new samples of this size"
+
+    def score_from(self, before: "Remedy") -> str:
+        """The score that a map gains in, before and after: "Brier score from 0.2040 to 0.2031"."""
+        if self.gain > 0:
+            return f"Brier score from {changed(before.brier, self.brier)}"
+        return f"log loss from {changed(before.log_loss, self.log_loss)}"
+
+    def __str__(self) -> str:
+        if math.isnan(self.gain):
+            return f"{self.name}: Brier score {self.brier:.4f}."
+        limits = f"{self.gain_low:.5f} to {self.gain_high:.5f}"
+        return f"{self.name}: Brier score {self.brier:.4f}, lower by {self.gain:.5f} ({limits})."
+
+
+@dataclass(frozen=True)
+class BinningGuarantee(Record):
+    """The distribution-free guarantee of histogram binning fitted on all rows."""
+
+    n: int
+    n_bins: int
+    scheme: str
+    epsilon: float
+    level: float
+    marginal: float
+
+
+@dataclass(frozen=True)
+class Remedies(Record):
+    """The scores as they are beside each calibrator that was tried, on rows that it was not fitted on."""
+
+    _columns = ("after",)
+
+    before: Remedy
+    after: tuple[Remedy, ...]
+    best: str | None
+    """The name of the map whose gain is more than noise; None if there is none."""
+    folds: int
+    deals: int
+    """How often the rows were dealt into folds; numbers are means over deals."""
+    n: int
+    guarantee: BinningGuarantee | None
+    notes: tuple[str, ...]
+
+    @property
+    def most_promising(self) -> Remedy | None:
+        """The map that `best` names; if it names none, the prior correction or the map with the largest gain.
+
+        The prior correction is tried only if its limits exclude 1, which shows more than a gain can.
+        """
+
+        def preference(one: Remedy) -> tuple[bool, bool, float]:
+            return one.name == self.best, one.name == PRIOR_CORRECTION and one.gain > 0, one.gain
+
+        return max((one for one in self.after if math.isfinite(one.gain)), key=preference, default=None)
+
+    def __str__(self) -> str:
+        found = self.most_promising
+        tried = f"{len(self.after)} calibrators were tried on {self.n:,} held-out rows"
+        if self.best is None or found is None:
+            return f"{tried}: none is expected to gain more than noise on new rows."
+        return f"{tried}: {found.with_article} would lower the {found.score_from(self.before)}, and {found.promise}."
+
+
+@dataclass(frozen=True)
+class Advice(Record):
+    """What to do about the scores."""
+
+    kind: AdviceKind
+    """What sort of step it is."""
+    phrase: str
+    """The step in a few words."""
+    reason: str
+    """Why, in a sentence or two."""
+    calibrator: Any = None
+    """The unfitted calibrator to use, for 'recalibrate', 'recalibrate-segment' and 'correct-prior'; else None."""
+    column: str | None = None
+    """The column of the segment that needs a map of its own."""
+    value: str | None = None
+    """The value of that column."""
+    rows_needed: int | None = None
+    """About how many rows would settle the question, for 'collect'; None if that is not known."""
+    gain: float = math.nan
+    """The reduction of the Brier score by the map, on held-out rows."""
+    gain_low: float = math.nan
+    gain_high: float = math.nan
+    numbers: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """Further numbers of the sentences."""
+
+    def _entries(self) -> dict[str, Any]:
+        """With the type and the parameters of the calibrator in place of it."""
+        entries = super()._entries()
+        if self.calibrator is not None:
+            parameters = self.calibrator.get_params(deep=False)
+            entries["calibrator"] = {"type": type(self.calibrator).__name__, "parameters": parameters}
+        return entries
+
+    def __str__(self) -> str:
+        return (
+            f"{self.phrase}. {self.reason}".strip() if self.phrase[-1] not in ".?" else f"{self.phrase} {self.reason}"
+        )

@@ -1,0 +1,208 @@
+"""Remedies and advice: what to do about the scores, as records that a user can ask for."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+
+import trueness as tn
+from trueness import recalibrate
+
+KINDS = {
+    "leave",
+    "recalibrate",
+    "recalibrate-segment",
+    "correct-prior",
+    "collect",
+    "check-labels",
+    "check-clusters",
+    "new-rows",
+    "need-rows",
+}
+
+
+@pytest.fixture(autouse=True)
+def without_warnings():
+    with warnings.catch_warnings(action="ignore", category=tn.TruenessWarning):
+        yield
+
+
+def drawn(n=2_000, seed=1, wrong=lambda p: p):
+    """Scores, and labels of a rate that depends on them."""
+    rng = np.random.default_rng(seed)
+    p = rng.beta(1, 1.5, n)
+    return (rng.random(n) < wrong(p)).astype(int), p
+
+
+def odds_times(factor):
+    return lambda p: factor * p / (1 - p + factor * p)
+
+
+def too_extreme(p):
+    return 0.5 + 0.55 * (p - 0.5)
+
+
+def in_one_region():
+    """A calibrated model, but for a twentieth of the rows, whose labels do not depend on the scores."""
+    region = np.where(np.arange(2_000) % 20 == 0, "south", "north")
+    y, p = drawn(2_000, wrong=lambda p: np.where(region == "south", 0.4, p))
+    return {"y_true": y, "y_prob": p, "by": {"region": region}}
+
+
+def as_many_events_as_expected():
+    """Labels that vary less than chance allows."""
+    p = np.tile([0.2, 0.4, 0.5, 0.6, 0.8], 400)
+    y = np.concatenate([np.arange(400) < round(400 * one) for one in (0.2, 0.4, 0.5, 0.6, 0.8)])
+    return {"y_true": y.reshape(5, 400).T.ravel().astype(int), "y_prob": p}
+
+
+def pair(*labels_and_scores):
+    return dict(zip(("y_true", "y_prob"), labels_and_scores, strict=True))
+
+
+def in_three_clusters():
+    y, p = drawn(300)
+    return pair(y, p) | {"cluster": np.arange(300) % 3}
+
+
+CASES = {
+    "leave": lambda: pair(*drawn(20_000)),
+    "recalibrate": lambda: pair(*drawn(wrong=too_extreme)),
+    "recalibrate-segment": in_one_region,
+    "correct-prior": lambda: pair(*drawn(4_000, wrong=odds_times(4))),
+    "collect": lambda: pair(*drawn(60)),
+    "check-labels": lambda: pair(*drawn(wrong=lambda p: 1 - p)),
+    "check-clusters": in_three_clusters,
+    "new-rows": as_many_events_as_expected,
+    "need-rows": lambda: {"y_true": tn.binned(*drawn(wrong=too_extreme))},
+}
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_each_kind_of_advice_is_given_where_it_belongs(kind):
+    found = tn.assess(**CASES[kind]()).advice
+    assert found.kind == kind
+    assert found.reason
+    assert json.loads(json.dumps(found.to_dict()))["kind"] == kind
+    assert str(found).startswith(found.phrase)
+
+
+def test_every_kind_has_a_case():
+    assert CASES.keys() == KINDS
+
+
+@pytest.mark.parametrize("kind", ["recalibrate", "recalibrate-segment", "correct-prior"])
+def test_the_calibrator_of_the_advice_is_unfitted_and_mends_the_rows(kind):
+    rows = CASES[kind]()
+    found = tn.assess(**rows).advice
+    assert not hasattr(found.calibrator, "n_rows_")
+    y, p = rows["y_true"], rows["y_prob"]
+    if found.column is not None:
+        part = rows["by"][found.column] == found.value
+        y, p = y[part], p[part]
+    fitted = found.calibrator.fit(p, y)
+    assert tn.brier(y, fitted.predict(p)) < tn.brier(y, p)
+    stored = found.to_dict()["calibrator"]
+    assert getattr(recalibrate, stored["type"])(**stored["parameters"]).get_params() == found.calibrator.get_params()
+
+
+def test_the_gain_of_the_advice_is_that_of_the_remedy():
+    a = tn.assess(*drawn(wrong=too_extreme))
+    best = a.remedies.most_promising
+    assert best.name == a.remedies.best
+    assert (a.advice.gain, a.advice.gain_low, a.advice.gain_high) == (best.gain, best.gain_low, best.gain_high)
+    assert a.advice.gain_low > 0
+
+
+def test_remedies_are_measured_on_the_held_out_scores():
+    y, p = drawn(wrong=too_extreme)
+    a = tn.assess(y, p)
+    platt = next(one for one in a.remedies.after if one.name == "Platt scaling")
+    after = a.cross_fitted(tn.PlattScaling())
+    assert after.estimate("brier").value == pytest.approx(platt.brier, rel=1e-12)
+    assert after.estimate("ece").value == pytest.approx(platt.ece, rel=1e-12)
+    assert (after.interval.low, after.interval.high) == pytest.approx(
+        (platt.ece_interval.low, platt.ece_interval.high), rel=1e-9
+    )
+    gain = a.compare(after, "brier").pairs[0]
+    assert (gain.difference, gain.low, gain.high) == pytest.approx((platt.gain, platt.gain_low, platt.gain_high))
+
+
+def test_held_out_rows_are_scored_by_a_map_that_was_not_fitted_on_them():
+    class Memory(tn.PlattScaling):
+        """Says 0.9 of rows that it was fitted on, 0.2 of all others."""
+
+        def _fit(self, rows):
+            super()._fit(rows)
+            self.seen = set(np.asarray(rows.p).ravel().tolist())
+
+        def predict(self, y_prob):
+            return np.array([0.9 if one in self.seen else 0.2 for one in np.asarray(y_prob).tolist()])
+
+    y, p = drawn(500)
+    after = tn.assess(y, p).cross_fitted(Memory())
+    assert after.bins.score[after.bins.n > 0].tolist() == [pytest.approx(0.2)]
+    assert after.n == 500
+
+
+def test_segments_of_held_out_scores_are_those_of_the_rows():
+    rows = in_one_region()
+    after = tn.assess(**rows).cross_fitted(tn.PlattScaling())
+    counts = {value: int((rows["by"]["region"] == value).sum()) for value in ("north", "south")}
+    assert dict(zip(after.segments.value, after.segments.n, strict=True)) == counts
+    south = rows["by"]["region"] == "south"
+    events = after.segments.rate[list(after.segments.value).index("south")] * south.sum()
+    assert events == pytest.approx(rows["y_true"][south].sum())
+
+
+def test_clusters_stay_together_and_order_and_names_do_not_matter():
+    y, p = drawn(400, wrong=too_extreme)
+    cluster = np.arange(400) // 4
+    a = tn.assess(y, p, cluster=cluster)
+    order = np.random.default_rng(3).permutation(400)
+    names = np.array([f"patient {one}" for one in cluster])
+    b = tn.assess(y[order], p[order], cluster=names[order])
+    assert [one.brier for one in a.remedies.after] == pytest.approx([one.brier for one in b.remedies.after])
+
+
+def test_a_page_gives_the_advice_of_the_assessment():
+    a = tn.assess(**in_one_region())
+    (model,) = tn.report(a, progress=False).to_dict()["models"]
+    action = model["answers"]["action"]
+    assert (action["phrase"], action["detail"]) == (a.advice.phrase, a.advice.reason)
+    assert model["remedies"] == a.remedies.to_dict()
+
+
+@pytest.mark.parametrize(
+    ("made", "why"),
+    [
+        (lambda: tn.assess(tn.tally(*drawn())), "calibrators need labels and scores"),
+        (lambda: tn.assess(*drawn(12)), "20 rows and 5 clusters are the fewest"),
+        (lambda: tn.assess(**in_three_clusters()), "20 rows and 5 clusters are the fewest"),
+        (
+            lambda: tn.assess(np.eye(30, 2, dtype=int), np.full((30, 2), 0.5), kind="multilabel"),
+            "each label has its own",
+        ),
+    ],
+)
+def test_rows_that_cannot_be_split_have_no_remedies_and_a_note(made, why):
+    a = made()
+    assert a.remedies is None
+    assert any(note.startswith(f"There are no remedies: {why}") for note in a.notes)
+    with pytest.raises(tn.InputError, match="at least 20 rows of one problem, in at least 5 clusters"):
+        a.cross_fitted(tn.PlattScaling())
+
+
+def test_advice_on_several_labels_is_about_the_worst():
+    rng = np.random.default_rng(5)
+    p = rng.random((600, 2))
+    y = (rng.random((600, 2)) < np.column_stack([p[:, 0], too_extreme(p[:, 1])])).astype(int)
+    a = tn.assess(y, p, kind="multilabel")
+    assert a.advice.phrase.startswith("For 1: ")
+    assert (a.advice.kind, a.advice.value) == ("recalibrate", "1")
+
+
+def test_the_first_screen_says_what_to_do():
+    a = tn.assess(*drawn(wrong=too_extreme))
+    assert f"What to do? {a.advice}" in str(a).splitlines()
