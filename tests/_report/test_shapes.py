@@ -24,17 +24,27 @@ def test_every_label_is_reported_as_its_column_would_be():
     assert found.to_dict()["comparison"] is None
 
 
-@pytest.mark.slow
-def test_the_headline_goes_by_the_adjusted_p_values():
-    rng = np.random.default_rng(0)
+def some_labels(seed):
+    """Three calibrated labels of a few rows."""
+    rng = np.random.default_rng(seed)
     p = rng.random((19, 3))
-    y = (rng.random((19, 3)) < p).astype(int)
+    return (rng.random((19, 3)) < p).astype(int), p
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("seed", "worst", "rejected"), [(0, 2, False), (1, 0, False), (16, 0, True)])
+def test_the_verdicts_and_the_headline_go_by_the_adjusted_p_values(seed, worst, rejected):
+    y, p = some_labels(seed)
+    assert tn.verdict(y[:, worst], p[:, worst]).code == "miscalibrated"  # by itself
     found = tn.report(y, p, kind="multilabel", intervals=False)
-    assert found.verdicts["label 2"] == "miscalibrated"  # p = 0.03 by itself
-    assert "miscalibrated" not in found.verdict
-    assert "“label 2” differs no more than chance allows the worst of 3 labels (adjusted p = 0.09)." in found.verdict
-    assert found.to_dict()["verdict"]["code"] == "too-few-rows"
-    assert "The worst of the 3 labels: “label 2”." in found.to_text()
+    alone = found.to_dict()["models"][worst]["summary"]["test"]["pvalue"]
+    assert alone < 0.05
+    assert (3 * alone < 0.05) == rejected
+    code = "miscalibrated" if rejected else "too-few-rows"
+    assert found.verdicts[f"label {worst}"] == found.to_dict()["verdict"]["code"] == code
+    assert ("miscalibrated" in found.verdict) == rejected
+    assert tn.verdict(y, p, kind="multilabel").code == code
+    assert "The worst of the 3 labels" in found.to_text()
 
 
 @pytest.mark.slow

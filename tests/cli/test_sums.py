@@ -51,6 +51,13 @@ def test_several_classes_are_added_up_too(call, multiclass, tmp_path):
     # Sums of classes do not keep the scores of a row together, and so do not know how much its Brier score varies.
     assert math.isnan(streamed.pop("brier_low") + streamed.pop("brier_high"))
     assert whole.pop("brier_low") < whole["brier"] < whole.pop("brier_high")
+    # Nor do they know which class of a row was the largest, where none is above one half.
+    for limit in ("log_loss_low", "log_loss_high"):
+        assert streamed.pop(limit) == pytest.approx(whole.pop(limit), rel=1e-5)
+    # A floor is the mean of 999 draws, of one class for each row or of each class by itself, whose spread is less
+    # than 0.28 of the mean: four standard errors of the difference.
+    for floor in [name for name in whole if name.endswith("_floor")]:
+        assert streamed.pop(floor) == pytest.approx(whole.pop(floor), rel=4 * 0.28 * math.sqrt(2 / 999), nan_ok=True)
     assert streamed == pytest.approx(whole, rel=0, abs=0, nan_ok=True)
 
 

@@ -611,7 +611,10 @@ def test_weights_too_large_to_count_rows_are_refused():
         (lambda y, p: tn.estimate("ece", y, p, bins="quantile"), "got 'quantile'. Did you mean `tn.EqualMass(10)`?"),
         (lambda y, p: tn.ece(y, p, bins="mas:10"), "got 'mas:10'. Did you mean `tn.EqualMass(10)`?"),
         (lambda y, p: tn.ece(y, p, pos_label="1"), "got '1'. Did you mean 1?"),
-        (lambda y, p: tn.ece_interval(y, p, sample_weight=p + 1), "For other weights use `weight_type='importance'`."),
+        (
+            lambda y, p: tn.ece_interval(y, p, sample_weight=p + 1, weight_type="frequency"),
+            "For other weights use `weight_type='importance'`.",
+        ),
         (lambda y, p: tn.ece(y, p, bins="uniform"), "got 'uniform'. Did you mean `bins=10`?"),
         (lambda y, p: tn.ece(np.where(y, "yes", "no"), p, pos_label="Yes"), "got 'Yes'. Did you mean 'yes'?"),
         (lambda y, p: tn.ece(y, p, pos_label=2), "got 2."),

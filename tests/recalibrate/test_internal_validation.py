@@ -131,13 +131,16 @@ def test_folds_may_be_lists_or_masks_leave_out_the_first_rows_and_are_shuffled_b
     X, y = data(60)
     splits = list(StratifiedKFold(3).split(X, y))
     masks = [tuple(np.isin(np.arange(60), part) for part in fold) for fold in splits]
-    in_order, by_masks = (validate(MODEL, X, y, cv=cv).corrected["brier"].value for cv in (3, masks))
+    in_order, by_masks = (validate(MODEL, X, y, cv=cv).corrected["brier"].value for cv in (splits, masks))
     assert in_order == by_masks
     series = validate(MODEL, X, y, cv=TimeSeriesSplit(3))
     assert (series.corrected.n, series.apparent.n) == (45, 60)
     assert "15 of 60 rows are in no test part" in series.note
-    one, again = (validate(MODEL, X, y, cv=3, seed=1).corrected["brier"].value for _ in range(2))
-    assert one == again != in_order
+    for seed in (0, 1):
+        state = int(stream(seed, "folds").integers(2**31))
+        shuffled = list(StratifiedKFold(3, shuffle=True, random_state=state).split(X, y))
+        by_seed, by_list = (validate(MODEL, X, y, cv=cv, seed=seed) for cv in (3, shuffled))
+        assert by_seed.corrected["brier"].value == by_list.corrected["brier"].value != in_order
 
 
 @pytest.mark.parametrize(

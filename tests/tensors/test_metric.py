@@ -224,7 +224,8 @@ def changed(column, by, *, weighted=False):
     [
         (lambda: changed(0, -1000), "finite and not below 0"),
         (lambda: changed(0, 2**62), "at most 68,719,476,736 rows in a bin"),
-        (lambda: changed(1, 2**52), "a mean score must lie in its bin"),
+        (lambda: changed(1, 2**52), "exact sums are too large for its rows"),
+        (lambda: changed(1, 2**28), "a mean score must lie in its bin"),
         (lambda: changed(None, -1), "its counts must be whole numbers"),
         (lambda: changed(0, 0.5, weighted=True), "its counts must be whole numbers"),
         (lambda: changed(0, float("nan"), weighted=True), "its counts must be whole numbers"),

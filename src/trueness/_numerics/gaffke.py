@@ -21,7 +21,8 @@ def gaffke_limit(values: Floats, shape: Floats, q: float) -> float:
     mean is returned.
 
     The probability that :math:`\sum_i G_i (x_i - t) \le 0` is the integral of the moment generating function,
-    :math:`\prod_i (1 - z (x_i - t))^{-a_i} / z`, along a hyperbola through its saddlepoint.
+    :math:`\prod_i (1 - z (x_i - t))^{-a_i} / z`, along a hyperbola through its saddlepoint
+    that leans as the law is skewed.
 
     N. Gaffke, Three test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative variable,
     Mathematical Methods of Statistics 14 (2005), 451-467.
@@ -73,12 +74,15 @@ def _probability_below(distance: Floats, shape: Floats) -> float:
     s = _saddlepoint(distance, shape, largest)
     ratio = distance / (1 - s * distance)
     scale = 1 / np.sqrt(float(shape @ ratio**2))
+    skewness = scale**3 * float(shape @ ratio**3)
     t = np.arange(0, _REACH, _STEP)
-    # A hyperbola around the singularities on the right: there all factors fall, and none turns fast.
-    step = scale * (np.cosh(t) - 1 + 1j * np.sinh(t))
+    # A hyperbola that leans towards the longer tail: there all factors fall, and none turns fast. Where the left tail
+    # is longer, one that leans to the right meets values beyond the largest float.
+    lean = min(max(skewness, -1.0), 1.0)
+    step = scale * (lean * (np.cosh(t) - 1) + 1j * np.sinh(t))
     log_height = -float(shape @ np.log1p(-s * distance))
     log_ratio = -np.log1p(-np.multiply.outer(step, ratio)) @ shape
-    slope = scale * (np.sinh(t) + 1j * np.cosh(t))
+    slope = scale * (lean * np.sinh(t) + 1j * np.cosh(t))
     terms = (np.exp(log_height + log_ratio) / (s + step) * slope).imag
     return 1 - float(terms.sum() - terms[0] / 2) * _STEP / np.pi
 

@@ -149,6 +149,7 @@ def _model(
         explorers=_explorers(data, classes, first, level, subject),
         notes=tuple(notes.sentences),
     )
+    step()
     return replace(model, answers=answer_questions(model, provenance, top_label=top_label))
 
 
@@ -176,7 +177,7 @@ def _segments(a: Asked, rule: BinRule, groups: Groups, names: Any) -> Segments |
 
 def _slices(a: Asked) -> Slices | None:
     """The worst slices of several columns; None of one column, or where no slice has enough rows."""
-    found: Slices | None = quietly(a.possible, "slices")
+    found: Slices | None = quietly(a.possible, "slices", most=_MOST_SLICES)
     if found is None:
         return None
     return _advised(found, a.view("confidence"), a.rows.slice_columns)

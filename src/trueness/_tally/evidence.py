@@ -267,14 +267,23 @@ class Evidence:
     @cached_property
     def classwise(self) -> Tally | None:
         """The sums of every class against the rest, or of every label; None unless there is a matrix."""
+        rows = self.rows
+        if rows is not None and self._summed_by_class:
+            parts: Any = ClassParts(rows, cells_of_rows)  # a sequence that is summed when it is read, for a tuple
+            return Tally("classwise", parts, rows.classes)
         if self.view in EACH_ROW and self.tally is not None:
             return self.tally
-        if self.rows is None or self.rows.p.ndim == 1:
+        if rows is None or rows.p.ndim == 1:
             return None
-        if self.rows.p.size > _LARGE and not self.rows.pixels:
-            parts: Any = ClassParts(self.rows, cells_of_rows)  # a sequence that is summed when it is read, for a tuple
-            return Tally("classwise", parts, self.rows.classes)
-        return tally_of(self.rows, "classwise", piece=True)
+        return tally_of(rows, "classwise", piece=True)
+
+    @property
+    def _summed_by_class(self) -> bool:
+        """Whether a matrix is so large that its classes are summed one after another, each when it is read."""
+        rows = self.rows
+        if rows is None or rows.p.ndim == 1 or rows.pixels or self.given is not None or self.view == "multilabel":
+            return False
+        return rows.p.size > _LARGE
 
     @cached_property
     def every_class(self) -> "Evidence":

@@ -107,6 +107,9 @@ def floor_draws(
         if report is not None and key in found:
             report(found[key].size, found[key].size)
     for pooled, group in drawn.items():
+        if resamples is None and _has_too_many_cells(evidence):
+            found |= dict.fromkeys(group, _NONE)
+            continue
         redraw = _redraw(evidence, pooled=pooled)
         found |= _drawn_values(group, evidence, redraw, seed, resamples, workers, report)
     return {key: found[key] for key in questions}
@@ -129,6 +132,22 @@ def number_of_draws(entries: int, cells: int = 0) -> int:
     enough = next(draws for most, draws in _DRAWS.items() if entries <= most)
     affordable = min(enough, int(_MOST_CELLS / max(1, cells)))
     return affordable if affordable >= _FEWEST_DRAWS else 0
+
+
+def _has_too_many_cells(evidence: Evidence) -> bool:
+    """Whether the classes of a matrix have too many cells for the fewest draws; no more of them are made than needed.
+
+    A redraw would hold the cells of all classes at a time.
+    """
+    tally = evidence.tally if evidence.rows is not None else None
+    if tally is None or tally.kind != "classwise":
+        return False
+    cells = 0
+    for part in tally.parts:
+        cells += part.size
+        if cells * _FEWEST_DRAWS > _MOST_CELLS:
+            return True
+    return False
 
 
 # ---- measures of gaps

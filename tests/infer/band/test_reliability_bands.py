@@ -174,18 +174,10 @@ def kernel_means(labels, p, w, x, sigma):
 
 
 def slow_curves(p, w, curve, sigma, x, draws, rng):
-    """Curves of labels drawn from the scores, at the places x of a band; of weighted rows, of normal sums."""
+    """Curves of labels drawn from the scores, at the places x of a band."""
     order = np.argsort(p, kind="stable")
     p, w = p[order], w[order]
-    if (w % 1).any():
-        score = np.unique(p)
-        of = np.searchsorted(score, p)
-        total, squares = np.bincount(of, w), np.bincount(of, w * w)
-        noise = np.sqrt(squares * score * (1 - score))[:, None] * rng.standard_normal((score.size, draws))
-        rates = np.clip(total[:, None] * score[:, None] + noise, 0, total[:, None]) / total[:, None]
-        p, w = score, total
-    else:
-        rates = (rng.random((p.size, draws)) < p[:, None]).astype(float)
+    rates = (rng.random((p.size, draws)) < p[:, None]).astype(float)
     if curve == "smooth":
         return kernel_means(rates, p, w, x, sigma).T
     score, first = np.unique(p, return_index=True)

@@ -247,9 +247,12 @@ def _events(cells: Cells, resamples: int, seed: int) -> Iterable[Numbers]:
         for (hits,) in label_batches(*count_entries(cells), resamples, rng):
             yield from hits.T.astype(np.int64, order="C")
         return
-    spread = np.sqrt(cells.square_sums[0] * p * (1 - p))
-    for _ in range(resamples):
-        yield np.clip(cells.weight * p + spread * rng.standard_normal(cells.size), 0, cells.weight)
+    # A row alone at its score has the label 0 or 1, so that a normal law would not do. Rows of one score and several
+    # weights are drawn as rows of equal weight that give their sum its variance.
+    scale = np.sqrt(cells.square_sums[0] / cells.count)
+    for (hits,) in label_batches(p[:, np.newaxis], cells.count, resamples, rng):
+        noise = (np.ascontiguousarray(hits.T) - cells.count * p) * scale
+        yield from np.clip(cells.weight * p + noise, 0, cells.weight)
 
 
 def _isotonic_curves(cells: Cells, _: float, resamples: int, seed: int) -> _Curves:
