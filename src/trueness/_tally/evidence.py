@@ -172,6 +172,11 @@ class Evidence:
         weight = None if self.rows is None else self.rows.w
         return read_by(by, y_true, kept, crossed, whole=whole, groups=groups, weight=weight)
 
+    def has_weight(self, some: NDArray[Any]) -> bool:
+        """Whether any of these rows has a weight."""
+        w = self.need_rows("This needs the rows").w
+        return w is None or bool(w[some].any())
+
     @cached_property
     def sums(self) -> Sums:
         """The sums per distinct score, or those that were passed: the argument of a measure."""

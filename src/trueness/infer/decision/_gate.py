@@ -140,9 +140,12 @@ def _groups(models: Mapping[str, Evidence], by: Any, y_true: Any) -> Iterator[tu
     if by is None:
         yield from ((("", name), one) for name, one in models.items())
         return
-    for column in next(iter(models.values())).columns(by, y_true):
+    first = next(iter(models.values()))
+    for column in first.columns(by, y_true):
         for code, value in enumerate(column.values):
             some = np.flatnonzero(column.code == code)
+            if not first.has_weight(some):
+                continue
             yield from (((f"{column.name} = {value}", name), one.at(some)) for name, one in models.items())
 
 
