@@ -132,6 +132,10 @@ WRONG = {
         lambda: tn.gate(Y, {1: P}, max_ece=0.5),
         "`y_prob` must have strings as names; got 1",
     ),
+    "records as segments": (
+        lambda: tn.ece(Y, P, by=P.view([("p", float)])),
+        "`by` must hold names or numbers; 'by' holds records",
+    ),
     "a label to ignore beyond all floats": (
         lambda: tn.ece(Y * 1.0, P, ignore_index=10**400),
         "`ignore_index` must be a whole number of 64 bits or None",

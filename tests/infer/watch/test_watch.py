@@ -413,6 +413,8 @@ def test_bad_input_is_refused_and_changes_nothing(arguments, options, message):
         ({"alternatives": []}, "`alternatives` must hold at least one pair"),
         ({"alternatives": [(0, 1)]}, "`alternatives` must be shifts and positive slopes"),
         ({"alternatives": [0.3]}, "`alternatives` must be pairs"),
+        ({"segments": 0.5}, "`segments` must be a list of different names"),
+        ({"segments": np.array(0.5)}, "`segments` must be a list of different names"),
         ({"segments": ["a", "a"]}, "`segments` must be a list of different names"),
         ({"eps": 0.7}, "`eps` must be below 1/2"),
     ],

@@ -17,7 +17,6 @@ from trueness._tally.accumulator import Accumulator
 from trueness._tally.atomic import as_path, replace_file
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.sketch import Sketch
-from trueness._tally.store import json_ready
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError, visible, visible_json
 from trueness.infer.watch._look import Piece, Position, by_time, checked_position, plain_position, read_look
@@ -350,11 +349,13 @@ class Watch:
 
     def to_json(self) -> str:
         """The state as text, with the number of its format and a checksum."""
-        json_ready(self.about, "about")
         state: dict[str, Any] = {**_FORMAT, **{name: getattr(self, name) for name in (*_SETTINGS, *_PLAIN)}}
         for name, arrays in (("_streams", self._streams), ("_shift", self._shift)):
             state[name] = arrays and {one: getattr(arrays, one).tolist() for one in arrays.stored}
-        text = _text({**state, "checksum": _checksum(state)})
+        try:
+            text = _text({**state, "checksum": _checksum(state)})
+        except (TypeError, ValueError) as reason:
+            raise InputError("about", "must be ready for JSON", str(reason)) from None
         return text if text.isprintable() else visible_json(text)  # names may have halves of characters
 
     @classmethod
@@ -446,7 +447,10 @@ def _checked_alternatives(given: Iterable[tuple[float, float]]) -> tuple[tuple[f
 def _checked_names(given: Sequence[str] | None) -> tuple[str, ...]:
     if given is None:
         return ()
-    names = tuple(map(str, given)) if isinstance(given, Iterable) and not isinstance(given, str) else ()
+    try:
+        names = () if isinstance(given, str) else tuple(map(str, given))
+    except TypeError:  # a single value
+        names = ()
     if not names or len(set(names)) < len(names) or "" in names:
         raise InputError("segments", "must be a list of different names", f"got {given!r}")
     return names
