@@ -132,6 +132,10 @@ WRONG = {
         lambda: tn.gate(Y, {1: P}, max_ece=0.5),
         "`y_prob` must have strings as names; got 1",
     ),
+    "scores of a judge too large to be squared": (
+        lambda: tn.powered(Y, np.full(30, 1e308), P),
+        "`judge` must be a number within ±1e100 in every row",
+    ),
     "records as segments": (
         lambda: tn.ece(Y, P, by=P.view([("p", float)])),
         "`by` must hold names or numbers; 'by' holds records",

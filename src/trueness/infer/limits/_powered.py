@@ -208,9 +208,9 @@ def _numbers(values: ArrayLike, name: str, n: int, at: Ints) -> Floats:
         raise InputError(name, f"must have one entry per row ({n:,})", f"got shape {found.values.shape}")
     numbers = np.where(np.False_ if found.missing is None else found.missing, np.nan, found.values)[at]
     judged = name == "judge"
-    bad = ~(np.isfinite(numbers) if judged else (numbers > 0) & (numbers <= 1))
+    bad = ~(np.abs(numbers) < 1e100 if judged else (numbers > 0) & (numbers <= 1))
     if bad.any():
-        demand = "must be a finite number in every row" if judged else "must lie above 0 and at most at 1"
+        demand = "must be a number within ±1e100 in every row" if judged else "must lie above 0 and at most at 1"
         refuse_bad(name, demand, bad, "values are missing or outside, the first", at)
     return np.asarray(numbers, np.float64)
 
