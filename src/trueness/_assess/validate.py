@@ -204,7 +204,7 @@ def _training_rows(
         raise InputError("y", "must have two classes", f"got {len(known)}", remedy=one)
     if pos_label is not None:
         check_pos_label(pos_label)
-    if pos_label is not None and pos_label not in known:
+    if pos_label not in (None, *known):
         raise InputError("pos_label", f"must be {known[0]!r} or {known[1]!r}", f"got {pos_label!r}")
     event = 1 if pos_label is None else known.index(pos_label)
     w = classifiers.checked_weights(sample_weight, y.size)

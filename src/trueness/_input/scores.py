@@ -44,7 +44,7 @@ def row_sum_tolerance(dtype: np.dtype[Any], tolerance: float | None) -> float:
 
 def clip_scores(values: NDArray[Any], tolerance: float) -> NDArray[Any]:
     """Scores with those within `tolerance` of [0, 1] moved to its ends; the others are refused later."""
-    if values.dtype.kind != "f" or not ((values < 0) | (values > 1)).any():
+    if not tolerance or values.dtype.kind != "f" or not ((values < 0) | (values > 1)).any():
         return values
     wide = values.astype(np.float64)
     wide[(wide < 0) & (wide >= -tolerance)] = 0.0

@@ -285,9 +285,8 @@ def check_cv(cv: Any) -> None:
     several = hasattr(cv, "split") or hasattr(cv, "__iter__")
     if cv is None or (whole and cv >= 2) or (several and not isinstance(cv, str | bytes)):
         return
-    remedy = (
-        "Pass a fitted classifier as `FrozenEstimator(classifier)`." if isinstance(cv, str) and cv == "prefit" else ""
-    )
+    prefit = isinstance(cv, str) and cv == "prefit"
+    remedy = "Pass a fitted classifier as `FrozenEstimator(classifier)`." if prefit else ""
     demand = "must be a whole number ≥ 2, a splitter or an iterable of (train, test)"
     raise InputError("cv", demand, f"got {cv!r}", remedy=remedy)
 

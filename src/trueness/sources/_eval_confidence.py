@@ -113,7 +113,8 @@ def states(text: str, value: float) -> bool:
 
 def answer_probability(tokens: Sequence[tuple[str, float]], answer: str) -> float | str:
     """The probability of the tokens that spell the answer; or why there is none."""
-    text, named = "".join(token for token, _ in tokens), answer.strip()
+    text = "".join(token for token, _ in tokens)
+    named = answer.strip()
     places = [start for start in _places(text, named) if _stands_alone(text, start, len(named))]
     if not named or not places:
         return "the answer is not among the tokens with log-probabilities"
@@ -134,7 +135,8 @@ def _places(text: str, named: str) -> list[int]:
     if len(named) <= _SHORT:
         return [found.start() for found in re.finditer(f"(?={re.escape(named)})", text)]
     # Knuth, Morris and Pratt: a regular expression would compare a long text that repeats itself at every place.
-    both, size = named + text, len(named)
+    both = named + text
+    size = len(named)
     border = [0] * len(both)
     for i in range(1, len(both)):
         k = border[i - 1]
