@@ -72,6 +72,11 @@ BY_FUNCTION: dict[str, dict[str, Any]] = {
     "ece_interval": {"resamples": None},
     "load_calibrator": {"path": "nowhere.json"},
     "prior_correction": {"weight": 2.0},
+    "accept_threshold": {"correct": Y, "confidence": P},
+    "decide": {"cost_fp": 1, "cost_fn": 2},
+    "gate": {"max_ece": 0.5, "by": None},
+    "powered": {"y_human": Y, "judge": Y, "bins": None},
+    "worst_slices": {"columns": {"g": CLASS}, "min_rows": 5, "resamples": 100},
 }
 # `scan`, `apply_calibrator`, `validate` and `load_calibrator` read files and frames, which fuzz/files.py spoils.
 FUNCTIONS = [
@@ -83,6 +88,8 @@ FUNCTIONS = [
     *("scaled_brier", "segments", "sketch", "smooth_ece", "squared_ece", "tally", "tce", "validation_size"),
     *("validity_curve", "mean_validity", "Edges", "EqualMass", "EqualWidth", "MassAndWidth", "BlockIsotonic"),
     *("Accumulator", "load_calibrator"),
+    *("accept_threshold", "decide", "decision_certificate", "gate", "net_benefit", "powered", "risk_coverage"),
+    *("worst_slices", "Watch"),
 ]
 SLOW_FUNCTIONS = ["report"]
 CALIBRATORS = [
@@ -233,6 +240,12 @@ _ROWS = (
     "labels",
     "at",
     "sums",
+    "correct",
+    "confidence",
+    "y_human",
+    "judge",
+    "human_prob",
+    "columns",
 )
 _OWN_FUNCTIONS = ("loss", "test", "norm", "progress")
 

@@ -2,11 +2,13 @@
 
 import itertools
 import sys
+from fractions import Fraction
 
 import inputs
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 import trueness as tn
 from trueness import plot
@@ -20,6 +22,13 @@ LOGITS = np.log(RNG.dirichlet([1, 1, 1], 30))
 CLASS = np.arange(30) % 3
 BAND = tn.monotone_band(Y, P)
 FRAME = pd.DataFrame({"y": Y, "p": P, "q": 1 - P})
+
+
+def noted(value):
+    watch = tn.Watch()
+    watch.about["of"] = value
+    return watch
+
 
 WRONG = {
     "0-d labels of a report": (lambda: tn.report(np.array(1), P), "`y_true` must have one dimension; got 0"),
@@ -84,6 +93,63 @@ WRONG = {
         lambda: tn.validation_size(prevalence=0.2, c_statistic=0.7, detect_oe=-1.2),
         "`detect_oe` must be",
     ),
+    "a step of a curve that is a list": (
+        lambda: tn.estimate("ici", Y, P, curve=[0.1]),
+        "`curve` must be 'spline' or 'loess'",
+    ),
+    "a position beyond all floats": (lambda: tn.Watch().update(Y, P, position=10**400), "`position` must be a number"),
+    "a position that JSON has not": (
+        lambda: tn.Watch().update(Y, P, position=Fraction(1, 3)),
+        "`position` must be a number",
+    ),
+    "notes that JSON has not": (lambda: noted(object()).to_json(), "`about` must be ready for JSON"),
+    "a place beyond all floats": (lambda: tn.curve_band(Y, P, at=10**400), r"`at` must be scores in \[0, 1\]"),
+    "0-d labels of humans": (lambda: tn.powered(np.array(1), Y, P), "`y_human` must have one value per row"),
+    "one-hot labels of humans": (lambda: tn.powered(np.eye(2)[Y], Y, P), "`y_human` must have one value per row"),
+    "0-d labels of a judge": (lambda: tn.powered(Y, np.array(1), P), "`judge` must have one value per row"),
+    "0-d labels of segments": (
+        lambda: tn.SegmentCalibration().fit(P, np.array(1), by=CLASS),
+        "`y_true` must have one dimension",
+    ),
+    "0-d labels of a validation": (
+        lambda: tn.validate(LogisticRegression(), P[:, None], np.array(1)),
+        "`X` and `y` must have one entry per row",
+    ),
+    "no rows of a validation": (lambda: tn.validate(LogisticRegression(), None, Y), "`X` must be rows of features"),
+    "words as row numbers of a fold": (
+        lambda: tn.validate(LogisticRegression(), P[:, None], Y, cv=[(["a"], ["b"])]),
+        "`cv` must have row numbers from 0 to 29; got array",
+    ),
+    "a number as name of a model, of net benefit": (
+        lambda: tn.net_benefit(Y, {1: P, 2: P}),
+        "`y_prob` must have strings as names; got 1. Use '1'",
+    ),
+    "a number as name of a model, of risk and coverage": (
+        lambda: tn.risk_coverage(Y, {"a": P, 2: P}),
+        "`y_prob` must have strings as names; got 2",
+    ),
+    "a number as name of a model, of a gate": (
+        lambda: tn.gate(Y, {1: P}, max_ece=0.5),
+        "`y_prob` must have strings as names; got 1",
+    ),
+    "scores of a judge too large to be squared": (
+        lambda: tn.powered(Y, np.full(30, 1e308), P),
+        "`judge` must be a number within ±1e100 in every row",
+    ),
+    "records as segments": (
+        lambda: tn.ece(Y, P, by=P.view([("p", float)])),
+        "`by` must hold names or numbers; 'by' holds records",
+    ),
+    "a label to ignore beyond all floats": (
+        lambda: tn.ece(Y * 1.0, P, ignore_index=10**400),
+        "`ignore_index` must be a whole number of 64 bits or None",
+    ),
+    "a positive label beyond all floats": (lambda: tn.ece(Y * 1.0, P, pos_label=10**400), "`pos_label` must be"),
+    "a level below all others": (lambda: tn.net_benefit(Y, P, level=1e-300), "`level` must lie strictly between 0.5"),
+    "scores too small to be squared": (
+        lambda: tn.powered(Y, Y, np.full(30, 5e-324)),
+        "`y_prob` must have a score above 1e-100; all 30 are below",
+    ),
     "labels of an unknown kind": (lambda: tn.ece([*P, 10**400], [*P, 0.5]), "`y_true` must"),
 }
 
@@ -92,6 +158,22 @@ def test_wrong_arguments_are_refused_by_name():
     for call, message in WRONG.values():
         with pytest.raises(tn.InputError, match=message):
             call()
+
+
+def test_one_label_that_is_not_the_positive_one_is_no_event():
+    assert tn.observed_expected(np.zeros(30), P, pos_label=10**400) == 0
+
+
+@pytest.mark.parametrize("measure", [tn.ece, tn.brier, tn.calibration_slope, tn.tce, tn.smooth_ece, tn.ici, tn.auc])
+def test_a_segment_without_weight_is_as_one_without_rows(measure):
+    weight = np.where(CLASS == 0, 0, 1 + Y)
+    there = CLASS > 0
+    found = measure(Y, P, by=CLASS, sample_weight=weight)
+    assert list(found) == ["1", "2"]
+    kept = measure(Y[there], P[there], by=CLASS[there], sample_weight=weight[there])
+    assert found == pytest.approx(kept, nan_ok=True)
+    findings = tn.gate(Y, P, by=CLASS, sample_weight=weight, max_ece=0.5).findings
+    assert [one.group for one in findings] == ["by = 1", "by = 2"]
 
 
 def test_memory_that_is_not_aligned_is_read_as_any_other():

@@ -203,7 +203,7 @@ ROW_OPTIONS = [
     refused("names of labels in another order", "must have their labels in the same order; they are named 'a', 'b' and 'b', 'a'.", pd.DataFrame({"a": Y, "b": Y}), pd.DataFrame({"b": P, "a": P}), kind="multilabel"),
     refused("two names for three labels", "`labels` must name the 3 labels in column order; got 2 names.", np.ones((4, 3), int), P3, kind="multilabel", labels=["a", "b"]),
     refused("an event for labels of 0 and 1", "`pos_label` does not go with `kind='multilabel'`", np.ones((4, 3), int), P3, kind="multilabel", pos_label=1),
-    refused("a word for the label to ignore", "`ignore_index` must be a whole number or None; got 'void'.", Y, P, ignore_index="void"),
+    refused("a word to ignore", "`ignore_index` must be a whole number of 64 bits or None; got 'void'.", Y, P, ignore_index="void"),
     refused("all rows ignored", "all 4 have a missing value or are ignored.", [255] * 4, P, ignore_index=255),
     refused("a label to ignore that is not named", "`ignore_index=255` leaves rows without a class out.", [0, 0, 255, 255], P3),
     refused("all rows dropped", "`y_true` and `y_prob` must have at least one complete row; all 4 have a missing value.", [0, 1, nan, nan], [nan, nan, 0.1, 0.2], missing="drop"),

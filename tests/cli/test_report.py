@@ -206,7 +206,7 @@ def test_a_judge_helps_few_human_labels_and_the_rest_is_theirs(call, fails, tmp_
     assert "leave out --over, --each and" in fails(*asked, "--each")
     assert "cannot be both scores and the judge" in fails(*plain, "--judge", "p")
     judged(tmp_path, grader=[""] * 7 + [1] * 69)
-    assert "Column 'grader' must be a finite number in every row; 7 of 76" in fails(*asked)
+    assert "Column 'grader' must be a number within ±1e100 in every row; 7 of 76" in fails(*asked)
 
 
 def test_measure_prints_what_a_judge_and_few_humans_say(call, fails, tmp_path):

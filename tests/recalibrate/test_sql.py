@@ -103,6 +103,24 @@ def test_a_query_writes_the_map_of_each_class_once():
 
 
 @every_engine
+@pytest.mark.parametrize("calibrator", [one for one in MATRICES if getattr(one, "from_logits", False)], ids=name_of)
+def test_of_large_logits_an_expression_is_right_to_their_rounding(calibrator, dialect):
+    rng = np.random.default_rng(0)
+    made = fitted(calibrator)
+    for size in (1e2, 1e4, 1e6):
+        logits = size * rng.uniform(-1, 1, (500, 1)) + rng.normal(0, 3, (500, made.n_classes_))
+        columns = {f"z{k}": logits[:, k].copy() for k in range(made.n_classes_)}
+        found = ENGINES[dialect](list(made.to_sql(dialect, column=list(columns)).values()), columns)
+        np.testing.assert_allclose(found, made.predict(logits), rtol=0, atol=max(1e-12, 1e-16 * size))
+
+
+@pytest.mark.parametrize("names", [{"column": "a\0b"}, {"table": "a\0b"}, {"table": ["main", "\0"]}], ids=str)
+def test_a_name_with_a_nul_is_not_written(names):
+    with pytest.raises(tn.InputError, match="Columns and tables in SQL must have names without NUL; got"):
+        fitted(tn.PlattScaling()).to_sql(**names)
+
+
+@every_engine
 def test_steps_of_a_falling_curve_equal_predict(dialect):
     p = np.linspace(0.01, 0.99, 400)
     y = np.random.default_rng(3).random(400) < 1 - p

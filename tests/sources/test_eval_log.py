@@ -6,6 +6,7 @@ import os
 import re
 import struct
 import sys
+import time
 import tracemalloc
 import zipfile
 from pathlib import Path
@@ -794,3 +795,25 @@ def test_a_large_log_is_read_piece_by_piece(tmp_path):
     header = {"version": 2, "status": "success", "eval": {"task": "t", "model": "m"}}
     path.write_text(json.dumps(header | {"samples": samples}, ensure_ascii=False, indent=2), encoding="utf-8")
     assert eval_log(path).confidence.tolist() == [0.5, 0.51, 0.52, 0.53, 0.54]
+
+
+def test_the_last_place_of_an_answer_counts_and_of_those_after_the_word_answer_the_last(tmp_path):
+    long = "the answer. and " * 6 + "yes"
+    tokens = [(long, 0.9), (" ", 0.5), (f"Answer: {long}", 0.8), (" or ", 0.5), (long, 0.7), ("t ", 0.5), ("A", 0.6)]
+    for answer, probability in ((long, 0.8), ("A", 0.6), ("or", 0.5)):
+        sample = with_tokens(inspect_sample(1, text="x", answer=answer), tokens)
+        found = tn.sources.eval_log(write_inspect_json(tmp_path / "log.json", [sample]), confidence="logprob")
+        assert found.confidence[0] == pytest.approx(probability)
+
+
+def test_an_answer_that_repeats_itself_takes_time_in_proportion_to_its_length(tmp_path):
+    def seconds(n):
+        text = "a " * (n // 2)
+        sample = with_tokens(inspect_sample(1, text="x", answer=f"{text[: n // 2]}b"), [(text, 0.5)])
+        path = write_inspect_json(tmp_path / f"{n}.json", [sample])
+        start = time.process_time()
+        with pytest.raises(tn.InputError, match="not among the tokens"):
+            tn.sources.eval_log(path, confidence="logprob")
+        return time.process_time() - start
+
+    assert seconds(400_000) < 64 * max(seconds(25_000), seconds(25_000))

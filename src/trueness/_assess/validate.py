@@ -16,6 +16,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from trueness._assess.panel import panel
 from trueness._input.arguments import Seed, check_jobs, checked_resamples, checked_word, whole_seed
+from trueness._input.labels import check_pos_label
 from trueness._keywords import suggests_keywords
 from trueness._level import checked_level
 from trueness._numerics.streams import stream
@@ -201,7 +202,9 @@ def _training_rows(
     if len(known) != 2:
         one = "Validate one class against the rest: `validate(estimator, X, y == one_class)`." if len(known) > 2 else ""
         raise InputError("y", "must have two classes", f"got {len(known)}", remedy=one)
-    if pos_label is not None and pos_label not in known:
+    if pos_label is not None:
+        check_pos_label(pos_label)
+    if pos_label not in (None, *known):
         raise InputError("pos_label", f"must be {known[0]!r} or {known[1]!r}", f"got {pos_label!r}")
     event = 1 if pos_label is None else known.index(pos_label)
     w = classifiers.checked_weights(sample_weight, y.size)

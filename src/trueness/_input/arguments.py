@@ -89,6 +89,12 @@ def check_flag(value: Any, name: str) -> None:
         raise InputError(name, "must be True or False", f"got {value!r}")
 
 
+def check_ignore_index(value: Any) -> None:
+    """Raise unless it can be a label to ignore."""
+    if value is not None and not (_is_whole(value) and abs(value) < 2**64):
+        raise InputError("ignore_index", "must be a whole number of 64 bits or None", f"got {value!r}")
+
+
 def check_seed(seed: Any) -> None:
     """Raise unless it can seed a generator; none is made, since most calls draw nothing."""
     if not (seed is None or isinstance(seed, np.random.Generator) or (_is_whole(seed) and seed >= 0)):

@@ -94,6 +94,8 @@ def _events(values: NDArray[Any], pos_label: Any) -> NDArray[np.uint8]:
             raise InputError("pos_label", demand, f"got {pos_label!r}", remedy=remedy)
         got = f"got {len(found):,} ({list_labels(found)})"
         raise InputError(NAME, "must hold two values when the scores are a vector", got, remedy=_NEED_MATRIX)
+    if pos_label not in found:  # it may be a number that the array cannot hold
+        return np.zeros(values.size, np.uint8)
     if kind == "objects":  # a pos_label such as a tuple would be compared as an array
         return np.fromiter((v == pos_label for v in values), dtype=np.uint8, count=values.size)
     return np.asarray(values == pos_label).astype(np.uint8)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness._input import scores
-from trueness._input.arguments import checked_word
+from trueness._input.arguments import check_flag, check_ignore_index, checked_word
 from trueness._input.columns import Column, by_row, categories_of, column, first_place, refuse_bad, refuse_missing
 from trueness._input.labels import (
     binary_labels,
@@ -177,11 +177,10 @@ def _check_options(
     missing: Any, ignore_index: Any, from_logits: Any, percent: Any, clip_tolerance: Any, sum_tolerance: Any
 ) -> None:
     checked_word(missing, "missing", ("raise", "drop"))
-    for name, flag in (("from_logits", from_logits), ("percent", percent)):
-        if not isinstance(flag, bool | np.bool_):
-            raise InputError(name, "must be True or False", f"got {flag!r}")
-    if ignore_index is not None and (isinstance(ignore_index, bool) or not isinstance(ignore_index, int | np.integer)):
-        raise InputError("ignore_index", "must be a whole number or None", f"got {ignore_index!r}")
+    check_flag(from_logits, "from_logits")
+    check_flag(percent, "percent")
+    check_ignore_index(ignore_index)
+    scores.checked_tolerance(clip_tolerance, "clip_tolerance", 0.1)
     if from_logits and (clip_tolerance or percent or sum_tolerance is not None):
         name = "clip_tolerance" if clip_tolerance else "percent" if percent else "sum_tolerance"
         raise InputError(name, "is only for probabilities", "logits (`from_logits=True`) need none")

@@ -39,13 +39,12 @@ def row_sum_tolerance(dtype: np.dtype[Any], tolerance: float | None) -> float:
     """How far from one a row of probabilities may sum."""
     if tolerance is None:
         return 2e-3 if dtype.kind == "f" and dtype.itemsize == 2 else 1e-6  # of either byte order
-    return _checked_tolerance(tolerance, "sum_tolerance", 1)
+    return checked_tolerance(tolerance, "sum_tolerance", 1)
 
 
 def clip_scores(values: NDArray[Any], tolerance: float) -> NDArray[Any]:
     """Scores with those within `tolerance` of [0, 1] moved to its ends; the others are refused later."""
-    exact = _checked_tolerance(tolerance, "clip_tolerance", 0.1) == 0 or values.dtype.kind != "f"
-    if exact or not ((values < 0) | (values > 1)).any():
+    if not tolerance or values.dtype.kind != "f" or not ((values < 0) | (values > 1)).any():
         return values
     wide = values.astype(np.float64)
     wide[(wide < 0) & (wide >= -tolerance)] = 0.0
@@ -53,7 +52,8 @@ def clip_scores(values: NDArray[Any], tolerance: float) -> NDArray[Any]:
     return wide
 
 
-def _checked_tolerance(tolerance: Any, name: str, most: float) -> float:
+def checked_tolerance(tolerance: Any, name: str, most: float) -> float:
+    """A number from 0 to `most`."""
     if not is_real(tolerance) or not 0 <= tolerance <= most:
         raise InputError(name, f"must be a number between 0 and {most:g}", f"got {tolerance!r}")
     return float(tolerance)

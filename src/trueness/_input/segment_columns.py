@@ -104,6 +104,8 @@ def _read(name: str, values: Any, y_true: ArrayLike, kept: Bools, cuts: Cuts) ->
     if given.values.ndim != 1 or given.values.shape[0] != kept.size:
         got = f"{name!r} has shape {given.values.shape} and there are {kept.size:,} rows"
         raise InputError("by", "must have one entry per row", got)
+    if given.values.dtype.kind == "V":
+        raise InputError("by", "must hold names or numbers", f"{name!r} holds records")
     gone = labels_missing(given)
     gone = np.zeros(kept.size, dtype=bool) if gone is None else gone
     found = _cut(name, given.values[kept], gone[kept], cuts)

@@ -13,7 +13,7 @@ from trueness._report.records import RowCounts, Source
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.evidence import Evidence, Sums
 from trueness._tally.group_keys import names_of
-from trueness._tally.models import model_context
+from trueness._tally.models import check_names, model_context
 from trueness._tally.multiclass import View
 from trueness._tally.row_sums import bins_of_rows
 from trueness._tally.rules import BinRule, Edges, EqualWidth
@@ -219,9 +219,7 @@ def _models(y_prob: Any) -> Mapping[str, Any]:
         return {str(getattr(y_prob, "name", None) or "scores"): y_prob}
     if not y_prob:
         raise InputError("y_prob", "must hold at least one model", "the dict is empty")
-    for name in y_prob:
-        if not isinstance(name, str):
-            raise InputError("y_prob", "must have strings as names", f"got {name!r}", remedy=f"Use {str(name)!r}.")
+    check_names(y_prob, "y_prob")
     return y_prob
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 
-from trueness._input.arguments import spelled_out
+from trueness._input.arguments import check_flag, spelled_out
 from trueness._input.columns import column
 from trueness._input.labels import check_pos_label, checked_order
 from trueness._input.sample import Sample, check_weights, read_sample
@@ -108,6 +108,7 @@ class Accumulator:
         """Notes that are kept with the sums."""
         self.position: Any = None
         """Where the last batch ended, as passed to `update`."""
+        check_flag(percent, "percent")
         options = {
             "kind": check_kind(kind),
             "labels": None if labels is None else checked_order(labels),

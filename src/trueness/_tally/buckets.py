@@ -73,7 +73,7 @@ def check_buckets(buckets: Any) -> int:
 
 def refuse_unused(buckets: Any) -> None:
     """Raise for a number of buckets that was chosen without clusters."""
-    if buckets != 64:
+    if check_buckets(buckets) != 64:
         raise InputError("buckets", "needs `cluster`", f"got {buckets!r} without clusters")
 
 

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any, ParamSpec, Protocol, cast, overload
 
+import numpy as np
+
 from trueness._tally.rows_or_sums import ROW_OPTIONS, takes_rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
@@ -54,6 +56,9 @@ def _by_segment(
         raise InputError("by", "must be one column", f"got {1 + len(others)}", remedy="`segments` takes several.")
     found = {}
     for code, value in enumerate(column.values):
+        rows_of_segment = np.flatnonzero(column.code == code)
+        if not evidence.has_weight(rows_of_segment):
+            continue
         with in_context(f"Segment {value!r}"):
-            found[value] = measure(quietly(lambda c=code: evidence.at(column.code == c).sums))
+            found[value] = measure(quietly(lambda some=rows_of_segment: evidence.at(some).sums))
     return found

@@ -7,12 +7,12 @@ belong together is decided in this file only; the notes say so.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._input.arguments import checked_fraction
+from trueness._input.arguments import checked_fraction, checked_word
 from trueness._input.sample import Sample
 from trueness._input.segment_columns import GROUPS, SegmentColumn, WholeNumbers, read_by
 from trueness._tally import multiclass, rows_or_sums
@@ -171,6 +171,11 @@ class Evidence:
         kept[self.position] = True
         weight = None if self.rows is None else self.rows.w
         return read_by(by, y_true, kept, crossed, whole=whole, groups=groups, weight=weight)
+
+    def has_weight(self, some: NDArray[Any]) -> bool:
+        """Whether any of these rows has a weight."""
+        w = self.need_rows("This needs the rows").w
+        return w is None or bool(w[some].any())
 
     @cached_property
     def sums(self) -> Sums:
@@ -402,6 +407,7 @@ class Evidence:
 
     def require_weight_type(self) -> None:
         """Raise if weights are to count rows, but are not whole numbers."""
+        checked_word(self.weight_type, "weight_type", get_args(WeightType))
         if self.weight_type == "frequency" and self.weights == "fractional":
             demand = "must be whole numbers that sum to less than 2³⁵, which count rows"
             raise InputError("sample_weight", demand, remedy="For other weights use `weight_type='importance'`.")

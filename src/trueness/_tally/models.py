@@ -22,6 +22,7 @@ def read_models(
     y_true: Any, models: Mapping[str, Any], rows: RowOptions, kind: Kind, cluster: ArrayLike | None, argument: str
 ) -> tuple[dict[str, Sample], Kind, dict[str, Any]]:
     """The same rows of all models, the view of a matrix, other fields of `Evidence`; `argument` names `models`."""
+    check_names(models, argument)
     options: dict[str, Any] = {name: value for name, value in rows.items() if name != "kind" or value is not None}
     labels = _labels_by_model(y_true, models, argument)
     samples, asked = {}, kind
@@ -57,6 +58,13 @@ def read_models(
         notes.append(f"{first.ignored:,} labels {options['ignore_index']} (`ignore_index`) were left out.")
     fields = {"cluster": codes, "kept": position, "dropped": dropped, "notes": tuple(filter(None, notes))}
     return samples, asked, fields
+
+
+def check_names(models: Mapping[Any, Any], argument: str) -> None:
+    """Raise for a name of a model that is not text."""
+    for name in models:
+        if not isinstance(name, str):
+            raise InputError(argument, "must have strings as names", f"got {name!r}", remedy=f"Use {str(name)!r}.")
 
 
 def weights_in_words(w: Floats) -> tuple[str, ...]:

@@ -323,7 +323,8 @@ def export(path: str, **options: Any) -> None:
 
     MAP is the JSON file that `trueness fit` wrote. SQL is what stands after SELECT: an expression for each column that
     `trueness apply` would add, under the same name. An ONNX model takes `scores` and gives `calibrated`. Neither needs
-    trueness to run, and both agree with `apply` to 1e-12; scores that `apply` refuses become NULL or NaN.
+    trueness to run, and both agree with `apply` to 1e-12 (1e-16 times the logit, for logits beyond 10,000); scores that
+    `apply` refuses become NULL or NaN.
 
     \b
       trueness export map.json --dialect postgresql --prob score -o map.sql

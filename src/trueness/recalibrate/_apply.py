@@ -84,6 +84,8 @@ def _names(prob: Any, name: str | None, calibrator: Calibrator, present: Sequenc
     for column in columns:
         if column not in present:
             raise InputError("prob", "must name columns of the frame", f"it has no {column!r}")
+    if name is not None and not isinstance(name, str):
+        raise InputError("name", "must be the name of the new column", f"got {name!r}")
     if name is not None and len(columns) > 1:
         raise InputError("name", "must be None for a matrix, whose new columns end in _calibrated", f"got {name!r}")
     new = [f"{column}_calibrated" for column in columns] if name is None else [name]

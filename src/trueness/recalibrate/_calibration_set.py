@@ -150,7 +150,10 @@ def score_names(y_prob: ArrayLike) -> tuple[str, ...] | None:
 
 def used_rows(y_true: ArrayLike, sample_weight: ArrayLike | None) -> Bools:
     """Which rows have a weight above 0."""
-    n = column(y_true, "y_true").values.shape[0]
+    values = column(y_true, "y_true").values
+    if not values.ndim:
+        raise InputError("y_true", "must have one dimension", "got a single number")
+    n = values.shape[0]
     return np.ones(n, np.bool_) if sample_weight is None else row_weights(sample_weight, n).values > 0
 
 

@@ -209,11 +209,12 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
         Returns
         -------
         str, or dict of str
-            An expression in double precision, which equals `predict` to 1e-12 (steep maps: to the rounding of the
-            score). Scores that `predict` refuses become NULL: NULL, NaN, and those outside [0, 1]. With `table`, a
-            query that adds a column for each score column, with _calibrated at the end of its name; and, with _alone,
-            what the map of a class gives before it is divided by the sum over classes. Maps that are random or depend
-            on which score is the largest are refused.
+            An expression in double precision, which equals `predict` to 1e-12 (steep maps, and maps that weigh the
+            logits of classes: to the rounding of the scores, which is 1e-10 for logits of a million). Scores that
+            `predict` refuses become NULL: NULL, NaN, and those outside [0, 1]. With `table`, a query that adds a column
+            for each score column, with _calibrated at the end of its name; and, with _alone, what the map of a class
+            gives before it is divided by the sum over classes. Maps that are random or depend on which score is the
+            largest are refused.
 
         Examples
         --------
@@ -247,8 +248,8 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
         -------
         onnx.ModelProto
             A model from an array of shape (n,), or (n, K) for a matrix, to one of the same shape: equal to `predict`
-            to 1e-12, or 1e-6 with float32. Scores that `predict` refuses become NaN. Maps that are random or depend on
-            which score is the largest are refused.
+            to 1e-12, or 1e-6 with float32, with the exceptions of `to_sql`. Scores that `predict` refuses become NaN.
+            Maps that are random or depend on which score is the largest are refused.
         """
         check_is_fitted(self)
         return onnx_of(self._formula(), self.n_classes_, path, dtype)

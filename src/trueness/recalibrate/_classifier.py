@@ -285,7 +285,8 @@ def check_cv(cv: Any) -> None:
     several = hasattr(cv, "split") or hasattr(cv, "__iter__")
     if cv is None or (whole and cv >= 2) or (several and not isinstance(cv, str | bytes)):
         return
-    remedy = "Pass a fitted classifier as `FrozenEstimator(classifier)`." if cv == "prefit" else ""
+    prefit = isinstance(cv, str) and cv == "prefit"
+    remedy = "Pass a fitted classifier as `FrozenEstimator(classifier)`." if prefit else ""
     demand = "must be a whole number ≥ 2, a splitter or an iterable of (train, test)"
     raise InputError("cv", demand, f"got {cv!r}", remedy=remedy)
 
@@ -307,7 +308,7 @@ def split_rows(cv: Any, X: Any, y: NDArray[Any], arguments: dict[str, Any]) -> l
     every = np.concatenate([np.empty(0, np.int64), *(test for _, test in folds)])
     for part in (every, *(train for train, _ in folds)):
         if part.size and not (part.dtype.kind in "iu" and part.min() >= 0 and part.max() < y.size):
-            got = f"got {part.min()!s} to {part.max()!s}"
+            got = f"got {part.min()!s} to {part.max()!s}" if part.dtype.kind in "iuf" else f"got {reprlib.repr(part)}"
             raise InputError("cv", f"must have row numbers from 0 to {y.size - 1:,}", got)
     repeated = every.size - np.unique(every).size
     if repeated:
@@ -328,11 +329,13 @@ def checked_weights(sample_weight: ArrayLike | None, n: int) -> Floats | None:
 
 def rows_and_classes(X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any], NDArray[Any]]:
     """Rows, the class of each, and the classes in ascending order."""
+    if X is None:
+        raise InputError("X", "must be rows of features", "got None")
     if y is None:
         raise InputError("y", "must be given: the classifier requires y to be passed, but the target y is None")
     try:
         X, y = indexable(X, y)
-    except ValueError as reason:
+    except (TypeError, ValueError) as reason:
         raise InputError("", "`X` and `y` must have one entry per row", str(reason).rstrip(".")) from reason
     with remedies(REMEDIES):
         missing = labels_missing(column(y, "y"))

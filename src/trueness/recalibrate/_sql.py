@@ -32,6 +32,8 @@ class _Writer(NamedTuple):
     fence: str = ""  # keeps the columns of an inner query from being written out, and computed, wherever they are used
 
     def name(self, column: str) -> str:
+        if "\0" in column:  # which ends a text in many databases
+            raise InputError("", "Columns and tables in SQL must have names without NUL", f"got {column!r}")
         text = column.replace("\\", "\\\\") if self.escape == "\\" else column
         return f"{self.quote}{text.replace(self.quote, self.escape + self.quote)}{self.quote}"
 

@@ -134,7 +134,7 @@ def mean_validity(curves: Iterable[ValidityCurve]) -> ValidityRuns:
     >>> found(0.1), found.conditional(0.1)
     (0.75, 0.5)
     """
-    if not isinstance(curves, Iterable):
+    if not isinstance(curves, Iterable) or getattr(curves, "ndim", 1) == 0:
         raise InputError("curves", "must be records of `validity_curve`", f"got {curves!r}")
     runs = list(curves)
     if not runs:

@@ -274,7 +274,12 @@ _METRICS = {
     "expected": "Sum of the scores, by segment.",
     "listed": "1 for segments that are alarms.",
 }
-_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
+_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"'})
+
+
+def _label_value(text: str) -> str:
+    """A name as Prometheus reads it, which knows no escapes of characters that cannot be seen but the line feed."""
+    return "\\n".join(visible(line).translate(_ESCAPES) for line in text.split("\n"))
 
 
 def prometheus(name: str, alarm: bool, watched: Sequence[WatchedSegment]) -> str:
@@ -291,7 +296,7 @@ def prometheus(name: str, alarm: bool, watched: Sequence[WatchedSegment]) -> str
         lines += [f"# HELP trueness_watch_{metric} {text}", f"# TYPE trueness_watch_{metric} gauge"]
         for segment, value in by.items():
             names = {"model": name, "segment": segment}
-            labels = ",".join(f'{key}="{one.translate(_ESCAPES)}"' for key, one in names.items() if one)
+            labels = ",".join(f'{key}="{_label_value(one)}"' for key, one in names.items() if one)
             braced = f"{{{labels}}}" if labels else ""
             lines.append(f"trueness_watch_{metric}{braced} {'+Inf' if value == math.inf else repr(value)}")
     return "\n".join(lines) + "\n"

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from trueness._input.arguments import is_number
+
 _WORDS = {
     0.99: "certain",
     0.95: "almost certain, very high",
@@ -38,6 +40,10 @@ _LEAD = (
     rf"{_BETWEEN}(?:(?:is|of){_BETWEEN})?(?:{_ABOUT}{_BETWEEN})?"
 )
 _SURE = r"(?:\s*+(?:sure|certain|confident)\b|(?<=%)[ \t]++confidence\b(?!\s*+(?:interval|level|:)))"
+
+_MARK = re.compile(r"(?i:answer)\W{0,6}\Z")
+_SHORT = 64
+"""Texts of this many characters are sought by comparing them at every place."""
 
 
 class Stated(NamedTuple):
@@ -81,7 +87,7 @@ def stated(value: Any, words: Mapping[str, float]) -> Stated | None:
     if value is None or isinstance(value, bool) or (isinstance(value, str) and not value.strip()):
         return None
     if isinstance(value, int | float):
-        return Stated(float(value)) if math.isfinite(value) else None
+        return Stated(float(value)) if is_number(value) else None
     text = " ".join(str(value).lower().split()).strip(" \"'*").rstrip(".")
     if text in words:
         return Stated(words[text], 1.0)
@@ -108,12 +114,13 @@ def states(text: str, value: float) -> bool:
 def answer_probability(tokens: Sequence[tuple[str, float]], answer: str) -> float | str:
     """The probability of the tokens that spell the answer; or why there is none."""
     text = "".join(token for token, _ in tokens)
-    named = re.escape(answer.strip())
-    marked = [*re.finditer(rf"(?i:answer)\W{{0,6}}(?<!\w)({named})(?!\w)", text)]
-    found = marked or [*re.finditer(rf"(?<!\w)({named})(?!\w)", text)]
-    if not answer.strip() or not found:
+    named = answer.strip()
+    places = [start for start in _places(text, named) if _stands_alone(text, start, len(named))]
+    if not named or not places:
         return "the answer is not among the tokens with log-probabilities"
-    start, end = found[-1].span(1)
+    marked = (start for start in reversed(places) if _MARK.search(text[max(0, start - 12) : start]))
+    start = next(marked, places[-1])
+    end = start + len(named)
     total, at = 0.0, 0
     for token, logprob in tokens:
         # A blank before the answer belongs to its token, not to its letters.
@@ -121,6 +128,29 @@ def answer_probability(tokens: Sequence[tuple[str, float]], answer: str) -> floa
             total += logprob
         at += len(token)
     return from_log(total)
+
+
+def _places(text: str, named: str) -> list[int]:
+    """Every place at which a text has another."""
+    if len(named) <= _SHORT:
+        return [found.start() for found in re.finditer(f"(?={re.escape(named)})", text)]
+    # Knuth, Morris and Pratt: a regular expression would compare a long text that repeats itself at every place.
+    both = named + text
+    size = len(named)
+    border = [0] * len(both)
+    for i in range(1, len(both)):
+        k = border[i - 1]
+        while k and (k == size or both[i] != both[k]):
+            k = border[k - 1]
+        border[i] = k + (both[i] == both[k])
+    ends = (i for i in range(2 * size - 1, len(both)) if border[i] == size)
+    return [end + 1 - 2 * size for end in ends]
+
+
+def _stands_alone(text: str, start: int, size: int) -> bool:
+    """Whether what is found does not go on in the letters around it."""
+    around = text[start - 1 : start] + text[start + size : start + size + 1]
+    return not re.search(r"\w", around)
 
 
 def from_log(value: float) -> float | str:
@@ -157,7 +187,8 @@ def agreement(answers: Sequence[str | None]) -> list[float | str]:
 def label(score: Mapping[str, Any], correct_from: float | None) -> tuple[int | None, str]:
     """1 for right, 0 for wrong; or None, and why."""
     value = score.get("value")
-    reason = score.get("reason") or (score.get("metadata") or {}).get("unscored_reason")
+    metadata = score.get("metadata")
+    reason = score.get("reason") or (isinstance(metadata, Mapping) and metadata.get("unscored_reason"))
     if isinstance(value, Mapping):
         value = next((value[one] for one in ("score", "correct", "accuracy", "grade") if one in value), None)
     if isinstance(value, str):
@@ -167,7 +198,7 @@ def label(score: Mapping[str, Any], correct_from: float | None) -> tuple[int | N
         value = _ODD[word][0] if word in _ODD else _RIGHT.get(word, value)
     try:
         number = math.nan if value is None else float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None, f"a score that is neither a number nor C, I, P or N: {str(value)[:20]!r}"
     if reason or math.isnan(number):
         return None, f"not scored ({reason})" if reason else "not scored"

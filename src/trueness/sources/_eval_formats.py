@@ -10,9 +10,12 @@ import re
 import sys
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
+
+import numpy as np
 
 from trueness.errors import InputError, MissingLibraryError, TruenessError
 from trueness.sources._text import DAMAGED, JsonReader
@@ -147,8 +150,14 @@ def recognise(path: Path) -> str:
 def samples_of(log: Log, report: Report) -> Iterator[Sample]:
     """The samples of a log in order."""
     readers = {"lm-eval": _lm_eval, "inspect": _inspect, "helm": _helm, "openai": _openai, "": _other}
+    return readers[log.harness](log, report)
+
+
+@contextmanager
+def naming_the_place(log: Log) -> Iterator[None]:
+    """Errors inside that come from a field of an unexpected type say where in the log it is."""
     try:
-        yield from readers[log.harness](log, report)
+        yield
     except TruenessError:
         raise
     except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as reason:  # of a field within a field
@@ -192,7 +201,7 @@ def _subject(place: Any) -> str:
 def _number(value: Any) -> float:
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return math.nan
 
 
@@ -387,7 +396,7 @@ def _inspect_sample(raw: Any, log: Log, where: str) -> Sample:
         {**raw, "_said": "\n".join([*said, text])},
         scores,
         text,
-        int(raw.get("epoch") or 1),
+        int(np.int64(raw.get("epoch") or 1)),  # larger numbers are an error here, where the place is known
         _subject(raw.get("metadata")),
         trouble="errored" if raw.get("error") else "invalidated" if raw.get("invalidation") else "",
         tokens=[(str(one.get("token", "")), _number(one.get("logprob"))) for one in content],
@@ -440,7 +449,7 @@ def _helm(log: Log, report: Report) -> Iterator[Sample]:
             f"{log.task}/{_typed(row['instance_id'], str, log.place, 'instance_id')}",
             {**row, "stats": own},
             own,
-            epoch=int(row.get("train_trial_index") or 0) + 1,
+            epoch=int(np.int64(row.get("train_trial_index") or 0)) + 1,
             subject=_subject(dotted(spec, "scenario_spec.args")),
             trouble="a perturbed instance" if perturbed else "a training instance" if split == "train" else "",
             found={} if math.isnan(prob) else {"logprob": prob if 0 <= prob <= 1 else "max_prob is outside 0 to 1"},
@@ -469,6 +478,7 @@ def _openai(log: Log, report: Report) -> Iterator[Sample]:
     if not ended:
         log.notes.append("the run did not finish: it has no final report")
     for key, own in samples.items():
+        log.place = f"{log}, sample {key!r}"
         match = own.get("match", {})
         written = _unwrapped(match.get("sampled", dotted(own, "sampling.sampled")))
         text = None if written is None else str(written)

@@ -54,6 +54,23 @@ def test_at_the_limits_of_the_free_intercept_the_best_likelihood_has_fallen_by_h
     assert drops == pytest.approx([3.841458820694124 / 2] * 2, rel=1e-5)
 
 
+@pytest.mark.parametrize("place", [1, 2, 10])
+def test_one_event_among_the_highest_of_very_many_scores_has_the_limits_of_all_rows(place):
+    p = 10.0 ** -np.linspace(1, 300, 60_000)
+    y = (np.arange(p.size) == place).astype(int)
+    x = np.log(p) - np.log1p(-p)
+    value, low, high, _ = limits(y, p, name="free_intercept")
+
+    def likelihood(a):
+        def loss(b):
+            return np.logaddexp(0, a + b * x).sum() - (a + b * x[place])
+
+        return -minimize_scalar(loss, bracket=(0, (1 + abs(a)) / 2), tol=1e-12).fun
+
+    drops = [likelihood(value) - likelihood(a) for a in (low, high)]
+    assert drops == pytest.approx([3.841458820694124 / 2] * 2, rel=0.02)
+
+
 def test_separated_classes_have_one_finite_limit():
     value, low, high, _ = limits([0, 0, 0, 1, 1, 1], [0.1, 0.2, 0.3, 0.7, 0.8, 0.9])
     assert math.isnan(value)

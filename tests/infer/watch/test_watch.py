@@ -347,6 +347,36 @@ def test_what_prometheus_reads():
     assert sum(line.startswith("# TYPE") for line in lines) == 6
 
 
+def test_prometheus_reads_no_character_that_cannot_be_seen():
+    watch = tn.Watch(name="a\\b\n\x1b[2J")
+    watch.update([0, 1], [0.2, 0.4], by=["\ud800", "y"], position="\x1b[2J")
+    lines = watch.to_prometheus().splitlines()
+    assert r'trueness_watch_rows{model="a\\b\n\\x1b[2J",segment="\\ud800"} 1.0' in lines
+    assert all(line.isprintable() for line in lines)
+
+
+def test_a_name_of_half_a_character_is_stored(tmp_path):
+    watch = tn.Watch(name="\ud800", segments=["\udfff", "\x1b"])
+    watch.update([0, 1], [0.2, 0.4], by=["\udfff", "\x1b"])
+    watch.about["file"] = "\udcff"
+    watch.save(tmp_path / "watch.json")
+    read = tn.Watch.load(tmp_path / "watch.json")
+    assert (read.name, read.segments, read.about) == (watch.name, watch.segments, watch.about)
+    assert read.to_json() == watch.to_json()
+
+
+def test_the_steepest_alternatives_give_a_state_that_can_be_stored():
+    edge = [(1e6, 1e6), (-1e6, 1e6), (1e6, 1e-300)]
+    watch = tn.Watch(alternatives=edge, rate=1e-300)
+    watch.update(np.tile([0, 1], 500), np.repeat([1e-300, 1 - 1e-16], 500), position=10**300)
+    assert tn.Watch.from_json(watch.to_json()).evidence == watch.evidence
+    for beyond in ((1e308, 1), (0, 1e308), (0, math.nextafter(1e6, 2e6))):
+        with pytest.raises(
+            tn.InputError, match="`alternatives` must be shifts and positive slopes of at most 1,000,000"
+        ):
+            tn.Watch(alternatives=[beyond])
+
+
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
@@ -381,8 +411,10 @@ def test_bad_input_is_refused_and_changes_nothing(arguments, options, message):
     [
         ({"alpha": 1.5}, "`alpha` must"),
         ({"alternatives": []}, "`alternatives` must hold at least one pair"),
-        ({"alternatives": [(0, 1)]}, "`alternatives` must be finite shifts and positive slopes"),
+        ({"alternatives": [(0, 1)]}, "`alternatives` must be shifts and positive slopes"),
         ({"alternatives": [0.3]}, "`alternatives` must be pairs"),
+        ({"segments": 0.5}, "`segments` must be a list of different names"),
+        ({"segments": np.array(0.5)}, "`segments` must be a list of different names"),
         ({"segments": ["a", "a"]}, "`segments` must be a list of different names"),
         ({"eps": 0.7}, "`eps` must be below 1/2"),
     ],

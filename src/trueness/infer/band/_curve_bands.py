@@ -143,7 +143,7 @@ def checked_places(at: ArrayLike) -> Floats:
     """Scores, or an error."""
     try:
         places = np.atleast_1d(np.asarray(at, dtype=np.float64))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError("at", "must be scores in [0, 1]", f"got {at!r}") from None
     if places.ndim != 1:
         raise InputError("at", "must be a list of scores", f"got an array of {places.ndim} dimensions")

@@ -242,8 +242,6 @@ def _named_models(models: Any) -> Mapping[str, Any]:
     if len(named) < 2:
         raise InputError("models", "must hold at least 2 models to compare", f"got {len(named)}")
     for name, scores in named.items():
-        if not isinstance(name, str):
-            raise InputError("models", "must have strings as names", f"got {name!r}", remedy=f"Use {str(name)!r}.")
         if isinstance(scores, Parts):
             got = f"{name!r} is a {type(scores).__name__}, which holds only sums of rows"
             raise InputError("models", "must hold the scores of every row", got)

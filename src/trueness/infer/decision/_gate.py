@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias, Unpack
 
 import numpy as np
 
-from trueness._input.arguments import Seed, is_real, whole_seed
+from trueness._input.arguments import Seed, check_flag, is_real, whole_seed
 from trueness._level import HIGHEST_DRAWN, Level, checked_level
 from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import takes_rows
@@ -140,9 +140,12 @@ def _groups(models: Mapping[str, Evidence], by: Any, y_true: Any) -> Iterator[tu
     if by is None:
         yield from ((("", name), one) for name, one in models.items())
         return
-    for column in next(iter(models.values())).columns(by, y_true):
+    first = next(iter(models.values()))
+    for column in first.columns(by, y_true):
         for code, value in enumerate(column.values):
             some = np.flatnonzero(column.code == code)
+            if not first.has_weight(some):
+                continue
             yield from (((f"{column.name} = {value}", name), one.at(some)) for name, one in models.items())
 
 
@@ -167,6 +170,7 @@ def gate_of(
 
     To certify all, each is tested at the level itself (intersection-union); to fail for any, Bonferroni's method.
     """
+    check_flag(require, "require")
     each = level if require else Level.of_alpha((1 - level) / (len(subjects) * len(bounds))).confidence
     tail = TOO_GOOD if require else TOO_GOOD / len(subjects)
     judge = partial(_finding, require=require, level=each, alone=level, tail=tail, seed=seed)

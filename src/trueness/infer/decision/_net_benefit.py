@@ -9,6 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from trueness._input.arguments import checked_fraction
+from trueness._level import checked_level
 from trueness._numerics.clustered import covariance_of_sums
 from trueness._numerics.proportions import clopper_pearson
 from trueness._numerics.students_t import t_quantile
@@ -78,7 +79,7 @@ def net_benefit(
     >>> [round(float(x), 4) for x in found.value]
     [0.3929, 0.0]
     """
-    level = checked_fraction(level, "level")
+    level = checked_level(level)
     rate = None if prevalence is None else checked_fraction(prevalence, "prevalence")
     t = _checked_thresholds(thresholds)
     return benefit_of(models_by_name(y_true, y_prob, rows, cluster, "net benefit"), t, level, rate)

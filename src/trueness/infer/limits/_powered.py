@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import chdtrc, logit
 
-from trueness._input.arguments import Seed, generator
+from trueness._input.arguments import Seed, check_ignore_index, generator
 from trueness._input.columns import Column, column, refuse_bad
 from trueness._input.labels import labels_missing
 from trueness._input.sample import refuse_shuffled_index
@@ -25,6 +25,8 @@ from trueness.results import Estimate, Powered
 from trueness.typing import ArrayLike, Floats, Ints, RowOptions
 
 _LEAST_LABELS, _SELECTED = 10, 0.01
+_LEAST_SCORE = 1e-100
+"""The squares of smaller scores are too small for a float."""
 _CELLS, _DRAWS = 32, 4_999
 _RIDGE, _STEEPEST = 1.0, 5.0
 _METHOD = "prediction-powered, effective Clopper-Pearson"
@@ -138,8 +140,8 @@ def powered(
     if units < _LEAST_LABELS:
         raise InputError("y_human", demand, f"got {units}")
     p, y = np.asarray(evidence.sample.p, np.float64), np.asarray(evidence.sample.y, np.float64)
-    if not p.any():
-        raise InputError("y_prob", "must have a score above 0", f"all {p.size:,} are 0")
+    if p.max() < _LEAST_SCORE:
+        raise InputError("y_prob", f"must have a score above {_LEAST_SCORE:g}", f"all {p.size:,} are below")
     alone = _Rows(p, y, p, weight / weight.sum(), codes)
     verdict = verdict - verdict.mean()
     found = alone._replace(m=p + _correction(alone, verdict))
@@ -166,6 +168,7 @@ def _one_per_row(values: ArrayLike, name: str) -> Column:
 def _placeholder(labels: Any, rows: RowOptions) -> Any:
     """A label for the rows that no human looked at: it is never used, but is read and must not be one to ignore."""
     ignored = rows.get("ignore_index")
+    check_ignore_index(ignored)
     if isinstance(labels[0], Number) and rows.get("pos_label") is None and rows.get("labels") is None:
         return 1 if ignored == 0 else 0
     return next((label for label in labels if label != ignored), labels[0])
@@ -205,9 +208,9 @@ def _numbers(values: ArrayLike, name: str, n: int, at: Ints) -> Floats:
         raise InputError(name, f"must have one entry per row ({n:,})", f"got shape {found.values.shape}")
     numbers = np.where(np.False_ if found.missing is None else found.missing, np.nan, found.values)[at]
     judged = name == "judge"
-    bad = ~(np.isfinite(numbers) if judged else (numbers > 0) & (numbers <= 1))
+    bad = ~(np.abs(numbers) < 1e100 if judged else (numbers > 0) & (numbers <= 1))
     if bad.any():
-        demand = "must be a finite number in every row" if judged else "must lie above 0 and at most at 1"
+        demand = "must be a number within ±1e100 in every row" if judged else "must lie above 0 and at most at 1"
         refuse_bad(name, demand, bad, "values are missing or outside, the first", at)
     return np.asarray(numbers, np.float64)
 

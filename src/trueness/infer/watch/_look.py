@@ -1,13 +1,12 @@
 """Reading one look: rows, sums or sums by segment become entries; its position comes after the last one."""
 
-import math
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from trueness._input.arguments import checked_whole, is_real
+from trueness._input.arguments import checked_whole, is_number
 from trueness._input.segment_columns import crossing
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.clusters import cluster_codes, cluster_column
@@ -203,7 +202,7 @@ def plain_position(given: Any, argument: str = "position") -> Position:
         except (ValueError, OverflowError):
             return given
         return moment.isoformat().removesuffix("T00:00:00")
-    if is_real(given) and not isinstance(given, bool) and math.isfinite(given):
+    if isinstance(given, int | float) and is_number(given):  # which JSON keeps
         number: Position = given
         return number
     raise InputError(argument, "must be a number, text or a date", f"got {given!r}")

@@ -18,7 +18,7 @@ from trueness._tally.atomic import as_path, replace_file
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
-from trueness.errors import InputError
+from trueness.errors import InputError, visible, visible_json
 from trueness.infer.watch._look import Piece, Position, by_time, checked_position, plain_position, read_look
 from trueness.infer.watch._process import ALTERNATIVES, REFUTED, Look, ShiftSequence, Streams, listed
 from trueness.results import Shift, WatchedSegment, WatchHistory
@@ -29,6 +29,8 @@ _KEPT = math.log(2)
 """A segment's looks are kept from the first at which its evidence reaches 2."""
 _FEW = 5
 """Fewer events, or fewer rows without, give no slope of a look."""
+_STEEPEST = 1_000_000
+"""Larger shifts and slopes would have likelihoods beyond all floats."""
 _FORMAT = {"what": "trueness.Watch", "schema": 2}
 _SETTINGS = ("alpha", "alternatives", "rate", "segments", "eps", "name")
 _PLAIN = ("about", "position", "alarm", "_segmented", "_names", "_is_text", "_first", "_looks", "_history")
@@ -341,7 +343,7 @@ class Watch:
         weight = f" at weight {self._weights[i]:.2g}" if i else ""
         since = f", since {self.since}: {self.direction}" if self.direction and self.alarm else ""
         state = f"{'Alarm' if self.alarm else 'No alarm'}: {repr(what) if what else 'all rows'}{since}"
-        return f"{state} (evidence {found}{weight}, alarm at {self.alarm_at:.3g})."
+        return visible(f"{state} (evidence {found}{weight}, alarm at {self.alarm_at:.3g}).")
 
     # ---- state
 
@@ -350,7 +352,11 @@ class Watch:
         state: dict[str, Any] = {**_FORMAT, **{name: getattr(self, name) for name in (*_SETTINGS, *_PLAIN)}}
         for name, arrays in (("_streams", self._streams), ("_shift", self._shift)):
             state[name] = arrays and {one: getattr(arrays, one).tolist() for one in arrays.stored}
-        return _text({**state, "checksum": _checksum(state)})
+        try:
+            text = _text({**state, "checksum": _checksum(state)})
+        except (TypeError, ValueError) as reason:
+            raise InputError("about", "must be ready for JSON", str(reason)) from None
+        return text if text.isprintable() else visible_json(text)  # names may have halves of characters
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -430,8 +436,8 @@ def _checked_alternatives(given: Iterable[tuple[float, float]]) -> tuple[tuple[f
     except (TypeError, ValueError, OverflowError) as reason:
         raise InputError("alternatives", "must be pairs of a shift and a slope", str(reason)) from None
     for shift, slope in found:
-        if not math.isfinite(shift) or not math.isfinite(slope) or slope <= 0 or (shift, slope) == (0, 1):
-            demand = "must be finite shifts and positive slopes other than (0, 1)"
+        if not (abs(shift) <= _STEEPEST and 0 < slope <= _STEEPEST) or (shift, slope) == (0, 1):
+            demand = f"must be shifts and positive slopes of at most {_STEEPEST:,}, other than (0, 1)"
             raise InputError("alternatives", demand, f"got {(shift, slope)}")
     if not found:
         raise InputError("alternatives", "must hold at least one pair", "it is empty")
@@ -441,7 +447,10 @@ def _checked_alternatives(given: Iterable[tuple[float, float]]) -> tuple[tuple[f
 def _checked_names(given: Sequence[str] | None) -> tuple[str, ...]:
     if given is None:
         return ()
-    names = tuple(map(str, given)) if not isinstance(given, str) else ()
+    try:
+        names = () if isinstance(given, str) else tuple(map(str, given))
+    except TypeError:  # a single value
+        names = ()
     if not names or len(set(names)) < len(names) or "" in names:
         raise InputError("segments", "must be a list of different names", f"got {given!r}")
     return names
