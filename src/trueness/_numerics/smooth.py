@@ -174,7 +174,7 @@ def _fixed_points(deposits: Floats, start: float | None = None) -> list[tuple[fl
         if not moving:
             break
         values = _blurred_integrals(series, moving, [searches[i].width for i in moving])
-        for i, value in zip(moving, values, strict=True):
+        for i, value in zip(moving, values.tolist(), strict=True):
             searches[i].step(value)
         moving = [i for i in moving if not searches[i].ended]
     return [
