@@ -4,6 +4,10 @@ import os
 import sys
 from importlib.util import find_spec
 
+# As many workers run as there are cores: several threads of linear algebra in each only wait for one another.
+for library in ("OMP", "OPENBLAS", "MKL"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+
 collect_ignore_glob = []
 if find_spec("torch") is None:  # modules that need a missing library hold no examples that could run
     collect_ignore_glob.append("src/trueness/torch/*")
