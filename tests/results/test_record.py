@@ -16,6 +16,7 @@ import pytest
 import trueness as tn
 from trueness import results
 from trueness.infer import cumulative_walk, reliability_bands
+from trueness.recalibrate import SplineCalibration
 from trueness.results._record import Record
 
 Y, P = [0, 0, 1, 1, 1], [0.1, 0.2, 0.8, 0.9, 0.9]
@@ -108,6 +109,8 @@ SPECIAL = {
     "findings": (results.Finding("<i>", "", "oe", "", 0.1, 9, 1.0, 0.9, 1.2, 0.95, "exceeded"),) * 3,
     "inversions": (("a<b", "b"),),
     "optimism": {"slope": 0.1, "ece": -0.02},
+    "calibrator": SplineCalibration(),
+    "parts": ({"name": "<i>", "share": 0.6}, {"name": "b", "share": 0.4}),
 }
 
 
@@ -142,6 +145,7 @@ def _value(field):
         ("tuple[str", ("a<b", "b", "c")),
         ("Finding, ...", ("Finding",)),
         ("Flags, ...", ("Flags",)),
+        ("Remedy, ...", ("Remedy",)),
         ("tuple", (1, 2, 3)),
         ("str", "<i>text</i>"),
         ("float", 0.125),

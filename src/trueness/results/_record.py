@@ -207,11 +207,13 @@ def _plain(value: Any) -> Any:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Equality of plain values, arrays and records; nan equals nan."""
+    """Equality of plain values, arrays, records and unfitted calibrators; nan equals nan."""
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
         return one.shape == other.shape and _same(one.tolist(), other.tolist())
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
         return len(one) == len(other) and all(map(_same, one, other))
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(_same(value, other[name]) for name, value in one.items())
+    if hasattr(one, "get_params"):  # an unfitted calibrator, whose own equality is identity
+        return type(one) is type(other) and _same(one.get_params(), other.get_params())
     return bool(one == other) or (one != one and other != other)  # nan

@@ -33,9 +33,13 @@ class Course(Record):
     """Mean scores of bins with their rates and the limits of these."""
 
     score: tuple[float, ...]
+    """Mean score of each bin."""
     rate: tuple[float, ...]
+    """Event rate of each bin."""
     low: tuple[float, ...]
+    """Lower limits of the rates."""
     high: tuple[float, ...]
+    """Upper limits of the rates."""
 
     @classmethod
     def of(cls, bins: Any, low: Any, high: Any, least: int) -> "Course":
@@ -49,18 +53,25 @@ class Remedy(Record):
     """A calibrator, fitted on some folds and measured on the others; or the scores as they are."""
 
     name: str
+    """What the map is called in a sentence."""
     calibrator: Any
     """The unfitted calibrator; None for the scores as they are."""
     ece: float
+    """Expected calibration error on held-out rows."""
     ece_interval: Interval | None
+    """Its limits; None where there are none."""
     brier: float
+    """Brier score on held-out rows."""
     log_loss: float
+    """Log loss on held-out rows."""
     course: Course | None = None
     """Up to ten bins of equal mass, after the map."""
     gain: float = math.nan
     """The reduction of the Brier score on held-out rows."""
     gain_low: float = math.nan
+    """Its lower limit."""
     gain_high: float = math.nan
+    """Its upper limit."""
     chance: float = math.nan
     """How probably the map is better than the scores as they are in a new sample of as many rows."""
     log_loss_chance: float = math.nan
@@ -105,11 +116,17 @@ class BinningGuarantee(Record):
     """The distribution-free guarantee of histogram binning fitted on all rows."""
 
     n: int
+    """Number of rows."""
     n_bins: int
+    """Number of bins."""
     scheme: str
+    """How the bins are cut."""
     epsilon: float
+    """With probability `level`, no bin's rate is farther than this from its score."""
     level: float
+    """The probability of the promise."""
     marginal: float
+    """The same distance for the bin of a new row, instead of all bins together."""
 
 
 @dataclass(frozen=True)
@@ -119,15 +136,21 @@ class Remedies(Record):
     _columns = ("after",)
 
     before: Remedy
+    """The scores as they are."""
     after: tuple[Remedy, ...]
+    """Each calibrator that was tried."""
     best: str | None
     """The name of the map whose gain is more than noise; None if there is none."""
     folds: int
+    """Number of folds."""
     deals: int
     """How often the rows were dealt into folds; numbers are means over deals."""
     n: int
+    """Number of rows."""
     guarantee: BinningGuarantee | None
+    """What histogram binning promises; None where it promises nothing."""
     notes: tuple[str, ...]
+    """What a reader should know about the numbers."""
 
     @property
     def most_promising(self) -> Remedy | None:
@@ -170,7 +193,9 @@ class Advice(Record):
     gain: float = math.nan
     """The reduction of the Brier score by the map, on held-out rows."""
     gain_low: float = math.nan
+    """Its lower limit."""
     gain_high: float = math.nan
+    """Its upper limit."""
     numbers: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """Further numbers of the sentences."""
 
@@ -183,6 +208,5 @@ class Advice(Record):
         return entries
 
     def __str__(self) -> str:
-        return (
-            f"{self.phrase}. {self.reason}".strip() if self.phrase[-1] not in ".?" else f"{self.phrase} {self.reason}"
-        )
+        stop = "" if self.phrase.endswith((".", "?")) else "."
+        return f"{self.phrase}{stop} {self.reason}".strip()
