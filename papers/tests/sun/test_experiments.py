@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
+from trueness._numerics.streams import stream
 from trueness.infer import calibration_test, ece_interval
 from trueness_papers import EXPERIMENTS
 from trueness_papers.page import read_records, section
@@ -291,17 +292,17 @@ def test_the_methods_are_those_of_the_library(setting):
     law, n = SETTINGS[setting], 100
     for index in (3, 20):
         data = simulate_run(5, setting, n, index, 0)
-        arguments = data, setting, true_squared_error(setting, law.betas[index]), lambda _: np.random.default_rng(7)
+        arguments = data, setting, true_squared_error(setting, law.betas[index]), lambda _: stream(7, "resample")
         found = dict(judge_published(*arguments)) | dict(judge_improved(*arguments))
         k = law.k
-        front = {"analytic": {"method": "analytic"}, "score": {"seed": np.random.default_rng(7)}}
+        front = {"analytic": {"method": "analytic"}, "score": {"seed": stream(7, "resample")}}
         for name, options in front.items():
             bins = None if name == "score" else law.cells[n]
             one = ece_interval(data.y_true, data.y_prob, k=k, bins=bins, level=LEVEL, squared=True, **options)
             assert found[name].length == pytest.approx(one.high - one.low)
             assert found[name].power is not one.includes_zero
         if law.k > 1:  # for one score of a row the library has the rows in another order
-            options = {"method": "subsampling-published", "bins": law.cells[n], "seed": np.random.default_rng(7)}
+            options = {"method": "subsampling-published", "bins": law.cells[n], "seed": 7}
             one = ece_interval(data.y_true, data.y_prob, k=k, level=LEVEL, squared=True, **options)
             assert found["subsampling"].above_zero == pytest.approx(one.high - one.low)
 
