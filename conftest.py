@@ -9,7 +9,9 @@ for library in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
 collect_ignore_glob = []
-if find_spec("torch") is None:  # modules that need a missing library hold no examples that could run
+if (
+    find_spec("torch") is None
+):  # modules that need a missing library hold no examples that could run
     collect_ignore_glob.append("src/trueness/torch/*")
 if find_spec("torchmetrics") is None:
     collect_ignore_glob.append("src/trueness/torch/_torchmetrics.py")

@@ -38,7 +38,9 @@ class PlainLibrary(build_ext):
         if not msvc:
             # Python's own library is not linked, so its folder must not be named in ours.
             self.compiler.linker_so = [
-                flag for flag in self.compiler.linker_so if not flag.startswith(("-L", "-Wl,-rpath"))
+                flag
+                for flag in self.compiler.linker_so
+                if not flag.startswith(("-L", "-Wl,-rpath"))
             ]
         super().build_extension(ext)
 
@@ -49,7 +51,9 @@ class PlatformWheel(bdist_wheel):
 
     def write_wheelfile(self, wheelfile_base, **options):
         super().write_wheelfile(wheelfile_base, **options)
-        for path in Path(self.bdist_dir).rglob("*"):  # the builder's umask must not show in the archive
+        for path in Path(self.bdist_dir).rglob(
+            "*"
+        ):  # the builder's umask must not show in the archive
             path.chmod(0o755 if path.is_dir() or path.suffix == SUFFIX else 0o644)
 
 
@@ -62,6 +66,8 @@ setup(
             optional=True,
         )
     ],
-    exclude_package_data={"trueness._kernels.csrc": ["*"]},  # sources go into the sdist, not into wheels
+    exclude_package_data={
+        "trueness._kernels.csrc": ["*"]
+    },  # sources go into the sdist, not into wheels
     cmdclass={"build_ext": PlainLibrary, "bdist_wheel": PlatformWheel},
 )

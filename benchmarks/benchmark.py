@@ -110,7 +110,9 @@ class Case:
     @property
     def options(self) -> dict[str, inspect.Parameter]:
         parameters = inspect.signature(self.function).parameters
-        return {name: p for name, p in parameters.items() if p.kind is inspect.Parameter.KEYWORD_ONLY}
+        return {
+            name: p for name, p in parameters.items() if p.kind is inspect.Parameter.KEYWORD_ONLY
+        }
 
     def run(self, *, quick: bool, **options: Any) -> Page:
         page = Page(self.title)

@@ -24,10 +24,16 @@ def child(module: str, *arguments: str, **settings: str) -> dict[str, Any] | Non
     path = os.pathsep.join(filter(None, [str(_HERE), os.environ.get("PYTHONPATH")]))
     environment = os.environ | {"PYTHONPATH": path} | settings
     done = subprocess.run(
-        [sys.executable, "-m", module, *arguments], env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-m", module, *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode:
-        sys.stderr.write(f"{module} {' '.join(arguments)}: {done.stderr.strip().splitlines()[-1:]}\n")
+        sys.stderr.write(
+            f"{module} {' '.join(arguments)}: {done.stderr.strip().splitlines()[-1:]}\n"
+        )
         return None
     answer: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
     return answer
@@ -42,7 +48,9 @@ def cpu_of_statement(statement: str, bytecode: Path) -> float:
     program = f"import time; t = time.process_time(); {statement}; print(time.process_time() - t)"
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     environment["PYTHONPYCACHEPREFIX"] = str(bytecode)
-    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
     return float(done.stdout)
 
 
@@ -112,6 +120,8 @@ def _cores() -> int | None:
 def _processor() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+        return next(
+            line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")
+        )
     except (OSError, StopIteration):
         return platform.processor() or platform.machine()

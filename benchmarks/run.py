@@ -43,7 +43,9 @@ def main() -> int:
     options = {name: value for name, value in given.items() if value is not None}
     for name in options:
         if not any(name in case.options for case in chosen):
-            parser.error(f"--{name.replace('_', '-')} is not an option of {', '.join(case.name for case in chosen)}")
+            parser.error(
+                f"--{name.replace('_', '-')} is not an option of {', '.join(case.name for case in chosen)}"
+            )
     results = _run(chosen, quick, options)
     if out:
         head = "\n".join(f"- {name}: {text}" for name, text in machine().items())
@@ -60,16 +62,27 @@ def _run(chosen: list[Case], quick: bool, options: dict[str, Any]) -> dict[str, 
     """One case in this process if its environment is right; several, each in a process of its own."""
     if len(chosen) == 1 and (not chosen[0].one_thread or os.environ.get(_THREADS) == "1"):
         (only,) = chosen
-        warnings.simplefilter("ignore")  # of peers about their own future, and of ours about few rows
+        warnings.simplefilter(
+            "ignore"
+        )  # of peers about their own future, and of ours about few rows
         start = time.perf_counter()
-        page = only.run(quick=quick, **{name: value for name, value in options.items() if name in only.options})
+        page = only.run(
+            quick=quick, **{name: value for name, value in options.items() if name in only.options}
+        )
         print(f"{only.name}: {time.perf_counter() - start:.0f} s", file=sys.stderr)
         return {only.name: page.to_dict()}
     results: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
         for one in chosen:
             path = Path(folder) / f"{one.name}.json"
-            command = [sys.executable, __file__, one.name, "--json", str(path), *(["--quick"] if quick else [])]
+            command = [
+                sys.executable,
+                __file__,
+                one.name,
+                "--json",
+                str(path),
+                *(["--quick"] if quick else []),
+            ]
             for name, value in options.items():
                 if name in one.options:
                     flag = f"--{name.replace('_', '-')}"
@@ -83,11 +96,19 @@ def _run(chosen: list[Case], quick: bool, options: dict[str, Any]) -> dict[str, 
 
 def _parser(cases: dict[str, Case]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", help="benchmarks; by default the comparison with peers")
-    parser.add_argument("--list", action="store_true", help="list the benchmarks, their times and options")
-    parser.add_argument("--quick", action="store_true", help="smaller sizes: seconds to a minute each")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="benchmarks; by default the comparison with peers"
+    )
+    parser.add_argument(
+        "--list", action="store_true", help="list the benchmarks, their times and options"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="smaller sizes: seconds to a minute each"
+    )
     parser.add_argument("--out", type=Path, help="write the tables to this Markdown file")
     parser.add_argument("--json", type=Path, help="write everything measured to this file")
     parser.add_argument("--strict", action="store_true", help="exit with 1 if a bar fails")
@@ -98,7 +119,11 @@ def _parser(cases: dict[str, Case]) -> argparse.ArgumentParser:
         if kind is bool:
             parser.add_argument(flag, action="store_true", default=None, help=f"for {users}")
         else:
-            parser.add_argument(flag, type=str if kind is str else lambda text: int(float(text)), help=f"for {users}")
+            parser.add_argument(
+                flag,
+                type=str if kind is str else lambda text: int(float(text)),
+                help=f"for {users}",
+            )
     return parser
 
 

@@ -80,7 +80,9 @@ def ratio(of: Mapping[int, float], to: Mapping[int, float]) -> Ratio:
     """Round by round; a round that the other sat out is compared with its median."""
     usual = statistics.median(to.values())
     found = sorted(seconds / to.get(i, usual) for i, seconds in of.items())
-    low, _, high = statistics.quantiles(found, n=4, method="inclusive") if len(found) > 1 else found * 3
+    low, _, high = (
+        statistics.quantiles(found, n=4, method="inclusive") if len(found) > 1 else found * 3
+    )
     return Ratio(statistics.median(found), low, high)
 
 
@@ -156,7 +158,10 @@ def time_table(page: Page, what: str, lines: Iterable[Line], *, judged: bool = T
     """A table of times and ratios to ours, with a bar for each promised ratio; `judged` at the size of the bar."""
     page.head(what, *_HEAD)
     for line in lines:
-        wall, cpu = (statistics.median(s.values()) * line.times for s in (line.samples.wall, line.samples.cpu))
+        wall, cpu = (
+            statistics.median(s.values()) * line.times
+            for s in (line.samples.wall, line.samples.cpu)
+        )
         cells = [line.what, str(len(line.samples.wall)), seconds(wall), seconds(cpu), line.value]
         if line.against is None:
             page.row(*cells, "", "")
@@ -166,5 +171,7 @@ def time_table(page: Page, what: str, lines: Iterable[Line], *, judged: bool = T
         page.row(*cells, times(by_wall), times(by_cpu))
         if line.at_least is not None:
             slower = min(by_wall, by_cpu)
-            promise = f"{what}: at least {line.at_least:g}× as fast as {line.what.removeprefix('… ')}"
+            promise = (
+                f"{what}: at least {line.at_least:g}× as fast as {line.what.removeprefix('… ')}"
+            )
             page.bar(promise, times(slower), slower >= line.at_least if judged else None)

@@ -62,7 +62,9 @@ def _array(values, dtype):
         dtype = "int64" if integers else "float64"
     if dtype == "str":
         return np.array(values)
-    return np.array([[float(v) for v in row] if isinstance(row, list) else float(row) for row in values]).astype(dtype)
+    return np.array(
+        [[float(v) for v in row] if isinstance(row, list) else float(row) for row in values]
+    ).astype(dtype)
 
 
 class Adapter:
@@ -78,7 +80,9 @@ class Adapter:
 
     def answer(self, entry):
         case = Case(entry)
-        method = getattr(self, "calibration_error" if case.measure in BINNED else case.measure, None)
+        method = getattr(
+            self, "calibration_error" if case.measure in BINNED else case.measure, None
+        )
         if method is None:
             raise NotOfferedError
         value = method(case)

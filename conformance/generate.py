@@ -34,7 +34,9 @@ def texts():
         for entry in cases:
             assert entry["id"] not in ids, entry["id"]
             ids.add(entry["id"])
-        lines = ",\n".join("  " + json.dumps(entry, ensure_ascii=False, allow_nan=False) for entry in cases)
+        lines = ",\n".join(
+            "  " + json.dumps(entry, ensure_ascii=False, allow_nan=False) for entry in cases
+        )
         found[name] = f'{{"file": "{name}", "cases": [\n{lines}\n]}}\n'
     return found
 

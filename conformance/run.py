@@ -45,7 +45,14 @@ TOPICS = {
     "labels 1/2 or −1/1": ("labels-1-2", "labels-minus-one"),
     "other labels": ("labels-text", "label-half", "three-labels", "label-b"),
     "swapped": ("swapped",),
-    "empty or unequal": ("ece-empty", "brier-empty", "log_loss-empty", "isotonic-empty", "mismatch", "weights-short"),
+    "empty or unequal": (
+        "ece-empty",
+        "brier-empty",
+        "log_loss-empty",
+        "isotonic-empty",
+        "mismatch",
+        "weights-short",
+    ),
     "rows not summing to 1": ("rows-not-one",),
     "weights": ("weight-negative", "weights-all-zero"),
 }
@@ -54,7 +61,11 @@ SINGLE = 2e-6  # relative error that single precision can explain
 
 def load_cases(folder=HERE / "cases"):
     """Every case of every file, in order of the files' names."""
-    return [case for path in sorted(folder.glob("*.json")) for case in json.loads(path.read_text("utf-8"))["cases"]]
+    return [
+        case
+        for path in sorted(folder.glob("*.json"))
+        for case in json.loads(path.read_text("utf-8"))["cases"]
+    ]
 
 
 # ----------------------------------------------------------------------------------------------- judging
@@ -74,7 +85,9 @@ def judge(case, answer, documented=()):
     if "error" in expect:
         if "error" in answer:
             return "refused", answer["error"]
-        said = next((text for end, text in dict(documented).items() if case["id"].endswith(end)), None)
+        said = next(
+            (text for end, text in dict(documented).items() if case["id"].endswith(end)), None
+        )
         if said:
             return "convention", said
         return ("refused", "nan") if missing else ("accepted", _shown(answer["value"]))
@@ -114,18 +127,25 @@ def settle(entries, cases):
             continue
         for other in case.get("others", []):
             for name in other["names"] + other["defects"]:
-                speaks[name] += 1 if entry["verdict"] == "explained" and name in entry["remark"] else -1
+                speaks[name] += (
+                    1 if entry["verdict"] == "explained" and name in entry["remark"] else -1
+                )
     for entry in entries:
         if entry["verdict"] == "explained":
             names = entry["remark"]
-            best = max(names, key=lambda name: (names[name] == "convention" and speaks[name] > 0, speaks[name]))
+            best = max(
+                names,
+                key=lambda name: (names[name] == "convention" and speaks[name] > 0, speaks[name]),
+            )
             entry["verdict"], entry["remark"] = names[best], best
 
 
 def _near(a, b, tolerance):
     if isinstance(b, list):
         return (
-            isinstance(a, list) and len(a) == len(b) and all(_near(x, y, tolerance) for x, y in zip(a, b, strict=True))
+            isinstance(a, list)
+            and len(a) == len(b)
+            and all(_near(x, y, tolerance) for x, y in zip(a, b, strict=True))
         )
     if isinstance(a, list):
         return False
@@ -142,7 +162,11 @@ def _is_infinite(value):
 
 
 def _shown(value):
-    return "[" + ", ".join(_shown(v) for v in value) + "]" if isinstance(value, list) else f"{float(value):.6g}"
+    return (
+        "[" + ", ".join(_shown(v) for v in value) + "]"
+        if isinstance(value, list)
+        else f"{float(value):.6g}"
+    )
 
 
 # ------------------------------------------------------------------------------------------------ asking
@@ -157,7 +181,11 @@ class Worker:
 
     def start(self, patience=300.0):
         self.process = subprocess.Popen(
-            self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            self.command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         self.lines, self.errors = queue.Queue(), collections.deque(maxlen=20)
         pairs = ((self.process.stdout, self.lines.put), (self.process.stderr, self.errors.append))
@@ -166,7 +194,9 @@ class Worker:
             pump.start()
         answer = self._line(patience)
         if "versions" not in answer:
-            raise SystemExit(f"the adapter did not start: {answer}\n{''.join(filter(None, self.errors))}")
+            raise SystemExit(
+                f"the adapter did not start: {answer}\n{''.join(filter(None, self.errors))}"
+            )
         return answer
 
     def ask(self, case):
@@ -273,7 +303,10 @@ def verdicts(record):
 
 def table(records):
     """Markdown: one library per row."""
-    lines = ["| library | " + " | ".join(VERDICTS.values()) + " |", "|---|" + "---:|" * len(VERDICTS)]
+    lines = [
+        "| library | " + " | ".join(VERDICTS.values()) + " |",
+        "|---|" + "---:|" * len(VERDICTS),
+    ]
     for record in records:
         found = collections.Counter(entry["verdict"] for entry in verdicts(record))
         version = next(iter(record["versions"].values()))
@@ -288,7 +321,9 @@ def topics(records):
     for record in records:
         cells = [record["name"]]
         for words in TOPICS.values():
-            found = [e["verdict"] for e in verdicts(record) if any(word in e["id"] for word in words)]
+            found = [
+                e["verdict"] for e in verdicts(record) if any(word in e["id"] for word in words)
+            ]
             asked = [verdict for verdict in found if verdict != "absent"]
             well = sum(verdict in ("right", "convention", "refused") for verdict in asked)
             cells.append(f"{well}/{len(asked)}" if asked else "–")
@@ -299,7 +334,13 @@ def topics(records):
 def page(records):
     """Markdown: both tables, and the cases behind the counts."""
     head = "# What the libraries answered\n\nWritten by `python conformance/run.py --table conformance/results/*.json`."
-    marked = ["<!-- counts -->", table(records), "<!-- awkward -->", topics(records), "<!-- details -->"]
+    marked = [
+        "<!-- counts -->",
+        table(records),
+        "<!-- awkward -->",
+        topics(records),
+        "<!-- details -->",
+    ]
     return "\n\n".join([head, *marked, *(details(record) for record in records)]) + "\n"
 
 
@@ -345,10 +386,14 @@ def _is_number(text):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--adapter", type=Path, help="a Python file with a class `Library`")
-    parser.add_argument("--python", default=sys.executable, help="the interpreter that has the library")
+    parser.add_argument(
+        "--python", default=sys.executable, help="the interpreter that has the library"
+    )
     parser.add_argument("--timeout", type=float, default=20.0, help="seconds for one case")
     parser.add_argument("--json", type=Path, help="where to write the results")
-    parser.add_argument("--table", type=Path, nargs="+", help="stored results to print as Markdown tables")
+    parser.add_argument(
+        "--table", type=Path, nargs="+", help="stored results to print as Markdown tables"
+    )
     parser.add_argument("--answer", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.table:
@@ -364,7 +409,10 @@ def main():
     print(table([record]), details(record), sep="\n\n")
     if options.json:
         answers_ = record.pop("answers").items()
-        rows = ",\n".join(f"  {json.dumps(id)}: {json.dumps(answer, ensure_ascii=False)}" for id, answer in answers_)
+        rows = ",\n".join(
+            f"  {json.dumps(id)}: {json.dumps(answer, ensure_ascii=False)}"
+            for id, answer in answers_
+        )
         head = json.dumps(record, ensure_ascii=False, indent=1)[:-2]
         options.json.write_text(f'{head},\n "answers": {{\n{rows}\n }}\n}}\n', encoding="utf-8")
     return 0

@@ -76,7 +76,10 @@ html_theme_options = {
     "navigation_with_keys": False,
     # Pages of wide tables take the room of the right column.
     "secondary_sidebar_items": {"**": ["page-toc"]}
-    | {f"evidence/{page}": [] for page in ["papers", *(f"completeness/{document}" for document in DOCUMENTS)]},
+    | {
+        f"evidence/{page}": []
+        for page in ["papers", *(f"completeness/{document}" for document in DOCUMENTS)]
+    },
     "show_prev_next": False,
     "footer_start": ["copyright"],
     "footer_end": [],
@@ -139,10 +142,18 @@ METHODS = {
 }
 
 
-def _with_methods(_app: Sphinx, _what: str, name: str, _object: object, _options: object, lines: list[str]) -> None:
+def _with_methods(
+    _app: Sphinx, _what: str, name: str, _object: object, _options: object, lines: list[str]
+) -> None:
     """The page of a name leads to that of its method."""
-    pages = [page for page, names in METHODS.items() if name in [f"trueness.{one}" for one in names]]
-    lines += [line for page in pages for line in ("", f".. seealso:: Derived in :doc:`/methods/{page}`.", "")]
+    pages = [
+        page for page, names in METHODS.items() if name in [f"trueness.{one}" for one in names]
+    ]
+    lines += [
+        line
+        for page in pages
+        for line in ("", f".. seealso:: Derived in :doc:`/methods/{page}`.", "")
+    ]
 
 
 def setup(app: Sphinx) -> None:

@@ -63,7 +63,11 @@ def _measured(sums: Any) -> None:
         sums = sums.total
     assert 0 <= sums.n <= 2**53
     if sums.n:
-        assert 0 <= tn.ece(sums, bins=sums.parts[0].edges if isinstance(sums, tn.Binned) else 10) <= 1 + 1e-9
+        assert (
+            0
+            <= tn.ece(sums, bins=sums.parts[0].edges if isinstance(sums, tn.Binned) else 10)
+            <= 1 + 1e-9
+        )
         if not isinstance(sums, tn.Binned) or sums.parts[0].moments:
             assert 0 <= tn.brier(sums) <= 2 + 1e-9
     type(sums).from_bytes(sums.to_bytes())
@@ -79,20 +83,35 @@ def targets() -> tuple[Target, ...]:
     found = []
     for sums in _sums():
         kind = type(sums)
-        found.append(Target("x.tally", sums.to_bytes(), lambda path, kind=kind: _measured(kind.load(path))))
+        found.append(
+            Target("x.tally", sums.to_bytes(), lambda path, kind=kind: _measured(kind.load(path)))
+        )
         text = json.dumps(sums.to_dict()).encode()
-        found.append(Target("sums.json", text, lambda path, kind=kind: _measured(kind.from_dict(_json(path)))))
+        found.append(
+            Target(
+                "sums.json", text, lambda path, kind=kind: _measured(kind.from_dict(_json(path)))
+            )
+        )
     for bins in ("sketch", "distinct", 4):
         seen = tn.Accumulator(bins, by="g", about={"a": 1})
         seen.update(Y, P, group=CLASS, position=3)
-        found.append(Target("x.tally", seen.to_bytes(), lambda path: _measured(tn.Accumulator.load(path))))
+        found.append(
+            Target("x.tally", seen.to_bytes(), lambda path: _measured(tn.Accumulator.load(path)))
+        )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        fitted = [one.fit(P, Y) for one in (tn.PlattScaling(), tn.HistogramBinning(n_bins=3), tn.IsotonicCalibration())]
+        fitted = [
+            one.fit(P, Y)
+            for one in (tn.PlattScaling(), tn.HistogramBinning(n_bins=3), tn.IsotonicCalibration())
+        ]
         fitted += [one.fit(MATRIX, CLASS) for one in (tn.OneVsRest(), tn.TemperatureScaling())]
     for one in fitted:
         found.append(Target("map.json", one.to_json().encode(), tn.load_calibrator))
-        found.append(Target("map.json", one.to_json().encode(), lambda path: calibrator_from_dict(_json(path))))
+        found.append(
+            Target(
+                "map.json", one.to_json().encode(), lambda path: calibrator_from_dict(_json(path))
+            )
+        )
     rows = [f"{y},{p}" for y, p in zip(Y, P, strict=True)]
     found.append(Target("x.csv", "\n".join(["y,p", *rows, ""]).encode(), _scanned))
     lines = [json.dumps({"y": int(y), "p": float(p)}) for y, p in zip(Y, P, strict=True)]
@@ -108,9 +127,55 @@ def _json(path: Path) -> Any:
         return None
 
 
-_NUMBERS = [0, 1, -1, 2, 0.5, -0.5, 1e308, -1e308, 5e-324, 2**31, 2**53, 2**62, 2**63, 10**30, 10**400, 1.5, 3, 7]
-_VALUES = [*_NUMBERS, None, True, False, "", "x", "\x1b[31m", "nan", [], {}, [[]], [None], ["a"], {"a": 1}]
-_BYTES = [b"", b"\0", b"\xff\xfe", b"\xef\xbb\xbf", b"[" * 5000, b"{" * 5000, b'"', b",", b"\n", b"\r", b"1" * 5000]
+_NUMBERS = [
+    0,
+    1,
+    -1,
+    2,
+    0.5,
+    -0.5,
+    1e308,
+    -1e308,
+    5e-324,
+    2**31,
+    2**53,
+    2**62,
+    2**63,
+    10**30,
+    10**400,
+    1.5,
+    3,
+    7,
+]
+_VALUES = [
+    *_NUMBERS,
+    None,
+    True,
+    False,
+    "",
+    "x",
+    "\x1b[31m",
+    "nan",
+    [],
+    {},
+    [[]],
+    [None],
+    ["a"],
+    {"a": 1},
+]
+_BYTES = [
+    b"",
+    b"\0",
+    b"\xff\xfe",
+    b"\xef\xbb\xbf",
+    b"[" * 5000,
+    b"{" * 5000,
+    b'"',
+    b",",
+    b"\n",
+    b"\r",
+    b"1" * 5000,
+]
 
 
 def spoil(content: bytes, draw: random.Random) -> bytes:
@@ -201,7 +266,11 @@ def faults(number: int, seed: int, folder: Path) -> Iterator[tuple[str, Path]]:
         except tn.TruenessError as error:
             fault = "a message without an end" if len(str(error)) > 3000 else ""
         except Exception as error:  # anything but a refusal is the fault looked for
-            places = [f for f in traceback.extract_tb(error.__traceback__) if "trueness" in f.filename or f.name]
+            places = [
+                f
+                for f in traceback.extract_tb(error.__traceback__)
+                if "trueness" in f.filename or f.name
+            ]
             where = " ← ".join(f"{Path(f.filename).name}:{f.lineno}" for f in places[:-5:-1])
             fault = f"{type(error).__name__}: {str(error)[:160]} [{where}]"
         else:
@@ -212,7 +281,9 @@ def faults(number: int, seed: int, folder: Path) -> Iterator[tuple[str, Path]]:
 
 def main() -> int:
     """Run the fuzzer; the number of files and the seed are options."""
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     options.add_argument("--files", type=int, default=2_000)
     options.add_argument("--seed", type=int, default=0)
     asked = options.parse_args()

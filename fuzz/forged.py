@@ -48,11 +48,20 @@ def originals() -> Iterator[tuple[str, Sums]]:
             name = f"{make.__name__}, {weights}"
             own = {"bins": 4} if make is tn.binned else {}
             yield name, make(Y, P, sample_weight=w, **own)
-            yield f"{name}, clusters", make(Y, P, sample_weight=w, cluster=CLUSTER, buckets=32, **own)
+            yield (
+                f"{name}, clusters",
+                make(Y, P, sample_weight=w, cluster=CLUSTER, buckets=32, **own),
+            )
             for kind in ("classwise", "confidence", "top-label"):
                 yield f"{name}, {kind}", make(CLASS, MATRIX, sample_weight=w, kind=kind, **own)
-            yield f"{name}, multilabel", make(SEVERAL, MATRIX[:, :2], sample_weight=w, kind="multilabel", **own)
-        yield f"merged bins, {weights}", tn.binned(Y, P, bins=4) + tn.binned(Y, P, bins=4, sample_weight=w)
+            yield (
+                f"{name}, multilabel",
+                make(SEVERAL, MATRIX[:, :2], sample_weight=w, kind="multilabel", **own),
+            )
+        yield (
+            f"merged bins, {weights}",
+            tn.binned(Y, P, bins=4) + tn.binned(Y, P, bins=4, sample_weight=w),
+        )
         for bins in ("sketch", "distinct", 4):
             seen = tn.Accumulator(bins, by="group")
             seen.update(Y, P, sample_weight=w, group=CLASS, position=3)
@@ -72,7 +81,10 @@ def header_of(sums: Sums) -> Any:
     if isinstance(sums, tn.Accumulator):
         return store.unpack(sums.to_bytes(), form)
     header = {"what": form, **store.describe(sums)}
-    parts = [{name: np.array(v) if isinstance(v, np.ndarray) else v for name, v in f.items()} for f in header["parts"]]
+    parts = [
+        {name: np.array(v) if isinstance(v, np.ndarray) else v for name, v in f.items()}
+        for f in header["parts"]
+    ]
     return {**header, "parts": parts}  # two columns may be one array
 
 
@@ -90,9 +102,35 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[Place]:
 
 def forged_values(value: float) -> list[float]:
     """Numbers that somebody may write in place of another."""
-    near = [value * (1 + change) for change in (1e-10, -1e-10, 1e-8, -1e-8, 1e-3, -1e-3, 0.5, -0.5, 1)]
-    beside = [value + 1, value - 1, value + 0.1, np.nextafter(value, math.inf), np.nextafter(value, -math.inf)]
-    fixed = [0, 1, -1, 0.5, 7, 24, 1e-300, 5e-324, 1e-12, 1e4, 1e9, 2.0**26, 2.0**36, 2.0**52, 2.0**62, 1e100, 1e300]
+    near = [
+        value * (1 + change) for change in (1e-10, -1e-10, 1e-8, -1e-8, 1e-3, -1e-3, 0.5, -0.5, 1)
+    ]
+    beside = [
+        value + 1,
+        value - 1,
+        value + 0.1,
+        np.nextafter(value, math.inf),
+        np.nextafter(value, -math.inf),
+    ]
+    fixed = [
+        0,
+        1,
+        -1,
+        0.5,
+        7,
+        24,
+        1e-300,
+        5e-324,
+        1e-12,
+        1e4,
+        1e9,
+        2.0**26,
+        2.0**36,
+        2.0**52,
+        2.0**62,
+        1e100,
+        1e300,
+    ]
     return [*near, *beside, *fixed]
 
 
@@ -124,9 +162,15 @@ def forge(header: Any, place: Place, number: float) -> bool:
 @cache
 def ranges() -> dict[str, tuple[Callable[..., Any], float, float]]:
     """Measures, and where their values lie."""
-    unit = {name: (getattr(tn, name), 0.0, 1.0) for name in ("mce", "auc", "ici", "emax", "smooth_ece")}
+    unit = {
+        name: (getattr(tn, name), 0.0, 1.0) for name in ("mce", "auc", "ici", "emax", "smooth_ece")
+    }
     estimated = {
-        name: (lambda sums, name=name, **options: tn.estimate(name, sums, **options).value, low, high)
+        name: (
+            lambda sums, name=name, **options: tn.estimate(name, sums, **options).value,
+            low,
+            high,
+        )
         for name, low, high in (("prevalence", 0.0, 1.0), ("accuracy", 0.0, 1.0), ("l2", 0.0, 1.0))
     }
     return {
@@ -151,7 +195,18 @@ def ranges() -> dict[str, tuple[Callable[..., Any], float, float]]:
 
 
 _IN_BINS = ("ece", "l2 ece", "mce", "rate", "squared_ece")
-_ALWAYS_A_NUMBER = ("ece", "l2 ece", "mce", "ace", "brier", "smooth_ece", "prevalence", "accuracy", "rate", "p-value")
+_ALWAYS_A_NUMBER = (
+    "ece",
+    "l2 ece",
+    "mce",
+    "ace",
+    "brier",
+    "smooth_ece",
+    "prevalence",
+    "accuracy",
+    "rate",
+    "p-value",
+)
 
 
 def rates(sums: Any, **own: Any) -> Any:
@@ -185,7 +240,9 @@ def wrong_answers(sums: Any) -> Iterator[str]:
         except tn.TruenessError:
             continue
         except Exception as error:  # anything but a refusal is the fault looked for
-            places = [f for f in traceback.extract_tb(error.__traceback__) if "trueness" in f.filename]
+            places = [
+                f for f in traceback.extract_tb(error.__traceback__) if "trueness" in f.filename
+            ]
             where = " ← ".join(f"{Path(f.filename).name}:{f.lineno}" for f in places[:-4:-1])
             yield f"{name}: {type(error).__name__}: {str(error)[:120]} [{where}]"
             continue
@@ -213,7 +270,9 @@ class Outcome(NamedTuple):
     faults: tuple[str, ...]
 
 
-def outcomes(step: int, values: int, seed: int, fields: int = 1, only: str = "") -> Iterator[tuple[str, Outcome]]:
+def outcomes(
+    step: int, values: int, seed: int, fields: int = 1, only: str = ""
+) -> Iterator[tuple[str, Outcome]]:
     """Forge every `step`-th number, with some of the values, and with it other numbers of its part."""
     draw = random.Random(seed)
     for name, sums in originals():
@@ -253,13 +312,17 @@ def _outcome(form: type[Any], header: Any) -> Outcome:
 
 def main() -> int:
     """Run the fuzzer; how many numbers and values are forged, and the seed, are options."""
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     options.add_argument("--step", type=int, default=8)
     options.add_argument("--values", type=int, default=2)
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--fields", type=int, default=1, help="numbers that are forged at a time")
     options.add_argument("--only", default="", help="sums whose name has this text")
-    options.add_argument("--all", action="store_true", help="print every fault, not one of each kind")
+    options.add_argument(
+        "--all", action="store_true", help="print every fault, not one of each kind"
+    )
     asked = options.parse_args()
     files, accepted, wrong = 0, 0, 0
     known: set[str] = set()
@@ -268,7 +331,10 @@ def main() -> int:
         accepted += outcome.accepted
         wrong += bool(outcome.faults)
         for fault in outcome.faults:
-            kind = fault.partition(":")[0].partition(" is")[0] + where.partition(":")[0].rpartition("[")[0]
+            kind = (
+                fault.partition(":")[0].partition(" is")[0]
+                + where.partition(":")[0].rpartition("[")[0]
+            )
             if asked.all or kind not in known:
                 known.add(kind)
                 print(f"{where}\n    {fault}", flush=True)

@@ -80,22 +80,102 @@ BY_FUNCTION: dict[str, dict[str, Any]] = {
 }
 # `scan`, `apply_calibrator`, `validate` and `load_calibrator` read files and frames, which fuzz/files.py spoils.
 FUNCTIONS = [
-    *("ace", "assess", "auc", "bin_table", "binned", "brier", "calibration_intercept", "calibration_series"),
-    *("calibration_slope", "calibration_test", "compare", "corp", "cumulative_walk", "curve_band", "e50", "e90", "ece"),
-    *("ece_interval", "emax", "epsilon", "equivalence_test", "estimate", "estimation_error", "gce", "grade_table"),
+    *(
+        "ace",
+        "assess",
+        "auc",
+        "bin_table",
+        "binned",
+        "brier",
+        "calibration_intercept",
+        "calibration_series",
+    ),
+    *(
+        "calibration_slope",
+        "calibration_test",
+        "compare",
+        "corp",
+        "cumulative_walk",
+        "curve_band",
+        "e50",
+        "e90",
+        "ece",
+    ),
+    *(
+        "ece_interval",
+        "emax",
+        "epsilon",
+        "equivalence_test",
+        "estimate",
+        "estimation_error",
+        "gce",
+        "grade_table",
+    ),
     *("ici", "log_loss", "max_bins", "mce", "monotone_band", "noise_floor", "observed_expected"),
-    *("panel", "prior_correction", "prior_shift", "reliability_bands", "reliability_curve", "sample_size"),
-    *("scaled_brier", "segments", "sketch", "smooth_ece", "squared_ece", "tally", "tce", "validation_size"),
-    *("validity_curve", "mean_validity", "Edges", "EqualMass", "EqualWidth", "MassAndWidth", "BlockIsotonic"),
+    *(
+        "panel",
+        "prior_correction",
+        "prior_shift",
+        "reliability_bands",
+        "reliability_curve",
+        "sample_size",
+    ),
+    *(
+        "scaled_brier",
+        "segments",
+        "sketch",
+        "smooth_ece",
+        "squared_ece",
+        "tally",
+        "tce",
+        "validation_size",
+    ),
+    *(
+        "validity_curve",
+        "mean_validity",
+        "Edges",
+        "EqualMass",
+        "EqualWidth",
+        "MassAndWidth",
+        "BlockIsotonic",
+    ),
     *("Accumulator", "load_calibrator"),
-    *("accept_threshold", "decide", "decision_certificate", "gate", "net_benefit", "powered", "risk_coverage"),
+    *(
+        "accept_threshold",
+        "decide",
+        "decision_certificate",
+        "gate",
+        "net_benefit",
+        "powered",
+        "risk_coverage",
+    ),
     *("worst_slices", "Watch"),
 ]
 SLOW_FUNCTIONS = ["report"]
 CALIBRATORS = [
-    *("AutoCalibration", "BayesianBinning", "BetaCalibration", "DirichletCalibration", "HistogramBinning"),
-    *("IsotonicCalibration", "MatrixScaling", "OneVsRest", "PlattScaling", "PriorCorrection", "QuadraticScaling"),
-    *("ScalingBinning", "SplineCalibration", "StructuredScaling", "TemperatureScaling", "TopLabel", "VectorScaling"),
+    *(
+        "AutoCalibration",
+        "BayesianBinning",
+        "BetaCalibration",
+        "DirichletCalibration",
+        "HistogramBinning",
+    ),
+    *(
+        "IsotonicCalibration",
+        "MatrixScaling",
+        "OneVsRest",
+        "PlattScaling",
+        "PriorCorrection",
+        "QuadraticScaling",
+    ),
+    *(
+        "ScalingBinning",
+        "SplineCalibration",
+        "StructuredScaling",
+        "TemperatureScaling",
+        "TopLabel",
+        "VectorScaling",
+    ),
     "VennAbers",
 ]
 
@@ -117,11 +197,72 @@ def misaligned(values: np.ndarray) -> np.ndarray:
 def scalars() -> list[Any]:
     """Single values: wrong types, wrong sizes, and numbers that are none."""
     return [
-        *(None, True, False, 0, 1, -1, 2, 7, 1.5, -0.5, 1e-300, 1e300, float("nan"), float("inf"), -float("inf")),
-        *(10**400, -(10**400), 2**63, 2**64, 1j, "", "x", "ece", "\x1b[31m", "1", b"x", Odd(), Odd, len, np.mean),
-        *(np.float32(0.5), np.int8(3), np.bool_(True), np.array(1), np.array(0.5), np.datetime64("2026-01-01")),
-        *(Decimal("0.5"), Fraction(1, 2), date(2026, 1, 1), object(), ..., NotImplemented, tn.ece, tn.EqualMass(3)),
-        *({}, [], (), set(), {"a": 1}, [1], [None], [[]], ["a", "b"], range(3), iter([1]), (i for i in [0, 1])),
+        *(
+            None,
+            True,
+            False,
+            0,
+            1,
+            -1,
+            2,
+            7,
+            1.5,
+            -0.5,
+            1e-300,
+            1e300,
+            float("nan"),
+            float("inf"),
+            -float("inf"),
+        ),
+        *(
+            10**400,
+            -(10**400),
+            2**63,
+            2**64,
+            1j,
+            "",
+            "x",
+            "ece",
+            "\x1b[31m",
+            "1",
+            b"x",
+            Odd(),
+            Odd,
+            len,
+            np.mean,
+        ),
+        *(
+            np.float32(0.5),
+            np.int8(3),
+            np.bool_(True),
+            np.array(1),
+            np.array(0.5),
+            np.datetime64("2026-01-01"),
+        ),
+        *(
+            Decimal("0.5"),
+            Fraction(1, 2),
+            date(2026, 1, 1),
+            object(),
+            ...,
+            NotImplemented,
+            tn.ece,
+            tn.EqualMass(3),
+        ),
+        *(
+            {},
+            [],
+            (),
+            set(),
+            {"a": 1},
+            [1],
+            [None],
+            [[]],
+            ["a", "b"],
+            range(3),
+            iter([1]),
+            (i for i in [0, 1]),
+        ),
     ]
 
 
@@ -129,12 +270,60 @@ def columns() -> list[Any]:
     """Values for rows: labels, scores, weights, groups."""
     frame = {"a": P, "b": P}
     return [
-        *(Y, P, MATRIX, CLASS, P[:-1], Y[:0], P[:1], Y.astype(str), P.astype(str), P.astype(object), Y == 1),
-        *(P.astype(np.float16), P.astype(np.float32), P.astype(">f8"), P.astype(np.longdouble), P.astype(complex)),
-        *(P - 0.5, P * 100, np.log(P + 0.01), np.where(P > 0.5, np.nan, P), np.where(P > 0.5, np.inf, P), -Y, Y + 1),
-        *(np.ma.array(P, mask=P > 0.5), np.ma.array(P), np.ma.array(Y, mask=Y == 1), misaligned(P), misaligned(MATRIX)),
-        *(P[::-1], P[:, None], P[None], MATRIX.T, MATRIX[:, :1], MATRIX[:, :2], MATRIX[:0], np.zeros((N, 0))),
-        *(np.zeros((0, 3)), np.zeros((N, 2, 2)), P.tolist(), [*P[:-1], None], [*P[:-1], "x"], [*P[:-1], 10**400]),
+        *(
+            Y,
+            P,
+            MATRIX,
+            CLASS,
+            P[:-1],
+            Y[:0],
+            P[:1],
+            Y.astype(str),
+            P.astype(str),
+            P.astype(object),
+            Y == 1,
+        ),
+        *(
+            P.astype(np.float16),
+            P.astype(np.float32),
+            P.astype(">f8"),
+            P.astype(np.longdouble),
+            P.astype(complex),
+        ),
+        *(
+            P - 0.5,
+            P * 100,
+            np.log(P + 0.01),
+            np.where(P > 0.5, np.nan, P),
+            np.where(P > 0.5, np.inf, P),
+            -Y,
+            Y + 1,
+        ),
+        *(
+            np.ma.array(P, mask=P > 0.5),
+            np.ma.array(P),
+            np.ma.array(Y, mask=Y == 1),
+            misaligned(P),
+            misaligned(MATRIX),
+        ),
+        *(
+            P[::-1],
+            P[:, None],
+            P[None],
+            MATRIX.T,
+            MATRIX[:, :1],
+            MATRIX[:, :2],
+            MATRIX[:0],
+            np.zeros((N, 0)),
+        ),
+        *(
+            np.zeros((0, 3)),
+            np.zeros((N, 2, 2)),
+            P.tolist(),
+            [*P[:-1], None],
+            [*P[:-1], "x"],
+            [*P[:-1], 10**400],
+        ),
         *(
             [[0.5]] * N,
             [[0.5], [0.5, 0.5]],
@@ -146,9 +335,27 @@ def columns() -> list[Any]:
             np.zeros(N),
             np.ones(N),
         ),
-        *(np.array([Odd()] * N), np.array([None] * N), P.view([("p", float)]), np.full(N, "a"), np.full(N, np.nan)),
-        *(np.arange(0, N).astype("M8[D]"), np.full(N, 1e308), np.full(N, 5e-324), np.full(N, 2**62), np.full(N, -1)),
-        *(tn.tally(Y, P), tn.binned(Y, P), tn.sketch(CLASS, MATRIX), tn.tally([], []), {"a": tn.tally(Y, P)}),
+        *(
+            np.array([Odd()] * N),
+            np.array([None] * N),
+            P.view([("p", float)]),
+            np.full(N, "a"),
+            np.full(N, np.nan),
+        ),
+        *(
+            np.arange(0, N).astype("M8[D]"),
+            np.full(N, 1e308),
+            np.full(N, 5e-324),
+            np.full(N, 2**62),
+            np.full(N, -1),
+        ),
+        *(
+            tn.tally(Y, P),
+            tn.binned(Y, P),
+            tn.sketch(CLASS, MATRIX),
+            tn.tally([], []),
+            {"a": tn.tally(Y, P)},
+        ),
         *(
             {"a": P, "b": P[:-1]},
             {"a": 1},
@@ -177,9 +384,15 @@ class Call(NamedTuple):
         made = getattr(tn, self.name)
         if self.name not in CALIBRATORS:
             return made(**self.arguments)
-        rows = {name: self.arguments[name] for name in ("y_prob", "y_true", "sample_weight") if name in self.arguments}
+        rows = {
+            name: self.arguments[name]
+            for name in ("y_prob", "y_true", "sample_weight")
+            if name in self.arguments
+        }
         new = self.arguments.get("new", rows["y_prob"])
-        options = {name: value for name, value in self.arguments.items() if name not in (*rows, "new")}
+        options = {
+            name: value for name, value in self.arguments.items() if name not in (*rows, "new")
+        }
         return made(**options).fit(**rows).predict(new)
 
 
@@ -188,7 +401,11 @@ def _short(value: Any) -> str:
         text = repr(value)
     except ValueError:  # a number of too many digits
         return type(value).__name__
-    return text if len(text) < 120 else f"{text[:60]} … {text[-40:]} ({type(value).__name__} {np.shape(value)})"
+    return (
+        text
+        if len(text) < 120
+        else f"{text[:60]} … {text[-40:]} ({type(value).__name__} {np.shape(value)})"
+    )
 
 
 def calls(seed: int, slow: bool = False) -> Iterator[Call]:
@@ -198,7 +415,9 @@ def calls(seed: int, slow: bool = False) -> Iterator[Call]:
     while True:
         name = draw.choice(names)
         parameters = [
-            one for one in inspect.signature(getattr(tn, name)).parameters.values() if one.kind != one.VAR_KEYWORD
+            one
+            for one in inspect.signature(getattr(tn, name)).parameters.values()
+            if one.kind != one.VAR_KEYWORD
         ]
         valid = valid_arguments(name)
         spoilt = [one.name for one in parameters]
@@ -210,10 +429,16 @@ def calls(seed: int, slow: bool = False) -> Iterator[Call]:
 def valid_arguments(name: str) -> dict[str, Any]:
     """Arguments that a function or calibrator takes (the path of a calibrator leads nowhere)."""
     if name in CALIBRATORS:
-        return {"y_prob": MATRIX, "y_true": CLASS} if _takes_matrix(name) else {"y_prob": P, "y_true": Y}
+        return (
+            {"y_prob": MATRIX, "y_true": CLASS}
+            if _takes_matrix(name)
+            else {"y_prob": P, "y_true": Y}
+        )
     known = inspect.signature(getattr(tn, name)).parameters
     given = {one: value for one, value in VALID.items() if one in known} | BY_FUNCTION.get(name, {})
-    return {"sums": given["sums"]} if "sums" in given else given  # sums of days stand in place of rows
+    return (
+        {"sums": given["sums"]} if "sums" in given else given
+    )  # sums of days stand in place of rows
 
 
 def _takes_matrix(name: str) -> bool:
@@ -263,7 +488,11 @@ def fault_of(run: Callable[[], Any]) -> str:
     from sklearn.exceptions import NotFittedError
 
     try:
-        with warnings.catch_warnings(), redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        with (
+            warnings.catch_warnings(),
+            redirect_stdout(io.StringIO()),
+            redirect_stderr(io.StringIO()),
+        ):
             warnings.simplefilter("ignore")
             with time_limit(PATIENCE):
                 str(run())
@@ -271,14 +500,18 @@ def fault_of(run: Callable[[], Any]) -> str:
         return "a message without an end" if len(str(error)) > 2000 else ""
     except Exception as error:  # anything but a refusal is the fault looked for
         places = [f for f in traceback.extract_tb(error.__traceback__) if "trueness" in f.filename]
-        where = " ← ".join(f"{f.filename.rpartition('trueness/')[2]}:{f.lineno}" for f in places[:-4:-1])
+        where = " ← ".join(
+            f"{f.filename.rpartition('trueness/')[2]}:{f.lineno}" for f in places[:-4:-1]
+        )
         return f"{type(error).__name__}: {str(error)[:160]} [{where}]"
     return ""
 
 
 def main() -> int:
     """Run the fuzzer; the number of calls and the seed are options."""
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     options.add_argument("--calls", type=int, default=1_000)
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--only", help="the name of one function")

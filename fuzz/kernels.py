@@ -52,7 +52,9 @@ class Calls:
                 if at < len(held):
                     held[at] = misfit(held[at], rng)
                 elif type(values[at - len(held)]) is int:
-                    values[at - len(held)] = int(rng.choice([-1, -(2**40), 2**30, values[at - len(held)] + 1]))
+                    values[at - len(held)] = int(
+                        rng.choice([-1, -(2**40), 2**30, values[at - len(held)] + 1])
+                    )
                 try:
                     _CALL(name, tuple(held), *values)
                 except (TypeError, ctypes.ArgumentError):
@@ -116,7 +118,9 @@ def labels(n: int, rng: np.random.Generator) -> Any:
     return y
 
 
-def cases(rng: np.random.Generator, n: int | None = None) -> Iterator[tuple[str, Callable[[Any], Any], float]]:
+def cases(
+    rng: np.random.Generator, n: int | None = None
+) -> Iterator[tuple[str, Callable[[Any], Any], float]]:
     """A name, what to ask of either implementation, and the tolerance (0: bit by bit)."""
     if n is None:
         n = int(rng.choice(SIZES)) if rng.random() < 0.95 else LEAST_GRID + int(rng.integers(2_000))
@@ -138,22 +142,31 @@ def cases(rng: np.random.Generator, n: int | None = None) -> Iterator[tuple[str,
     yield "events", lambda k: stop_at_fault(k.events(p, y)), 0
     yield (
         "bin_sums",
-        lambda k: filled(k.bin_sums, p, y, edges, out=table(size, 2, 5), uniform=uniform, moments=moments),
+        lambda k: filled(
+            k.bin_sums, p, y, edges, out=table(size, 2, 5), uniform=uniform, moments=moments
+        ),
         0,
     )
     group = rng.integers(0, 3, n).astype(np.uint32)
     yield (
         "grouped_bin_sums",
-        lambda k: filled(k.grouped_bin_sums, p, y, group, edges, out=table(3, size, 2, 5), uniform=uniform),
+        lambda k: filled(
+            k.grouped_bin_sums, p, y, group, edges, out=table(3, size, 2, 5), uniform=uniform
+        ),
         0,
     )
 
-    words = [b"key-" + bytes(rng.choice(3, int(m))) for m in rng.choice([0, 1, 3, 4, 8, 12, 13, 30], n)]
+    words = [
+        b"key-" + bytes(rng.choice(3, int(m))) for m in rng.choice([0, 1, 3, 4, 8, 12, 13, 30], n)
+    ]
     starts = np.cumsum([0, *map(len, words)], dtype=np.int64)
     text = np.frombuffer(b"".join(words) + b"-", np.uint8)
 
     def codes(k: Any) -> Any:
-        code, known = table(n, kind=np.uint32), (table(512, 4, kind=np.uint64), table(200), table(1500, kind=np.uint8))
+        code, known = (
+            table(n, kind=np.uint32),
+            (table(512, 4, kind=np.uint64), table(200), table(1500, kind=np.uint8)),
+        )
         number = table(1)
         return k.encode_keys(starts, text, code, *known, number), code, number, *known[1:]
 
@@ -172,7 +185,11 @@ def cases(rng: np.random.Generator, n: int | None = None) -> Iterator[tuple[str,
         return (status,) if status else (status, out, ends)
 
     yield "sketch_sums", sketch, 0
-    yield "residual_moments", lambda k: filled(k.residual_moments, p, y, out=table(b + 1, 4, kind=np.float64)), 1e-9
+    yield (
+        "residual_moments",
+        lambda k: filled(k.residual_moments, p, y, out=table(b + 1, 4, kind=np.float64)),
+        1e-9,
+    )
     ranks = np.unique(rng.integers(1, n + 1, min(b, n))) if n else np.empty(0, np.int64)
     yield "mass_sums", lambda k: stop_at_fault(k.mass_sums(p, y, ranks, moments=moments)), 0
     yield "cells", lambda k: stop_at_fault(k.cells(p, y)), 0
@@ -185,7 +202,9 @@ def cases(rng: np.random.Generator, n: int | None = None) -> Iterator[tuple[str,
     yield from matrix_cases(n, rng)
 
 
-def cell_cases(n: int, rng: np.random.Generator) -> Iterator[tuple[str, Callable[[Any], Any], float]]:
+def cell_cases(
+    n: int, rng: np.random.Generator
+) -> Iterator[tuple[str, Callable[[Any], Any], float]]:
     """Kernels of cells rather than rows."""
     score, count = np.sort(rng.random(n)), rng.integers(1, rng.choice([2, 9, 10**6]), n)
     events = rng.binomial(count, score)
@@ -216,7 +235,11 @@ def cell_cases(n: int, rng: np.random.Generator) -> Iterator[tuple[str, Callable
     yield "float_sums", lambda k: k.float_sums(sums(reference)), 0
     yield "grid_moments", moments, 1e-9
     yield "pava", lambda k: k.pava(count, events), 0
-    yield "pava of weights", lambda k: k.pava(count.astype(np.float64), events.astype(np.float64)), 0
+    yield (
+        "pava of weights",
+        lambda k: k.pava(count.astype(np.float64), events.astype(np.float64)),
+        0,
+    )
     least = int(rng.integers(1, 20))
     most = int(rng.integers(least, 60))
     yield "block_pava", lambda k: k.block_pava(count, events, least, most), 0
@@ -224,9 +247,15 @@ def cell_cases(n: int, rng: np.random.Generator) -> Iterator[tuple[str, Callable
     yield "venn_abers", lambda k: k.venn_abers(*corners, 1), 0
 
 
-def matrix_cases(n: int, rng: np.random.Generator) -> Iterator[tuple[str, Callable[[Any], Any], float]]:
+def matrix_cases(
+    n: int, rng: np.random.Generator
+) -> Iterator[tuple[str, Callable[[Any], Any], float]]:
     """Kernels of class probabilities and logits."""
-    n, K, b = min(n, 300), int(rng.choice([2, 3, 10, 31, 33, 100, 1_100])), int(rng.choice([1, 10, 15, 100]))
+    n, K, b = (
+        min(n, 300),
+        int(rng.choice([2, 3, 10, 31, 33, 100, 1_100])),
+        int(rng.choice([1, 10, 15, 100])),
+    )
     Z = rng.normal(size=(n, K)) * rng.choice([1e-17, 1, 10, 300])
     P = np.exp(Z - Z.max(axis=1, keepdims=True)) if n else np.empty((0, K))
     P = P / P.sum(axis=1, keepdims=True) if n else P
@@ -244,14 +273,21 @@ def matrix_cases(n: int, rng: np.random.Generator) -> Iterator[tuple[str, Callab
         return (status,) if status else (status, out)
 
     def softmax(k: Any) -> Any:
-        out, top = np.zeros((n, K)), np.nan_to_num(Z).max(axis=1, initial=-np.inf).astype(np.float64)
+        out, top = (
+            np.zeros((n, K)),
+            np.nan_to_num(Z).max(axis=1, initial=-np.inf).astype(np.float64),
+        )
         k.softmax(np.nan_to_num(Z), top, np.full(n, 2.0), out)
         return out
 
     yield "top1", lambda k: stop_at_fault(k.top1(P, y, 1e-5)), 0
     yield "classwise_sums", classwise, 0
     yield "logit_tops", lambda k: stop_at_fault(k.logit_tops(Z, y)), 0
-    yield "softmax_derivatives", lambda k: stop_at_fault(k.softmax_derivatives(np.nan_to_num(Z), y, w, 0.7)), 1e-9
+    yield (
+        "softmax_derivatives",
+        lambda k: stop_at_fault(k.softmax_derivatives(np.nan_to_num(Z), y, w, 0.7)),
+        1e-9,
+    )
     yield "softmax", softmax, 0
 
 
@@ -263,13 +299,17 @@ def stop_at_fault(found: tuple[Any, ...]) -> tuple[Any, ...]:
 def agree(one: Any, other: Any, tolerance: float) -> bool:
     """Whether two results are equal, or within a relative tolerance."""
     if isinstance(one, tuple):
-        return len(one) == len(other) and all(agree(a, b, tolerance) for a, b in zip(one, other, strict=True))
+        return len(one) == len(other) and all(
+            agree(a, b, tolerance) for a, b in zip(one, other, strict=True)
+        )
     a, b = np.asarray(one), np.asarray(other)
     if a.shape != b.shape:
         return False
     if not tolerance or a.dtype.kind in "iub":
         return bool(np.array_equal(a, b, equal_nan=a.dtype.kind == "f"))
-    scale = float(np.abs(b[np.isfinite(b)]).max(initial=1e-290))  # subnormal numbers have few digits
+    scale = float(
+        np.abs(b[np.isfinite(b)]).max(initial=1e-290)
+    )  # subnormal numbers have few digits
     return bool(np.allclose(a, b, rtol=tolerance, atol=tolerance * scale, equal_nan=True))
 
 
@@ -286,7 +326,11 @@ def run(first: int, cases_wanted: int | None, seconds: float) -> int:
         seed += 1
     _CALL("choose_vectors", (), 2)
     sources = (path.read_text() for path in (Path(library.__file__).parent / "csrc").glob("*.c"))
-    functions = {name for text in sources for name in re.findall(r"^EXPORT int64_t (\w+)", text, re.MULTILINE)}
+    functions = {
+        name
+        for text in sources
+        for name in re.findall(r"^EXPORT int64_t (\w+)", text, re.MULTILINE)
+    }
     missing = ", ".join(sorted(functions - calls.met - {"choose_vectors"})) or "none"
     print(
         f"{seed - first:,} seeds; functions never called: {missing}; {calls.repeated:,} calls that do not fit, "
@@ -297,7 +341,9 @@ def run(first: int, cases_wanted: int | None, seconds: float) -> int:
 
 def main() -> int:
     """Parse the command line and run."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seconds", type=float, default=20, help="how long to run (default 20)")
     parser.add_argument("--cases", type=int, help="run this many seeds instead")
     parser.add_argument("--seed", type=int, default=0, help="the first seed")

@@ -80,14 +80,20 @@ def changes(node: ast.AST) -> Iterator[str]:
     """What can be changed at a node."""
     if isinstance(node, ast.BinOp | ast.BoolOp | ast.AugAssign) and type(node.op) in SWAPS:
         if not (
-            isinstance(node, ast.BinOp) and isinstance(node.left, ast.Constant) and isinstance(node.left.value, str)
+            isinstance(node, ast.BinOp)
+            and isinstance(node.left, ast.Constant)
+            and isinstance(node.left.value, str)
         ):
             yield "operator"
     elif isinstance(node, ast.Compare) and type(node.ops[0]) in SWAPS:
         yield "comparison"
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.USub):
         yield "negation"
-    elif isinstance(node, ast.Constant) and type(node.value) in (int, float, bool) and node.value + 1 != node.value:
+    elif (
+        isinstance(node, ast.Constant)
+        and type(node.value) in (int, float, bool)
+        and node.value + 1 != node.value
+    ):
         yield "constant"
 
 
@@ -107,13 +113,23 @@ def mutate(node: Any, kind: str) -> None:
 
 def no_behaviour(node: ast.AST) -> list[ast.AST]:
     """The parts of a node whose changes no caller could notice, and `raise` statements."""
-    if isinstance(node, ast.keyword) and ast.unparse(node) in ("strict=True", "strict=False", "copy=False"):
+    if isinstance(node, ast.keyword) and ast.unparse(node) in (
+        "strict=True",
+        "strict=False",
+        "copy=False",
+    ):
         return [node]
-    if isinstance(node, ast.Raise) or (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
+    if isinstance(node, ast.Raise) or (
+        isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    ):
         return [node]
-    if isinstance(node, ast.FunctionDef) and any(ast.unparse(one).endswith("overload") for one in node.decorator_list):
+    if isinstance(node, ast.FunctionDef) and any(
+        ast.unparse(one).endswith("overload") for one in node.decorator_list
+    ):
         return [node]
-    return [part for part in (getattr(node, "annotation", None), getattr(node, "returns", None)) if part]
+    return [
+        part for part in (getattr(node, "annotation", None), getattr(node, "returns", None)) if part
+    ]
 
 
 def statements(
@@ -149,7 +165,9 @@ def mutants(packages: list[str]) -> list[Mutant]:
             tree = ast.parse(path.read_text(encoding="utf-8"))
             nodes: list[Any] = list(ast.walk(tree))
             name = path.relative_to(ROOT / "src").as_posix()
-            found += [Mutant(name, i, kind, nodes[i].lineno, lines) for i, kind, lines in changes_of(tree)]
+            found += [
+                Mutant(name, i, kind, nodes[i].lineno, lines) for i, kind, lines in changes_of(tree)
+            ]
     return found
 
 
@@ -168,7 +186,9 @@ class Recorder:
     def __init__(self, folder: Path, include: list[str]) -> None:
         self.folder = folder
         self.coverage = coverage.Coverage(str(folder / "lines"), include=include, config_file=False)
-        self.coverage.set_option("run:disable_warnings", ["no-data-collected"])  # some tests only start processes
+        self.coverage.set_option(
+            "run:disable_warnings", ["no-data-collected"]
+        )  # some tests only start processes
         self.seconds: dict[str, float] = {}
         self.failed: set[str] = set()
 
@@ -202,7 +222,10 @@ class Chosen:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        items[:] = sorted((one for one in items if one.nodeid in self.order), key=lambda one: self.order[one.nodeid])
+        items[:] = sorted(
+            (one for one in items if one.nodeid in self.order),
+            key=lambda one: self.order[one.nodeid],
+        )
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self.note.write_text(nodeid, encoding="utf-8")
@@ -244,14 +267,20 @@ def run(tests: tuple[str, ...], mutant: Mutant | None = None) -> tuple[str, tupl
         code = in_a_fork(Chosen(tests, note), ["-x", "-m", "", *functions], mutant)
         if code == 0:
             return "survived", ()
-        return "timeout" if code == -signal.SIGALRM else "killed", (note.read_text(),) if note.exists() else tests
+        return "timeout" if code == -signal.SIGALRM else "killed", (
+            note.read_text(),
+        ) if note.exists() else tests
 
 
 @cache
 def usual_seconds() -> dict[str, float]:
     """How long each test computes, in seconds."""
     files = sorted(KEPT.glob("*/seconds.json"))
-    return {test: spent for file in files for test, spent in json.loads(file.read_text(encoding="utf-8")).items()}
+    return {
+        test: spent
+        for file in files
+        for test, spent in json.loads(file.read_text(encoding="utf-8")).items()
+    }
 
 
 @cache
@@ -279,7 +308,9 @@ def tests_of(mutant: Mutant, seconds: float) -> tuple[str, ...]:
         tree = ast.parse((ROOT / "src" / mutant.file).read_text(encoding="utf-8"))
         lines = tuple({line for _, where in statements(tree) for line in where})
     usual = usual_seconds()
-    tests = {test for line in lines for test in executed_by(mutant.file).get(line, ()) if test in usual}
+    tests = {
+        test for line in lines for test in executed_by(mutant.file).get(line, ()) if test in usual
+    }
     if not mutant.lines:
         tests |= {test for test in usual if test.startswith("tests/test_api.py")}
     package, stem = Path(mutant.file).parent.name, Path(mutant.file).stem.strip("_")
@@ -292,7 +323,9 @@ def tests_of(mutant: Mutant, seconds: float) -> tuple[str, ...]:
         return rank, usual[test]
 
     ordered = sorted(tests, key=place)
-    return tuple(ordered[: sum(total < seconds for total in accumulate(usual[test] for test in ordered))])
+    return tuple(
+        ordered[: sum(total < seconds for total in accumulate(usual[test] for test in ordered))]
+    )
 
 
 def try_one(mutant: Mutant, seconds: float) -> dict[str, Any]:
@@ -307,14 +340,26 @@ def try_one(mutant: Mutant, seconds: float) -> dict[str, Any]:
             left.insert(0, tuple(test for test in part if test not in by))
             result, by = "survived", ()
     _, before, after = apply(mutant)
-    found = {"before": before, "after": after, "result": result, "test": by[:1], "tests": len(tests)}
+    found = {
+        "before": before,
+        "after": after,
+        "result": result,
+        "test": by[:1],
+        "tests": len(tests),
+    }
     return {**mutant._asdict(), **found}
 
 
 def digest(*places: Path) -> str:
     """A number that changes with any Python file or page at these places."""
-    paths = [path for place in places for path in ([place] if place.is_file() else sorted(place.rglob("*.[pm][yd]")))]
-    return hashlib.sha256(repr([(str(path), path.read_bytes()) for path in paths]).encode()).hexdigest()
+    paths = [
+        path
+        for place in places
+        for path in ([place] if place.is_file() else sorted(place.rglob("*.[pm][yd]")))
+    ]
+    return hashlib.sha256(
+        repr([(str(path), path.read_bytes()) for path in paths]).encode()
+    ).hexdigest()
 
 
 def learn(place: Path, packages: list[str]) -> None:
@@ -327,7 +372,10 @@ def learn(place: Path, packages: list[str]) -> None:
     folder.mkdir(parents=True)
     include = [f"{ROOT}/src/trueness/{package}/*" for package in packages]
     code = in_a_fork(Recorder(folder, include), [str(place)])
-    print(f"{place.relative_to(ROOT)}: {'some tests fail without a change' if code == 1 else 'learned'}", flush=True)
+    print(
+        f"{place.relative_to(ROOT)}: {'some tests fail without a change' if code == 1 else 'learned'}",
+        flush=True,
+    )
     (folder / "state").write_text(state)
 
 
@@ -341,20 +389,30 @@ def table(lines: list[dict[str, Any]]) -> str:
         some = [line for line, own in zip(lines, packages, strict=True) if package in (own, "all")]
         killed = sum(line["result"] != "survived" for line in some)
         low, high = binomtest(killed, len(some)).proportion_ci(0.95)
-        rows.append(f"| {package} | {killed} | {len(some)} | {killed / len(some):.0%} | {low:.0%} to {high:.0%} |")
+        rows.append(
+            f"| {package} | {killed} | {len(some)} | {killed / len(some):.0%} | {low:.0%} to {high:.0%} |"
+        )
     return "\n".join(rows)
 
 
 def main() -> None:
     """Parse the command line and run."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--sample", type=int, default=300, help="how many mutants (default 300)")
-    parser.add_argument("--packages", nargs="+", default=["measure", "infer", "recalibrate", "_tally"])
+    parser.add_argument(
+        "--packages", nargs="+", default=["measure", "infer", "recalibrate", "_tally"]
+    )
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--seconds", type=float, default=60, help="usual time of a mutant's tests (default 60)")
+    parser.add_argument(
+        "--seconds", type=float, default=60, help="usual time of a mutant's tests (default 60)"
+    )
     parser.add_argument("--workers", type=int, default=1, help="mutants at a time (default 1)")
     parser.add_argument("--out", type=Path, default=Path("mutants.jsonl"))
-    parser.add_argument("--table", action="store_true", help="print the table of the results so far")
+    parser.add_argument(
+        "--table", action="store_true", help="print the table of the results so far"
+    )
     options = parser.parse_args()
     text = options.out.read_text(encoding="utf-8") if options.out.exists() else ""
     lines = [json.loads(line) for line in text.splitlines()]
@@ -370,7 +428,11 @@ def main() -> None:
         left = [mutant for mutant in chosen if mutant[:2] not in done]
         places = [
             ROOT / "src",
-            *(path for path in (ROOT / "tests").iterdir() if path.is_dir() or path.stem[:5] == "test_"),
+            *(
+                path
+                for path in (ROOT / "tests").iterdir()
+                if path.is_dir() or path.stem[:5] == "test_"
+            ),
         ]
         with multiprocessing.get_context("fork").Pool(options.workers) as pool:
             pool.map(partial(learn, packages=options.packages), places, chunksize=1)

@@ -16,10 +16,19 @@ from trueness.cli._main import main
 def process(tmp_path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Run the command in a process of its own."""
 
-    def run(*arguments: str, begin=("-m", "trueness"), **options) -> subprocess.CompletedProcess[str]:
+    def run(
+        *arguments: str, begin=("-m", "trueness"), **options
+    ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, *begin, *map(str, arguments)],
-            **{"capture_output": True, "text": True, "encoding": "utf-8", "cwd": tmp_path, "timeout": 300} | options,
+            **{
+                "capture_output": True,
+                "text": True,
+                "encoding": "utf-8",
+                "cwd": tmp_path,
+                "timeout": 300,
+            }
+            | options,
             env={**os.environ, "COLUMNS": "80", "PYTHONUTF8": "1"},
         )
 
@@ -63,7 +72,9 @@ def call(tmp_path, monkeypatch) -> Callable[..., Result]:
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments: str, stdin: str | bytes | None = None) -> Result:
-        return _runner().invoke(main, [str(a) for a in arguments], input=stdin, prog_name="trueness")
+        return _runner().invoke(
+            main, [str(a) for a in arguments], input=stdin, prog_name="trueness"
+        )
 
     return run
 

@@ -22,7 +22,9 @@ settings.register_profile(
     print_blob=True,
 )
 settings.register_profile("full", settings.get_profile("quick"), max_examples=60)
-settings.register_profile("thorough", settings.get_profile("quick"), max_examples=1_000, derandomize=False)
+settings.register_profile(
+    "thorough", settings.get_profile("quick"), max_examples=1_000, derandomize=False
+)
 settings.load_profile(os.environ.get("TRUENESS_EXAMPLES", "quick"))
 
 # Cases of each slow test that the slow run takes, and a twelfth of the slow cases of a test that has fast ones, too;
@@ -95,4 +97,6 @@ def clinical(data_folder):
     with gzip.open(data_folder / "clinical.csv.gz", "rt", encoding="utf-8") as file:
         for line in csv.DictReader(file):
             rows.setdefault(line["set"], []).append((int(line["y"]), float(line["p"])))
-    return {name: (*map(np.array, zip(*rows[name], strict=True)), answers[name]) for name in answers}
+    return {
+        name: (*map(np.array, zip(*rows[name], strict=True)), answers[name]) for name in answers
+    }

@@ -60,16 +60,28 @@ case(
     "every edge of 10 bins, float32",
     {k: v.astype(np.float32) if k == "p" else v for k, v in around(np.arange(11) / 10).items()},
 )
-case("arbitrary edges", around([0, 0.05, 0.1, 1 / 3, 0.7, 0.999, 1]), bins=[0, 0.05, 0.1, 1 / 3, 0.7, 0.999, 1])
+case(
+    "arbitrary edges",
+    around([0, 0.05, 0.1, 1 / 3, 0.7, 0.999, 1]),
+    bins=[0, 0.05, 0.1, 1 / 3, 0.7, 0.999, 1],
+)
 case(
     "many arbitrary edges",
     around(np.unique(np.r_[0, np.random.default_rng(3).random(90), 0.5, 1])),
     bins=tn.Edges(np.unique(np.r_[0, np.random.default_rng(3).random(90), 0.5, 1])),
 )
 case("edges that leave a part out", {"y": [0, 1], "p": [0.3, 0.6]}, bins=[0.25, 0.5, 0.75])
-case("a score below the edges", {"y": [0, 1], "p": [0.1, 0.6]}, "must cover every score.*0.1", bins=[0.25, 0.5, 0.75])
 case(
-    "a score above the last edge", {"y": [0, 1], "p": [0.3, 0.8]}, "must cover every score.*0.8", bins=[0.25, 0.5, 0.75]
+    "a score below the edges",
+    {"y": [0, 1], "p": [0.1, 0.6]},
+    "must cover every score.*0.1",
+    bins=[0.25, 0.5, 0.75],
+)
+case(
+    "a score above the last edge",
+    {"y": [0, 1], "p": [0.3, 0.8]},
+    "must cover every score.*0.8",
+    bins=[0.25, 0.5, 0.75],
 )
 case("a score on the last edge", {"y": [0, 1], "p": [0.3, 0.75]}, bins=[0.25, 0.5, 0.75])
 
@@ -81,13 +93,23 @@ case("zero and minus zero", {"y": [0, 1, 1], "p": [0.0, -0.0, 1.0]}, bins=None)
 case("zero and minus zero in bins", {"y": [0, 1, 1], "p": [0.0, -0.0, 1.0]})
 case("tiny scores", {"y": [0, 1, 1, 0], "p": [5e-324, 1e-300, 2.0**-53, 2.0**-54]})
 case("equal mass", draws(), bins=tn.EqualMass(7))
-case("equal mass of ties", {"y": [0, 1] * 50, "p": [0.25] * 60 + [0.5] * 10 + [1.0] * 30}, bins=tn.EqualMass(10))
-case("equal mass of crowded scores", {"y": [0, 1] * 100, "p": np.arange(200) * 1e-9}, bins=tn.EqualMass(9))
+case(
+    "equal mass of ties",
+    {"y": [0, 1] * 50, "p": [0.25] * 60 + [0.5] * 10 + [1.0] * 30},
+    bins=tn.EqualMass(10),
+)
+case(
+    "equal mass of crowded scores",
+    {"y": [0, 1] * 100, "p": np.arange(200) * 1e-9},
+    bins=tn.EqualMass(9),
+)
 case("isotonic bins", draws(), bins=tn.Isotonic())
 case("one row", {"y": [1], "p": [0.5]})
 case("one row, distinct", {"y": [1], "p": [0.5]}, bins=None)
 case("no rows", {"y": pa.array([], pa.int64()), "p": pa.array([], pa.float64())})
-case("no rows, distinct", {"y": pa.array([], pa.int64()), "p": pa.array([], pa.float64())}, bins=None)
+case(
+    "no rows, distinct", {"y": pa.array([], pa.int64()), "p": pa.array([], pa.float64())}, bins=None
+)
 case(
     "no rows, equal mass",
     {"y": pa.array([], pa.int64()), "p": pa.array([], pa.float64())},
@@ -116,9 +138,16 @@ case(
     labels=["no", "yes"],
 )
 case(
-    "strings without a word", {"y": ["no", "yes"], "p": [0.1, 0.6]}, "holds strings \\('no', 'yes'\\).*pos_label='yes'"
+    "strings without a word",
+    {"y": ["no", "yes"], "p": [0.1, 0.6]},
+    "holds strings \\('no', 'yes'\\).*pos_label='yes'",
 )
-case("three strings", {"y": ["no", "yes", "?"], "p": [0.1, 0.6, 0.9]}, "must hold two values", pos_label="yes")
+case(
+    "three strings",
+    {"y": ["no", "yes", "?"], "p": [0.1, 0.6, 0.9]},
+    "must hold two values",
+    pos_label="yes",
+)
 
 case(
     "a NULL score",
@@ -126,7 +155,11 @@ case(
     "`prob` column 'p' must not have missing values; 1 of 3 rows has one",
 )
 case("a NULL score, dropped", {"y": [0, 1, 1], "p": [0.1, None, 0.9]}, missing="drop")
-case("a nan score", {"y": [0, 1, 1], "p": [0.1, float("nan"), 0.9]}, "must not have missing values; 1 of 3")
+case(
+    "a nan score",
+    {"y": [0, 1, 1], "p": [0.1, float("nan"), 0.9]},
+    "must not have missing values; 1 of 3",
+)
 case("a nan score, dropped", {"y": [0, 1, 1], "p": [0.1, float("nan"), 0.9]}, missing="drop")
 case(
     "NULL labels",
@@ -135,7 +168,12 @@ case(
 )
 case("NULL labels, dropped", {"y": [0, None, 1], "p": [0.1, 0.5, 0.9]}, missing="drop")
 case("NULL booleans, dropped", {"y": [False, None, True], "p": [0.1, 0.5, 0.9]}, missing="drop")
-case("NULL strings, dropped", {"y": ["a", None, "b"], "p": [0.1, 0.5, 0.9]}, missing="drop", labels=["a", "b"])
+case(
+    "NULL strings, dropped",
+    {"y": ["a", None, "b"], "p": [0.1, 0.5, 0.9]},
+    missing="drop",
+    labels=["a", "b"],
+)
 case(
     "nothing but NULL",
     {"y": [0, 1], "p": pa.array([None, None], pa.float64())},
@@ -147,10 +185,23 @@ case(
     {"y": [0, 1, 1], "p": [0.1, 1.2, 3.0]},
     "must lie in \\[0, 1\\]; 2 of 3 rows do not, the largest is 3",
 )
-case("scores below 0", {"y": [0, 1, 1], "p": [0.1, -1.2, 0.5]}, "1 of 3 rows does not, the smallest is -1.2.*logits")
+case(
+    "scores below 0",
+    {"y": [0, 1, 1], "p": [0.1, -1.2, 0.5]},
+    "1 of 3 rows does not, the smallest is -1.2.*logits",
+)
 case("scores of infinity", {"y": [0, 1], "p": [0.1, float("inf")]}, "the largest is inf")
-case("a score just above 1", {"y": [0, 1], "p": [0.1, np.nextafter(1, 2)]}, "the largest is 1.0000000000000002")
-case("bad scores are not dropped", {"y": [0, 1, 1], "p": [None, 1.5, 0.5]}, "must lie in", missing="drop")
+case(
+    "a score just above 1",
+    {"y": [0, 1], "p": [0.1, np.nextafter(1, 2)]},
+    "the largest is 1.0000000000000002",
+)
+case(
+    "bad scores are not dropped",
+    {"y": [0, 1, 1], "p": [None, 1.5, 0.5]},
+    "must lie in",
+    missing="drop",
+)
 
 rng = np.random.default_rng(5)
 case("weights", {**draws(), "w": rng.random(400) * 10}, weight="w")
@@ -158,9 +209,20 @@ case("weights of every size", {**draws(), "w": 10.0 ** rng.uniform(-12, 12, 400)
 case("whole weights", {**draws(), "w": rng.integers(0, 5, 400)}, weight="w")
 case("whole weights, distinct", {**draws(), "w": rng.integers(0, 5, 400)}, weight="w", bins=None)
 case("weights, distinct", {**draws(), "w": rng.random(400)}, weight="w", bins=None)
-case("weights, arbitrary edges", {**draws(), "w": rng.random(400)}, weight="w", bins=[0, 0.2, 0.7, 1])
-case("whole weights, equal mass", {**draws(), "w": rng.integers(0, 5, 400)}, weight="w", bins=tn.EqualMass(5))
-case("small scores weighed", {"y": [0, 1] * 20, "p": np.arange(40) * 1e-7, "w": np.linspace(0.1, 2, 40)}, weight="w")
+case(
+    "weights, arbitrary edges", {**draws(), "w": rng.random(400)}, weight="w", bins=[0, 0.2, 0.7, 1]
+)
+case(
+    "whole weights, equal mass",
+    {**draws(), "w": rng.integers(0, 5, 400)},
+    weight="w",
+    bins=tn.EqualMass(5),
+)
+case(
+    "small scores weighed",
+    {"y": [0, 1] * 20, "p": np.arange(40) * 1e-7, "w": np.linspace(0.1, 2, 40)},
+    weight="w",
+)
 case(
     "a negative weight",
     {"y": [0, 1], "p": [0.1, 0.6], "w": [1.0, -1.0]},
@@ -174,7 +236,10 @@ case(
     weight="w",
 )
 case(
-    "a NULL weight, dropped", {"y": [0, 1, 1], "p": [0.1, 0.6, 0.7], "w": [1.5, None, 2.5]}, weight="w", missing="drop"
+    "a NULL weight, dropped",
+    {"y": [0, 1, 1], "p": [0.1, 0.6, 0.7], "w": [1.5, None, 2.5]},
+    weight="w",
+    missing="drop",
 )
 case(
     "weights of 0",
@@ -193,7 +258,11 @@ case("groups by a list of one", {**draws(), "g": groups}, by=["g"])
 case("a group of NULL", {"y": [0, 1, 1], "p": [0.1, 0.6, 0.7], "g": ["a", None, "a"]}, by="g")
 case(
     "groups by date",
-    {"y": [0, 1, 1], "p": [0.1, 0.6, 0.7], "g": pa.array(["mon", "tue", "mon"]).dictionary_encode()},
+    {
+        "y": [0, 1, 1],
+        "p": [0.1, 0.6, 0.7],
+        "g": pa.array(["mon", "tue", "mon"]).dictionary_encode(),
+    },
     by="g",
 )
 case(
@@ -205,7 +274,11 @@ case(
 case("a group of one row among many", {**draws(), "g": ["x"] * 399 + ["y"]}, by="g")
 case(
     "groups of no rows",
-    {"y": pa.array([], pa.int64()), "p": pa.array([], pa.float64()), "g": pa.array([], pa.string())},
+    {
+        "y": pa.array([], pa.int64()),
+        "p": pa.array([], pa.float64()),
+        "g": pa.array([], pa.string()),
+    },
     by="g",
 )
 
@@ -217,10 +290,25 @@ case("classes, equal mass", matrix(), prob=SCORES, bins=tn.EqualMass(4), kind="c
 case("classes, weights", {**matrix(), "w": rng.random(200)}, prob=SCORES, weight="w")
 case("classes, groups", {**matrix(), "g": groups[:200]}, prob=SCORES, by="g", kind="top-label")
 case("two classes", matrix(k=2), prob=["c0", "c1"])
-case("classes in float32", {k: v.astype(np.float32) if k != "y" else v for k, v in matrix().items()}, prob=SCORES)
-case("classes named by the columns", {**matrix(), "y": np.array(SCORES)[matrix()["y"]]}, prob=SCORES)
-case("classes in alphabetical order", {**matrix(), "y": np.array(["x", "y", "z"])[matrix()["y"]]}, prob=SCORES)
-case("classes as said", {**matrix(), "y": np.array([7, 5, 9])[matrix()["y"]]}, prob=SCORES, labels=[7, 5, 9])
+case(
+    "classes in float32",
+    {k: v.astype(np.float32) if k != "y" else v for k, v in matrix().items()},
+    prob=SCORES,
+)
+case(
+    "classes named by the columns", {**matrix(), "y": np.array(SCORES)[matrix()["y"]]}, prob=SCORES
+)
+case(
+    "classes in alphabetical order",
+    {**matrix(), "y": np.array(["x", "y", "z"])[matrix()["y"]]},
+    prob=SCORES,
+)
+case(
+    "classes as said",
+    {**matrix(), "y": np.array([7, 5, 9])[matrix()["y"]]},
+    prob=SCORES,
+    labels=[7, 5, 9],
+)
 case(
     "rows that do not sum to one",
     {"y": [0, 1], "c0": [0.5, 0.5], "c1": [0.5, 0.4]},
@@ -247,7 +335,9 @@ case(
 )
 
 # The cells of a sketch: 128 for each octave from 2⁻³¹ to 1/2, and the same from 1 downwards.
-half = np.concatenate([[0.0], np.outer(2.0 ** np.arange(-31, -1), 1 + np.arange(128) / 128).ravel()])
+half = np.concatenate(
+    [[0.0], np.outer(2.0 ** np.arange(-31, -1), 1 + np.arange(128) / 128).ravel()]
+)
 grid = np.concatenate([half, [0.5], 1 - half[::-1]])
 GRID_EDGES = "sketch: every edge of a cell, its neighbours and the middle"
 case(GRID_EDGES, around(np.unique(np.r_[grid, (grid[1:] + grid[:-1]) / 2])), bins="sketch")
@@ -263,15 +353,25 @@ sketched("ordinary rows", draws())
 sketched("rows that all differ", draws(digits=16))
 sketched("ties", {"y": [0, 1] * 50, "p": [0.25] * 60 + [0.3] * 40})
 sketched("scores at both ends", {"y": [0, 1] * 9, "p": np.repeat(EXTREMES, 2)})
-sketched("float32", {k: v.astype(np.float32) if k == "p" else v for k, v in draws(digits=8).items()})
+sketched(
+    "float32", {k: v.astype(np.float32) if k == "p" else v for k, v in draws(digits=8).items()}
+)
 sketched("one row", {"y": [1], "p": [0.3]})
 sketched("no rows", NO_ROWS)
 sketched("nearly all rows in one cell", {"y": [0] * 500 + [1], "p": [0.001] * 500 + [0.999]})
 sketched("string labels", {"y": ["no", "yes", "yes"], "p": [0.1, 0.6, 0.9]}, pos_label="yes")
 sketched("labels named", {"y": [-1, 1, 1], "p": [0.1, 0.6, 0.9]}, labels=[-1, 1])
-sketched("a NULL score", {"y": [0, 1, 1], "p": [0.1, None, 0.9]}, "must not have missing values; 1 of 3 rows has one")
+sketched(
+    "a NULL score",
+    {"y": [0, 1, 1], "p": [0.1, None, 0.9]},
+    "must not have missing values; 1 of 3 rows has one",
+)
 sketched("a NULL score, dropped", {"y": [0, 1, 1], "p": [0.1, None, 0.9]}, missing="drop")
-sketched("a score above 1", {"y": [0, 1, 1], "p": [0.1, 1.2, 0.5]}, "1 of 3 rows does not, the largest is 1.2")
+sketched(
+    "a score above 1",
+    {"y": [0, 1, 1], "p": [0.1, 1.2, 0.5]},
+    "1 of 3 rows does not, the largest is 1.2",
+)
 sketched("weights", {**draws(), "w": rng.random(400) * 10}, weight="w")
 sketched("weights of every size", {**draws(), "w": 10.0 ** rng.uniform(-12, 12, 400)}, weight="w")
 sketched("whole weights", {**draws(), "w": rng.integers(0, 5, 400)}, weight="w")
@@ -281,9 +381,19 @@ sketched(
     weight="w",
 )
 sketched("large whole weights", {**draws(), "w": np.full(400, 2.0**30)}, weight="w")
-sketched("weights of 0", {"y": [0, 1], "p": [0.3, 0.6], "w": [0.0, 0.0]}, "must have a weight above zero", weight="w")
+sketched(
+    "weights of 0",
+    {"y": [0, 1], "p": [0.3, 0.6], "w": [0.0, 0.0]},
+    "must have a weight above zero",
+    weight="w",
+)
 sketched("groups", {**draws(), "g": groups}, by="g")
-sketched("groups of weights", {**draws(), "g": groups, "w": np.where(groups == "a", 2, 1.5)}, by="g", weight="w")
+sketched(
+    "groups of weights",
+    {**draws(), "g": groups, "w": np.where(groups == "a", 2, 1.5)},
+    by="g",
+    weight="w",
+)
 sketched("a group of NULL", {"y": [0, 1, 1], "p": [0.1, 0.6, 0.7], "g": ["a", None, "a"]}, by="g")
 sketched(
     "a group without a complete row",
@@ -296,18 +406,40 @@ sketched("classes", matrix(), prob=SCORES)
 sketched("classes, top label's confidence", matrix(), prob=SCORES, kind="confidence")
 sketched("classes, by predicted label", matrix(), prob=SCORES, kind="top-label")
 sketched("classes, groups", {**matrix(), "g": groups[:200]}, prob=SCORES, by="g")
-sketched("classes, whole weights", {**matrix(), "w": rng.integers(0, 3, 200)}, prob=SCORES, weight="w")
-sketched("classes, weights", {**matrix(), "w": rng.random(200)}, prob=SCORES, weight="w", kind="top-label")
+sketched(
+    "classes, whole weights", {**matrix(), "w": rng.integers(0, 3, 200)}, prob=SCORES, weight="w"
+)
+sketched(
+    "classes, weights",
+    {**matrix(), "w": rng.random(200)},
+    prob=SCORES,
+    weight="w",
+    kind="top-label",
+)
 
 
 USERS = {"number": np.arange(400) % 37 - 5, "text": np.array([f"ü {i % 41}" for i in range(400)])}
 for form in (10, None, "sketch"):
     for user, names in USERS.items():
-        case(f"clusters: {user}, bins {form}", {**draws(), "user": names}, bins=form, cluster="user")
+        case(
+            f"clusters: {user}, bins {form}", {**draws(), "user": names}, bins=form, cluster="user"
+        )
 case("clusters: 256 buckets, text", {**draws(), "user": USERS["text"]}, cluster="user", buckets=256)
-case("clusters: 32 buckets, number", {**draws(), "user": USERS["number"]}, cluster="user", buckets=32)
-case("clusters: weights", {**draws(), "user": USERS["text"], "w": np.arange(400) % 3}, cluster="user", weight="w")
-case("clusters: by", {**draws(), "user": USERS["text"], "d": ["a", "b"] * 200}, cluster="user", by="d")
+case(
+    "clusters: 32 buckets, number", {**draws(), "user": USERS["number"]}, cluster="user", buckets=32
+)
+case(
+    "clusters: weights",
+    {**draws(), "user": USERS["text"], "w": np.arange(400) % 3},
+    cluster="user",
+    weight="w",
+)
+case(
+    "clusters: by",
+    {**draws(), "user": USERS["text"], "d": ["a", "b"] * 200},
+    cluster="user",
+    by="d",
+)
 case(
     "clusters: confidence",
     {**matrix(), "user": USERS["number"][:200]},
@@ -363,7 +495,11 @@ def run_grouped(one: Case, make: Callable[[pa.Table], Any]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", tn.DroppedRowsWarning)
         found = {key[:-1]: sums for key, sums in ask(make(table), **options).items()}
-        wanted = expected(one._replace(options={**one.options, "by": names})) if names else {(): expected(one)}
+        wanted = (
+            expected(one._replace(options={**one.options, "by": names}))
+            if names
+            else {(): expected(one)}
+        )
     check(found, wanted, weighted="weight" in one.options)
 
 
@@ -395,14 +531,35 @@ def _in_memory(table: pa.Table, options: dict[str, Any]) -> Any:
     bins = rest.pop("bins", 10)
     if isinstance(bins, str):
         return tn.sketch(y, p, **rest)
-    made: Callable[..., Any] = tn.tally if bins is None or isinstance(bins, tn.Distinct) else tn.binned
+    made: Callable[..., Any] = (
+        tn.tally if bins is None or isinstance(bins, tn.Distinct) else tn.binned
+    )
     return made(y, p, **rest) if made is tn.tally else made(y, p, bins=bins, **rest)
 
 
 _NAMES = {
     tn.Tally: ["count", "weight", "events", "squares", "score", "event_squares"],
-    tn.Binned: ["count", "weight", "events", "squares", "edges", "sum_score", "sum_square", "sum_event_score", "whole"],
-    tn.Sketch: ["cell", "count", "ends", "whole", "by_label", "scores_by_label", "squares_by_label", "squares"],
+    tn.Binned: [
+        "count",
+        "weight",
+        "events",
+        "squares",
+        "edges",
+        "sum_score",
+        "sum_square",
+        "sum_event_score",
+        "whole",
+    ],
+    tn.Sketch: [
+        "cell",
+        "count",
+        "ends",
+        "whole",
+        "by_label",
+        "scores_by_label",
+        "squares_by_label",
+        "squares",
+    ],
 }
 
 
@@ -421,7 +578,14 @@ def check(found: Any, wanted: Any, *, weighted: bool) -> None:
         return
     if isinstance(found, tn.Sketch):
         assert tn.Sketch.from_bytes(found.to_bytes()) == found
-    assert (type(found), found.kind, found.classes, found.n) == (type(wanted), wanted.kind, wanted.classes, wanted.n)
+    assert (type(found), found.kind, found.classes, found.n) == (
+        type(wanted),
+        wanted.kind,
+        wanted.classes,
+        wanted.n,
+    )
     for mine, theirs in zip(found.parts, wanted.parts, strict=True):
         for name in _NAMES[type(found)]:
-            np.testing.assert_allclose(getattr(mine, name), getattr(theirs, name), rtol=1e-12, atol=0, err_msg=name)
+            np.testing.assert_allclose(
+                getattr(mine, name), getattr(theirs, name), rtol=1e-12, atol=0, err_msg=name
+            )

@@ -19,6 +19,10 @@ def fast(cases: Mapping[str, Any] | Iterable[Any], *names: str, several: bool = 
     named = dict(cases) if isinstance(cases, Mapping) else {str(case): case for case in cases}
     assert set(names) <= named.keys(), f"there is no case {set(names) - named.keys()}"
     return [
-        pytest.param(*(case if several else (case,)), id=name, marks=() if name in names else pytest.mark.slow)
+        pytest.param(
+            *(case if several else (case,)),
+            id=name,
+            marks=() if name in names else pytest.mark.slow,
+        )
         for name, case in named.items()
     ]

@@ -46,7 +46,10 @@ class SparkCluster:
             self._class("org.apache.spark.deploy.master.Master", "--port", str(self.port))
             self._wait(self.port, "the master")
             worker = "org.apache.spark.deploy.worker.Worker"
-            self.workers = [self._class(worker, "--cores", str(cores), "--memory", "1g", self.url) for _ in range(n)]
+            self.workers = [
+                self._class(worker, "--cores", str(cores), "--memory", "1g", self.url)
+                for _ in range(n)
+            ]
         except BaseException:
             self.close()
             raise
@@ -58,11 +61,17 @@ class SparkCluster:
         return self._start([str(self.home / "bin" / "spark-class"), name, *place, *words])
 
     def _start(self, command: list[str]) -> "subprocess.Popen[bytes]":
-        settings = {"SPARK_HOME": str(self.home), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+        settings = {
+            "SPARK_HOME": str(self.home),
+            "PYSPARK_PYTHON": sys.executable,
+            "SPARK_LOCAL_IP": "127.0.0.1",
+        }
         settings["SPARK_LOCAL_DIRS"] = str(self.folder / "local")
         log = (self.folder / f"process-{len(self.processes)}.log").open("wb")
         # A group of its own, so that executors end with their worker.
-        started = subprocess.Popen(command, stdout=log, stderr=log, env=os.environ | settings, start_new_session=True)
+        started = subprocess.Popen(
+            command, stdout=log, stderr=log, env=os.environ | settings, start_new_session=True
+        )
         log.close()
         self.processes.append(started)
         return started

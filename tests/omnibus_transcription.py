@@ -64,7 +64,9 @@ def values(labels, p, w=None, *, symmetric=False):
             continue
         rows, expected = w[at].sum(), w[at] @ p[at]
         events = w[at] @ u[at] + expected
-        trend = trend + 2 * scale * (log_ratio(events, expected) + log_ratio(rows - events, rows - expected))
+        trend = trend + 2 * scale * (
+            log_ratio(events, expected) + log_ratio(rows - events, rows - expected)
+        )
     inside = (p > 0) & (p < 1)
     x = np.where(inside, logit(np.where(inside, p, 0.5)), 0.0)
     slope = np.where(inside, x - (v @ x) / v.sum(), 0.0)
@@ -82,7 +84,9 @@ def statistics(found):
     for row in found[4:]:
         digits = np.rint(row / max(np.abs(row).max(), 1e-290) * 1e9)
         ordered = np.sort(digits)
-        rank = (np.searchsorted(ordered, digits, "left") + np.searchsorted(ordered, digits, "right")) / 2
+        rank = (
+            np.searchsorted(ordered, digits, "left") + np.searchsorted(ordered, digits, "right")
+        ) / 2
         score = ndtri(rank / row.size)
         last = np.sort(row)
         score[digits == ordered[-1]] += last[-1] - last[-2]
@@ -122,4 +126,8 @@ def answers(found, mean):
     """For scores of this mean: the p-value of the first column, those of its statistics, and that of the lower tail."""
     eight = statistics(found)
     alone = dict(zip(NAMES, (float(ranks(row)[0]) for row in eight), strict=True))
-    return float(ranks(combination(eight, weights(mean)))[0]), alone, float(ranks(-lower_tail_logs(found))[0])
+    return (
+        float(ranks(combination(eight, weights(mean)))[0]),
+        alone,
+        float(ranks(-lower_tail_logs(found))[0]),
+    )

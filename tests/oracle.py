@@ -111,7 +111,9 @@ class _Block:
         return self.events / self.size
 
     def joined(self, right):
-        return _Block(self.members + right.members, self.size + right.size, self.events + right.events)
+        return _Block(
+            self.members + right.members, self.size + right.size, self.events + right.events
+        )
 
 
 def _blocks_of_ties(y, p, w):
@@ -201,7 +203,9 @@ def fused_groups(y, p, n_min, n_max, w=None):
     ws = weights(w, len(p))
     bins = []
     for group in block_groups(y, p, n_min, n_max, w):
-        block = _Block(group, sum(ws[i] for i in group), sum((ws[i] for i in group if y[i]), Fraction(0)))
+        block = _Block(
+            group, sum(ws[i] for i in group), sum((ws[i] for i in group if y[i]), Fraction(0))
+        )
         if bins and bins[-1].mean == block.mean:
             bins[-1] = bins[-1].joined(block)
         else:
@@ -270,7 +274,9 @@ def gce(y, p, groups, loss="absolute", norm="l1", w=None, alpha=0.05, test="bino
     if loss == "rejection":
         return weighted_norm(rejections(y, p, groups, alpha, test, w), norm)
     power = {"absolute": 1, "squared": 2}[loss]
-    return weighted_norm([(weight, abs(gap) ** power) for weight, gap in gaps(y, p, groups, w)], norm)
+    return weighted_norm(
+        [(weight, abs(gap) ** power) for weight, gap in gaps(y, p, groups, w)], norm
+    )
 
 
 def rejections(y, p, groups, alpha=0.05, test="binomial", w=None):
@@ -282,7 +288,9 @@ def rejections(y, p, groups, alpha=0.05, test="binomial", w=None):
         weight, events, _ = bin_sums(y, p, members, w)
         if weight > 0:
             k, n = int(events), int(weight)
-            rejected = sum(ws[i] for i in members if ws[i] > 0 and rejects(k, n, float(p[i]), alpha, test))
+            rejected = sum(
+                ws[i] for i in members if ws[i] > 0 and rejects(k, n, float(p[i]), alpha, test)
+            )
             found.append((weight, 100 * rejected / weight))
     return found
 
@@ -323,7 +331,9 @@ def squared_ece_importance(y, p, groups, w):
         kept = [(ws[i], int(y[i]) - exact(p[i])) for i in members if ws[i] > 0]
         if len(kept) >= 2:
             W = sum(weight for weight, _ in kept)
-            pairs = sum(weight * u for weight, u in kept) ** 2 - sum((weight * u) ** 2 for weight, u in kept)
+            pairs = sum(weight * u for weight, u in kept) ** 2 - sum(
+                (weight * u) ** 2 for weight, u in kept
+            )
             total += W * pairs / (W * W - sum(weight * weight for weight, _ in kept))
     return float(total / sum(ws))
 
@@ -370,7 +380,8 @@ def log_loss(y, p, w=None):
     """Mean of −log of what was given to the label; infinite when that was zero once."""
     ws = weights(w, len(y))
     terms = [
-        float(ws[i]) * (_minus_log(p[i]) if y[i] else (math.inf if p[i] == 1 else -math.log1p(-p[i])))
+        float(ws[i])
+        * (_minus_log(p[i]) if y[i] else (math.inf if p[i] == 1 else -math.log1p(-p[i])))
         for i in range(len(y))
         if ws[i] > 0
     ]
@@ -418,7 +429,9 @@ def corp(y, p, score="brier", w=None):
 
 # --------------------------------------------------------------------------------- smooth and global
 
-_REACH = 9.0  # standard deviations after which a Gaussian is taken for zero (its tail is below 3e-19)
+_REACH = (
+    9.0  # standard deviations after which a Gaussian is taken for zero (its tail is below 3e-19)
+)
 
 
 def _residual_mass(y, p, w):
@@ -451,8 +464,14 @@ def smooth_ece_at(sigma, y, p, w=None):
     scale = 1 / (sigma * math.sqrt(2 * math.pi))
 
     def density(t):
-        near = [(t - centre, residual) for centre, residual in images if abs(t - centre) <= _REACH * sigma]
-        return math.fsum(residual * scale * math.exp(-0.5 * (d / sigma) ** 2) for d, residual in near)
+        near = [
+            (t - centre, residual)
+            for centre, residual in images
+            if abs(t - centre) <= _REACH * sigma
+        ]
+        return math.fsum(
+            residual * scale * math.exp(-0.5 * (d / sigma) ** 2) for d, residual in near
+        )
 
     def simpson(a, b, at_a, at_b):
         return (b - a) / 6 * (at_a + 4 * density((a + b) / 2) + at_b)
@@ -500,7 +519,11 @@ def slope_intercept(y, p, w=None):
     There is one exactly when the scores of the events and those of the others overlap.
     """
     ws = weights(w, len(y))
-    rows = [(float(ws[i]), int(y[i]), math.log(p[i]) - math.log1p(-p[i])) for i in range(len(y)) if ws[i] > 0]
+    rows = [
+        (float(ws[i]), int(y[i]), math.log(p[i]) - math.log1p(-p[i]))
+        for i in range(len(y))
+        if ws[i] > 0
+    ]
     zeros, ones = [x for _, label, x in rows if not label], [x for _, label, x in rows if label]
     if not zeros or not ones or max(zeros) <= min(ones) or max(ones) <= min(zeros):
         return math.nan, math.nan
@@ -508,7 +531,9 @@ def slope_intercept(y, p, w=None):
 
     def loss(theta):
         slope, intercept = theta
-        return math.fsum(v * _logistic_loss(label, intercept + slope * x) for v, label, x in rows) / W
+        return (
+            math.fsum(v * _logistic_loss(label, intercept + slope * x) for v, label, x in rows) / W
+        )
 
     def derivatives(theta):
         slope, intercept = theta
@@ -525,7 +550,11 @@ def slope_intercept(y, p, w=None):
 def intercept_at_slope_one(y, p, w=None):
     """Calibration in the large: the a for which mean expit(logit p + a) is the rate; ±inf at rate 0 or 1."""
     ws = weights(w, len(y))
-    rows = [(float(ws[i]), int(y[i]), math.log(p[i]) - math.log1p(-p[i])) for i in range(len(y)) if ws[i] > 0]
+    rows = [
+        (float(ws[i]), int(y[i]), math.log(p[i]) - math.log1p(-p[i]))
+        for i in range(len(y))
+        if ws[i] > 0
+    ]
     if len({label for _, label, _ in rows}) == 1:
         return math.inf if rows[0][1] else -math.inf
 
@@ -587,5 +616,7 @@ def toplabel(P, y, measure, w=None):
         if rows:
             share = float(sum(ws[i] for i in rows) / sum(ws))
             own = None if w is None else [w[i] for i in rows]
-            total.append(share * measure([correct[i] for i in rows], [confidence[i] for i in rows], own))
+            total.append(
+                share * measure([correct[i] for i in rows], [confidence[i] for i in rows], own)
+            )
     return math.fsum(total)

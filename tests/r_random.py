@@ -19,12 +19,16 @@ def r_runif(seed, n):
     for _ in range(625):
         seed = _lcg(seed)
         words.append(seed)
-    words[0] = 624  # the position: all 624 words of state are used up, so the first draw renews them
+    words[0] = (
+        624  # the position: all 624 words of state are used up, so the first draw renews them
+    )
     position, state = words[0], words[1:]
 
     twister = random.Random()
     twister.setstate((3, (*state, position), None))
-    return [_inside_unit_interval(twister.getrandbits(32) * 2.3283064365386963e-10) for _ in range(n)]
+    return [
+        _inside_unit_interval(twister.getrandbits(32) * 2.3283064365386963e-10) for _ in range(n)
+    ]
 
 
 def _inside_unit_interval(value):

@@ -48,8 +48,17 @@ def samples():
         "one row": ((np.array([1]), np.array([0.3])), {}),
         "equal scores": ((y[:30], np.full(30, 0.3)), {}),
         "one heavy row": ((y[6:18], inner[6:18]), {"sample_weight": np.array([60.5] + [0.5] * 11)}),
-        "separated": ((np.array([0, 0, 0, 0, 1, 1, 1, 1]), np.array([0.1, 0.2, 0.3, 0.5, 0.5, 0.6, 0.7, 0.8])), {}),
-        "both columns": ((y, np.stack([1 - inner, inner], axis=1)), {"kind": "classwise", "sample_weight": whole}),
+        "separated": (
+            (
+                np.array([0, 0, 0, 0, 1, 1, 1, 1]),
+                np.array([0.1, 0.2, 0.3, 0.5, 0.5, 0.6, 0.7, 0.8]),
+            ),
+            {},
+        ),
+        "both columns": (
+            (y, np.stack([1 - inner, inner], axis=1)),
+            {"kind": "classwise", "sample_weight": whole},
+        ),
         "two clusters": ((y, inner), {"cluster": np.arange(ROWS) < 45}),
         "one cluster": ((y[:20], inner[:20]), {"cluster": np.zeros(20, int)}),
         "wrong certain score": ((1 - y[:40], p[:40]), {}),
@@ -57,8 +66,14 @@ def samples():
         "many weights": ((of_many, many), {"sample_weight": np.tile([0.3, 1.7, 2.2], 2_000)}),
         "many rows of a tally": ((tn.tally(of_many, many),), {}),
         "large sketch": ((tn.sketch(of_many, many),), {}),
-        "large weighted sketch": ((tn.sketch(of_many, many, sample_weight=np.tile([0.3, 1.7, 2.2], 2_000)),), {}),
-        "large class-wise sketch": ((tn.sketch(of_many[:1500], np.stack([1 - many, many], axis=1)[:1500]),), {}),
+        "large weighted sketch": (
+            (tn.sketch(of_many, many, sample_weight=np.tile([0.3, 1.7, 2.2], 2_000)),),
+            {},
+        ),
+        "large class-wise sketch": (
+            (tn.sketch(of_many[:1500], np.stack([1 - many, many], axis=1)[:1500]),),
+            {},
+        ),
         "tally": ((tn.tally(y, p),), {}),
         "weighted tally": ((tn.tally(y, inner, sample_weight=real),), {}),
         "class-wise tally": ((tn.tally(classes, P),), {}),
@@ -71,15 +86,61 @@ def samples():
 
 
 SAMPLES = samples()
-VECTORS = ["rows", "inner scores", "repeated rows", "weights", "rare events", "one label", "few rows"]
+VECTORS = [
+    "rows",
+    "inner scores",
+    "repeated rows",
+    "weights",
+    "rare events",
+    "one label",
+    "few rows",
+]
 MATRICES = ["class-wise", "confidence", "top-label"]
 TINY = ["separated", "two rows", "one row", "equal scores", "one heavy row"]
-CLUSTERS = ["two clusters", "one cluster", "clusters", "weighted clusters", "repeated clusters", "clustered classes"]
-SUMS = ["tally", "weighted tally", "class-wise tally", "confidence tally", "bins", "class-wise bins", "sketch"]
+CLUSTERS = [
+    "two clusters",
+    "one cluster",
+    "clusters",
+    "weighted clusters",
+    "repeated clusters",
+    "clustered classes",
+]
+SUMS = [
+    "tally",
+    "weighted tally",
+    "class-wise tally",
+    "confidence tally",
+    "bins",
+    "class-wise bins",
+    "sketch",
+]
 SUMS = [*SUMS, "weighted sketch"]
-ALL = [*VECTORS, *TINY, *MATRICES, *CLUSTERS, *SUMS, "wrong certain score", "two classes", "both columns"]
-LARGE = ["many rows", "many weights", "large sketch", "large weighted sketch", "large class-wise sketch"]
-ESTIMATED = [*VECTORS, *MATRICES, "one row", "one heavy row", "clusters", "weighted clusters", "clustered classes"]
+ALL = [
+    *VECTORS,
+    *TINY,
+    *MATRICES,
+    *CLUSTERS,
+    *SUMS,
+    "wrong certain score",
+    "two classes",
+    "both columns",
+]
+LARGE = [
+    "many rows",
+    "many weights",
+    "large sketch",
+    "large weighted sketch",
+    "large class-wise sketch",
+]
+ESTIMATED = [
+    *VECTORS,
+    *MATRICES,
+    "one row",
+    "one heavy row",
+    "clusters",
+    "weighted clusters",
+    "clustered classes",
+]
 ESTIMATED += ["weighted tally", "class-wise tally", "bins", "sketch"]
 NO_CLUSTERS = [one for one in ALL if one not in CLUSTERS]
 MAPS = ["equal scores", "two rows", "one heavy row", *VECTORS[:6]]
@@ -89,7 +150,12 @@ IMPORTANCE = {"weight_type": "importance"}
 def grid(names, among, *options):
     """Each function with each sample and each set of options."""
     names = [names] if isinstance(names, str) else names
-    return [(name, sample, option) for name in names for sample in among for option in (options or ({},))]
+    return [
+        (name, sample, option)
+        for name in names
+        for sample in among
+        for option in (options or ({},))
+    ]
 
 
 def choices(name, values, **others):
@@ -98,7 +164,13 @@ def choices(name, values, **others):
 
 
 GOALS = [
-    *({"oe_width": 0.3}, {"oe_se": 0.1}, {"slope_width": 0.4}, {"brier_width": 0.05}, {"c_width": 0.1}),
+    *(
+        {"oe_width": 0.3},
+        {"oe_se": 0.1},
+        {"slope_width": 0.4},
+        {"brier_width": 0.05},
+        {"c_width": 0.1},
+    ),
     *({"accept_oe": 0.3}, {}, {"detect_oe": 1.3}, {"detect_slope": 0.7}),
 ]
 ACCEPTED = [{"accept_l2": 0.15}, {"accept_ece": 0.15}, {"accept_band": 0.2}]
@@ -107,42 +179,127 @@ RULES = [
     *(tn.BlockIsotonic(5, ties="split"), tn.Isotonic()),
     *(tn.Distinct(), tn.MassAndWidth(8, 5), tn.EqualMass(4), tn.EqualWidth(3), [0, 0.2, 0.21, 1]),
 ]
-EDGES = [[0, 1], [0.0, 0.5, 1.2], [-0.1, 0.5, 1], [0, 0.5, 0.5, 1], [0.2, 0.8], [0, 0.01, 1], [1], [], [[0, 1]], 0, 1]
-TESTS = ["omnibus", "exact", "analytic", "t-cal", "adaptive-t-cal", "ks", "kuiper", "spiegelhalter", "cox"]
-RESAMPLED = ["bootstrap", "basic-bootstrap", "centred-bootstrap", "subsampling", "subsampling-published"]
+EDGES = [
+    [0, 1],
+    [0.0, 0.5, 1.2],
+    [-0.1, 0.5, 1],
+    [0, 0.5, 0.5, 1],
+    [0.2, 0.8],
+    [0, 0.01, 1],
+    [1],
+    [],
+    [[0, 1]],
+    0,
+    1,
+]
+TESTS = [
+    "omnibus",
+    "exact",
+    "analytic",
+    "t-cal",
+    "adaptive-t-cal",
+    "ks",
+    "kuiper",
+    "spiegelhalter",
+    "cox",
+]
+RESAMPLED = [
+    "bootstrap",
+    "basic-bootstrap",
+    "centred-bootstrap",
+    "subsampling",
+    "subsampling-published",
+]
 RESAMPLED += ["adaptive-hulc"]
 MEASURES = ["ece", "ece_l2", "l2", "ace", "mce", "gce", "tce", "smooth_ece", "squared_ece", "brier"]
 MEASURES += ["scaled_brier", "log_loss"]
-MEASURES += ["calibration_slope", "calibration_intercept", "free_intercept", "observed_expected", "auc", "ici", "e50"]
-MEASURES += ["e90", "emax", "miscalibration", "discrimination", "uncertainty", "ks", "kuiper", "prevalence", "accuracy"]
+MEASURES += [
+    "calibration_slope",
+    "calibration_intercept",
+    "free_intercept",
+    "observed_expected",
+    "auc",
+    "ici",
+    "e50",
+]
+MEASURES += [
+    "e90",
+    "emax",
+    "miscalibration",
+    "discrimination",
+    "uncertainty",
+    "ks",
+    "kuiper",
+    "prevalence",
+    "accuracy",
+]
 MEASURE_CALLS = [
     *grid("ece", NO_CLUSTERS, {}, {"bins": 4, "norm": "l2"}, {"bins": tn.EqualMass(4), "norm": 3}),
-    *grid("ece", ["inner scores", "weights", "tally", "class-wise", "sketch"], *choices("bins", RULES)),
+    *grid(
+        "ece", ["inner scores", "weights", "tally", "class-wise", "sketch"], *choices("bins", RULES)
+    ),
     *grid("ece", ["rows", "tally"], *choices("bins", EDGES)),
     *grid("ace", NO_CLUSTERS, {"bins": 5}, {"bins": 1}),
     *grid("mce", NO_CLUSTERS, {"bins": 5}),
-    *grid("tce", NO_CLUSTERS, {"bins": 5}, {"test": "t", "bins": 5}, {"alpha": 0.4, "norm": "l2", "bins": 4}),
+    *grid(
+        "tce",
+        NO_CLUSTERS,
+        {"bins": 5},
+        {"test": "t", "bins": 5},
+        {"alpha": 0.4, "norm": "l2", "bins": 4},
+    ),
     *grid("tce", ["rows", "repeated rows", "tally"], {}, {"test": "t-variance-for-deviation"}),
     *grid("gce", NO_CLUSTERS, {"loss": "squared"}, {"loss": "rejection", "bins": 4}),
-    *grid(["brier", "log_loss", "scaled_brier", "auc", "smooth_ece", "observed_expected"], NO_CLUSTERS),
-    *grid(["calibration_slope", "calibration_intercept", "e50", "emax", "ici", "estimation_error"], NO_CLUSTERS),
+    *grid(
+        ["brier", "log_loss", "scaled_brier", "auc", "smooth_ece", "observed_expected"], NO_CLUSTERS
+    ),
+    *grid(
+        ["calibration_slope", "calibration_intercept", "e50", "emax", "ici", "estimation_error"],
+        NO_CLUSTERS,
+    ),
     *grid(["e90", "ici"], ["inner scores", "weights", "sketch"], {"curve": "loess"}, {"knots": 3}),
     *grid("corp", NO_CLUSTERS, {}, {"score": "log"}),
     *grid("squared_ece", NO_CLUSTERS, {}, {"bins": 3}, {"bins": 3, **IMPORTANCE}),
-    *grid("squared_ece", ["three classes", "weighted classes"], {"k": 2}, {"k": 3, "bins": 4}, {"smoothness": 0.5}),
+    *grid(
+        "squared_ece",
+        ["three classes", "weighted classes"],
+        {"k": 2},
+        {"k": 3, "bins": 4},
+        {"smoothness": 0.5},
+    ),
     *grid("bin_table", NO_CLUSTERS, {"bins": 4}, {"bins": 4, "interval": "wilson", "level": 0.8}),
     *grid("bin_table", ["rows", "weights"], {"bins": 4, "interval": "jeffreys"}, {"bins": 25}),
-    *grid("own test", ["rows", "repeated rows", "class-wise"], {"bins": 4}, {"bins": 4, "norm": "max", "alpha": 0.3}),
-    *grid("reliability_curve", NO_CLUSTERS, *choices("method", ["binned", "isotonic", "smooth", "spline", "loess"])),
-    *grid(["ece", "ace", "mce", "brier", "log_loss", "auc", "smooth_ece", "e90", "ici", "corp"], LARGE),
-    *grid(["calibration_slope", "calibration_intercept", "squared_ece", "tce", "estimation_error"], LARGE),
+    *grid(
+        "own test",
+        ["rows", "repeated rows", "class-wise"],
+        {"bins": 4},
+        {"bins": 4, "norm": "max", "alpha": 0.3},
+    ),
+    *grid(
+        "reliability_curve",
+        NO_CLUSTERS,
+        *choices("method", ["binned", "isotonic", "smooth", "spline", "loess"]),
+    ),
+    *grid(
+        ["ece", "ace", "mce", "brier", "log_loss", "auc", "smooth_ece", "e90", "ici", "corp"], LARGE
+    ),
+    *grid(
+        ["calibration_slope", "calibration_intercept", "squared_ece", "tce", "estimation_error"],
+        LARGE,
+    ),
     *grid("tested bins", ["tally", "many rows of a tally"], *choices("test", ["binomial", "t"])),
 ]
 SUM_CALLS = [
     *grid(["tally", "binned"], ["rows", "repeated rows", "weights", *MATRICES]),
     *grid("binned", ["rows", "weights", "class-wise"], *choices("bins", RULES)),
-    *grid("accumulated", ["rows", "repeated rows", "weights", *MATRICES], *choices("bins", ["sketch", "distinct", 5])),
-    *grid("accumulated", ["rows", "weights", "confidence"], *choices("bins", ["sketch", 5], by="day")),
+    *grid(
+        "accumulated",
+        ["rows", "repeated rows", "weights", *MATRICES],
+        *choices("bins", ["sketch", "distinct", 5]),
+    ),
+    *grid(
+        "accumulated", ["rows", "weights", "confidence"], *choices("bins", ["sketch", 5], by="day")
+    ),
 ]
 INFER_CALLS = [
     *grid(
@@ -151,9 +308,23 @@ INFER_CALLS = [
         *choices("method", ["score", "analytic"]),
     ),
     *grid("ece_interval", [*CLUSTERS, *SUMS, "many rows"], {}, {"squared": True, "level": 0.8}),
-    *grid("ece_interval", ["weights", "weighted clusters", "weighted classes"], IMPORTANCE, {"bins": 3, **IMPORTANCE}),
-    *grid("ece_interval", ["three classes", "weighted classes"], {"k": 2}, {"k": 3, "method": "analytic"}),
-    *grid("ece_interval", ["rows", "three classes"], {"method": "analytic", "support": "reachable", "bins": 3}),
+    *grid(
+        "ece_interval",
+        ["weights", "weighted clusters", "weighted classes"],
+        IMPORTANCE,
+        {"bins": 3, **IMPORTANCE},
+    ),
+    *grid(
+        "ece_interval",
+        ["three classes", "weighted classes"],
+        {"k": 2},
+        {"k": 3, "method": "analytic"},
+    ),
+    *grid(
+        "ece_interval",
+        ["rows", "three classes"],
+        {"method": "analytic", "support": "reachable", "bins": 3},
+    ),
     *grid(
         "ece_interval",
         ["inner scores", "repeated rows", "three classes", "equal scores", "many rows"],
@@ -161,15 +332,25 @@ INFER_CALLS = [
     ),
     *grid("ece_interval", ["inner scores", "three classes", "many rows"], {"method": "hulc"}),
     *grid(
-        "noise_floor", ["rows", "repeated rows", "class-wise"], *choices("measure", ["ece", "tce", "smooth_ece", "ace"])
+        "noise_floor",
+        ["rows", "repeated rows", "class-wise"],
+        *choices("measure", ["ece", "tce", "smooth_ece", "ace"]),
     ),
     *grid("calibration_test", ALL, *choices("method", TESTS)),
     *grid("calibration_test", ["many rows"], *choices("method", ["omnibus", "ks", "cox", "t-cal"])),
     *grid("calibration_test", ["wrong certain score"], {"rounded_to": 0.01}),
     *grid("calibration_test", ALL, {"method": "hosmer-lemeshow", "bins": 4}),
-    *grid("calibration_test", ["inner scores", "tally"], {"method": "hosmer-lemeshow", "fitted": True}),
+    *grid(
+        "calibration_test", ["inner scores", "tally"], {"method": "hosmer-lemeshow", "fitted": True}
+    ),
     *grid("calibration_test", ["inner scores"], *choices("method", ["t-cal", "analytic"], bins=4)),
-    *grid("calibration_test", ["three classes", "weighted classes"], {}, {"k": 2}, {"method": "analytic", "k": 3}),
+    *grid(
+        "calibration_test",
+        ["three classes", "weighted classes"],
+        {},
+        {"k": 2},
+        {"method": "analytic", "k": 3},
+    ),
     *grid(["cumulative_walk", "monotone_band"], NO_CLUSTERS, {}, {"level": 0.8}),
     *grid("curve_band", ALL, *choices("curve", ["spline", "loess"], at=[0.1, 0.3, 0.5, 0.8])),
     *grid(
@@ -178,54 +359,148 @@ INFER_CALLS = [
         *choices("curve", ["spline", "loess"], band="simultaneous", at=[0.1, 0.3, 0.5, 0.8]),
     ),
     *grid("reliability_bands", NO_CLUSTERS, {"bins": 4}, {"bins": 4, "band": "simultaneous"}),
-    *grid("reliability_bands", NO_CLUSTERS, *choices("band", ["consistency", "simultaneous-consistency"], bins=4)),
+    *grid(
+        "reliability_bands",
+        NO_CLUSTERS,
+        *choices("band", ["consistency", "simultaneous-consistency"], bins=4),
+    ),
     *grid("prior_shift", ALL),
     *grid("prior_shift", ["rows", "weights", "clusters"], {"level": 0.8}),
     *grid("equivalence_test", ALL, *choices("criterion", ["l2", "ece", "oe", "band"], within=0.2)),
-    *grid("equivalence_test", ["weights", "weighted clusters"], *choices("criterion", ["l2", "ece"], **IMPORTANCE)),
-    *grid("equivalence_test", ["rows", "many rows"], {"criterion": "band", "share": 0.9, "within": 0.1}),
-    *grid("grade_table", ["rows", "repeated rows", "rare events", "one label", "tally", "bins"], {"bins": 3}),
-    *grid("graded", ["rows", "weights", "repeated rows", "rare events"], {}, {"correlation": 0.1}, {"level": 0.8}),
-    *grid("grade_table", ["rows", "rare events"], {"bins": 3, "correlation": 0.1, "lights": (0.8, 0.9)}),
-    *grid("grade_table", ["rows", "weights"], {"bins": 3, "correlation": 0.1, "portfolio": "finite"}),
-    *grid("panel", ["rows", "weights", "weighted clusters", "confidence", "one label", "bins"], {"floor": False}),
+    *grid(
+        "equivalence_test",
+        ["weights", "weighted clusters"],
+        *choices("criterion", ["l2", "ece"], **IMPORTANCE),
+    ),
+    *grid(
+        "equivalence_test",
+        ["rows", "many rows"],
+        {"criterion": "band", "share": 0.9, "within": 0.1},
+    ),
+    *grid(
+        "grade_table",
+        ["rows", "repeated rows", "rare events", "one label", "tally", "bins"],
+        {"bins": 3},
+    ),
+    *grid(
+        "graded",
+        ["rows", "weights", "repeated rows", "rare events"],
+        {},
+        {"correlation": 0.1},
+        {"level": 0.8},
+    ),
+    *grid(
+        "grade_table",
+        ["rows", "rare events"],
+        {"bins": 3, "correlation": 0.1, "lights": (0.8, 0.9)},
+    ),
+    *grid(
+        "grade_table", ["rows", "weights"], {"bins": 3, "correlation": 0.1, "portfolio": "finite"}
+    ),
+    *grid(
+        "panel",
+        ["rows", "weights", "weighted clusters", "confidence", "one label", "bins"],
+        {"floor": False},
+    ),
     *grid("panel", ["rows", "clusters", "tally"], {"curve": "loess", "level": 0.8}),
-    *grid("segments", [*VECTORS, *TINY, *CLUSTERS, "confidence", "many rows", "wrong certain score"]),
+    *grid(
+        "segments", [*VECTORS, *TINY, *CLUSTERS, "confidence", "many rows", "wrong certain score"]
+    ),
     *grid("segments", ["wrong certain score"], {"rounded_to": 0.01}),
     *grid("segments", ["rows", "weights", "clusters"], {"crossed": 2, "level": 0.8}),
     *grid("estimate", ESTIMATED, *choices("measure", MEASURES, floor=False)),
-    *grid("estimate", ["rows", "weights", "clusters", "many rows"], *choices("measure", ["ece", "smooth_ece", "ici"])),
-    *grid("estimate", ["rows", "class-wise", "tally"], *choices("measure", ["miscalibration", "tce", "mce", "ks"])),
+    *grid(
+        "estimate",
+        ["rows", "weights", "clusters", "many rows"],
+        *choices("measure", ["ece", "smooth_ece", "ici"]),
+    ),
+    *grid(
+        "estimate",
+        ["rows", "class-wise", "tally"],
+        *choices("measure", ["miscalibration", "tce", "mce", "ks"]),
+    ),
     *grid("estimate", LARGE, *choices("measure", MEASURES, floor=False)),
     *grid(["prior_shift", "monotone_band", "cumulative_walk", "equivalence_test"], LARGE),
     *grid("reliability_bands", LARGE, {"bins": 4, "band": "consistency"}),
-    *grid("curve_band", LARGE, *choices("curve", ["spline", "loess"], at=[0.1, 0.3, 0.8], band="simultaneous")),
+    *grid(
+        "curve_band",
+        LARGE,
+        *choices("curve", ["spline", "loess"], at=[0.1, 0.3, 0.8], band="simultaneous"),
+    ),
     *grid(
         "compare",
         [*VECTORS[:4], *TINY, *CLUSTERS, *MATRICES],
         *choices("measure", ["squared_ece", "brier", "log_loss"]),
     ),
-    *grid("compare", ["weights", "weighted clusters"], *choices("measure", ["squared_ece", "brier"], **IMPORTANCE)),
+    *grid(
+        "compare",
+        ["weights", "weighted clusters"],
+        *choices("measure", ["squared_ece", "brier"], **IMPORTANCE),
+    ),
     *grid("calibration_series", [*VECTORS[:4], *MATRICES], *choices("of", ["tally", "sketch"])),
-    *grid("validation_size", [""], *({"prevalence": 0.1, "c_statistic": 0.75, **goal} for goal in GOALS)),
+    *grid(
+        "validation_size",
+        [""],
+        *({"prevalence": 0.1, "c_statistic": 0.75, **goal} for goal in GOALS),
+    ),
     *grid("validation_size", [""], *({"scores": [0.1, 0.2, 0.2, 0.7], **goal} for goal in GOALS)),
     *grid("validation_size", [""], *choices("scores", [[], [0.3], [[0.3]]], oe_width=0.3)),
     *grid("validation_size", [""], *({"log_odds": (-2.0, 1.0), **goal} for goal in GOALS)),
-    *grid("validation_size", [""], *({"prevalence": 0.3, "c_statistic": 0.8, **goal} for goal in ACCEPTED)),
+    *grid(
+        "validation_size",
+        [""],
+        *({"prevalence": 0.3, "c_statistic": 0.8, **goal} for goal in ACCEPTED),
+    ),
 ]
-BINARY = ["PlattScaling", "BetaCalibration", "TemperatureScaling", "IsotonicCalibration", "HistogramBinning"]
-BINARY += ["ScalingBinning", "BayesianBinning", "SplineCalibration", "QuadraticScaling", "VennAbers", "AutoCalibration"]
-SEVERAL = ["TemperatureScaling", "EnsembleTemperatureScaling", "VectorScaling", "MatrixScaling", "DirichletCalibration"]
+BINARY = [
+    "PlattScaling",
+    "BetaCalibration",
+    "TemperatureScaling",
+    "IsotonicCalibration",
+    "HistogramBinning",
+]
+BINARY += [
+    "ScalingBinning",
+    "BayesianBinning",
+    "SplineCalibration",
+    "QuadraticScaling",
+    "VennAbers",
+    "AutoCalibration",
+]
+SEVERAL = [
+    "TemperatureScaling",
+    "EnsembleTemperatureScaling",
+    "VectorScaling",
+    "MatrixScaling",
+    "DirichletCalibration",
+]
 SEVERAL += ["StructuredScaling", "OneVsRest", "TopLabel", "AutoCalibration", "PriorCorrection"]
 SOME = ["rows", "weights"]
 CALIBRATOR_CALLS = [
     *grid([*BINARY, "PriorCorrection"], MAPS),
     *grid(SEVERAL, ["three classes", "weighted classes"]),
-    *grid("PlattScaling", SOME, {"targets": "platt"}, {"limits": True}, {"ridge": 1.0}, {"eps": 0.01}),
+    *grid(
+        "PlattScaling", SOME, {"targets": "platt"}, {"limits": True}, {"ridge": 1.0}, {"eps": 0.01}
+    ),
     *grid("PlattScaling", SOME, {"from_logits": True}),
-    *grid("BetaCalibration", SOME, *choices("parameters", ["am", "ab"]), {"ridge": 1.0}, {"limits": True}),
-    *grid("TemperatureScaling", SOME, {"limits": True}, {"ridge": 1.0}, {"eps": 0.01}, {"from_logits": True}),
-    *grid("IsotonicCalibration", SOME, *choices("interpolation", ["step", "centred"]), {"prior": 2.0}),
+    *grid(
+        "BetaCalibration",
+        SOME,
+        *choices("parameters", ["am", "ab"]),
+        {"ridge": 1.0},
+        {"limits": True},
+    ),
+    *grid(
+        "TemperatureScaling",
+        SOME,
+        {"limits": True},
+        {"ridge": 1.0},
+        {"eps": 0.01},
+        {"from_logits": True},
+    ),
+    *grid(
+        "IsotonicCalibration", SOME, *choices("interpolation", ["step", "centred"]), {"prior": 2.0}
+    ),
     *grid("IsotonicCalibration", SOME, {"y_min": 0.1, "y_max": 0.8}),
     *grid(
         "HistogramBinning",
@@ -233,22 +508,56 @@ CALIBRATOR_CALLS = [
         *choices("scheme", ["umd", "randomized", "original", "split", "fixed-width"], n_bins=4),
     ),
     *grid("HistogramBinning", ["rows"], {"n_bins": "auto", "epsilon": 0.3}),
-    *grid("ScalingBinning", SOME, {"n_bins": 3, "split": "none"}, {"n_bins": 3, "scaler": "identity"}),
+    *grid(
+        "ScalingBinning", SOME, {"n_bins": 3, "split": "none"}, {"n_bins": 3, "scaler": "identity"}
+    ),
     *grid("ScalingBinning", SOME, {"n_bins": 3, "split": "none", "bins": "umd"}),
-    *grid("SplineCalibration", SOME, {"n_knots": 3}, {"monotone": False}, {"ridge": 0.1, "limits": True}),
-    *grid("QuadraticScaling", SOME, {"signed": True}, {"monotone": False}, {"limits": True}, {"from_logits": True}),
+    *grid(
+        "SplineCalibration",
+        SOME,
+        {"n_knots": 3},
+        {"monotone": False},
+        {"ridge": 0.1, "limits": True},
+    ),
+    *grid(
+        "QuadraticScaling",
+        SOME,
+        {"signed": True},
+        {"monotone": False},
+        {"limits": True},
+        {"from_logits": True},
+    ),
     *grid("VennAbers", SOME, {"folds": 3}, {"folds": 3, "merge": "brier"}),
     *grid("AutoCalibration", SOME, {"monotone": False}, {"level": 0.5}),
-    *grid("PriorCorrection", ["rows"], {"weight": 3.0}, {"rate_train": 0.5, "rate_deploy": 0.2}, {"level": 0.8}),
-    *grid("StructuredScaling", ["three classes"], {"structure": "vector"}, {"ridge": 0.1}, {"from_logits": True}),
+    *grid(
+        "PriorCorrection",
+        ["rows"],
+        {"weight": 3.0},
+        {"rate_train": 0.5, "rate_deploy": 0.2},
+        {"level": 0.8},
+    ),
+    *grid(
+        "StructuredScaling",
+        ["three classes"],
+        {"structure": "vector"},
+        {"ridge": 0.1},
+        {"from_logits": True},
+    ),
     *grid("MatrixScaling", ["three classes"], {"odir": 1.0}, {"l2": 0.1}),
     *grid("VectorScaling", ["three classes"], {"l2": 0.1, "limits": True}),
-    *grid("DirichletCalibration", ["three classes"], {"odir": 1.0}, {"odir": 1.0, "odir_intercept": 0.1}),
+    *grid(
+        "DirichletCalibration",
+        ["three classes"],
+        {"odir": 1.0},
+        {"odir": 1.0, "odir_intercept": 0.1},
+    ),
     *grid("OneVsRest", ["three classes"], {"normalize": False}),
     *grid("TopLabel", ["three classes"], {"kind": "confidence"}, {"min_rows": 5}),
     *grid("validity_curve", NO_CLUSTERS, {}, {"bins": 4}),
     *grid("validate", ["rows", "weights", "clusters"], {"cv": 3}),
-    *grid("clustered map", ["clusters", "weighted clusters", "repeated clusters", "clustered classes"]),
+    *grid(
+        "clustered map", ["clusters", "weighted clusters", "repeated clusters", "clustered classes"]
+    ),
     *grid("CalibratedClassifier", ["rows", "weights"], {"cv": 2}, {"cv": 2, "ensemble": True}),
     *grid("CalibratedClassifier", ["three classes"], {"cv": 2}),
     *grid("prior_correction", ["rows"], {"weight": 3.0}, {"rate_train": 0.5, "rate_deploy": 0.1}),
@@ -265,32 +574,97 @@ PLANNING_CALLS = [
     *grid("sample_size", [""], *({"n_bins": 4, "epsilon": 0.2, **plan} for plan in PLANS)),
     *grid("max_bins", [""], *({"n": 700, "epsilon": 0.2, **plan} for plan in PLANS)),
 ]
-JUDGED = ["rows", "repeated rows", "weights", "rare events", "clusters", "weighted clusters", "confidence", "tally"]
+JUDGED = [
+    "rows",
+    "repeated rows",
+    "weights",
+    "rare events",
+    "clusters",
+    "weighted clusters",
+    "confidence",
+    "tally",
+]
 DECISION_CALLS = [
-    *grid("accept_threshold", [*JUDGED, "few rows", "sketch"], {"accuracy": 0.6}, {"accuracy": 0.3, "level": 0.8}),
-    *grid("accept_threshold", JUDGED[:5], *choices("criterion", ["precision", "recall"], accuracy=0.4, level=0.7)),
-    *grid("decide", ["rows", "weights", "clusters"], {"cost_fp": 1, "cost_fn": 3}, {"cost_fp": 2.5, "cost_fn": 1}),
     *grid(
-        "decision_certificate", [*JUDGED, *TINY, "one label", "many rows"], {}, {"method": "bernstein", "level": 0.8}
+        "accept_threshold",
+        [*JUDGED, "few rows", "sketch"],
+        {"accuracy": 0.6},
+        {"accuracy": 0.3, "level": 0.8},
     ),
-    *grid("net_benefit", [*JUDGED[:6], "tally", "few rows"], {}, {"thresholds": [0.2, 0.5, 0.9], "prevalence": 0.2}),
+    *grid(
+        "accept_threshold",
+        JUDGED[:5],
+        *choices("criterion", ["precision", "recall"], accuracy=0.4, level=0.7),
+    ),
+    *grid(
+        "decide",
+        ["rows", "weights", "clusters"],
+        {"cost_fp": 1, "cost_fn": 3},
+        {"cost_fp": 2.5, "cost_fn": 1},
+    ),
+    *grid(
+        "decision_certificate",
+        [*JUDGED, *TINY, "one label", "many rows"],
+        {},
+        {"method": "bernstein", "level": 0.8},
+    ),
+    *grid(
+        "net_benefit",
+        [*JUDGED[:6], "tally", "few rows"],
+        {},
+        {"thresholds": [0.2, 0.5, 0.9], "prevalence": 0.2},
+    ),
     *grid("two net benefits", ["rows", "weights", "clusters"]),
     *grid("risk_coverage", [*JUDGED, *TINY, "sketch"], {}, {"level": 0.8}),
     *grid("gate", [*JUDGED], {"max_ece": 0.2, "max_l2": 0.2, "oe_within": 0.5}),
-    *grid("gate", ["many rows", "large sketch"], {"max_ece": 0.05, "oe_within": 0.1, "require": True}),
-    *grid("verdict", [*JUDGED, *TINY, "few rows", "one label", "two clusters", "wrong certain score", "many rows"]),
-    *grid("watch", ["rows", "repeated rows", "clusters", "confidence", "many rows"], {}, {"rate": 0.2, "alpha": 0.2}),
+    *grid(
+        "gate", ["many rows", "large sketch"], {"max_ece": 0.05, "oe_within": 0.1, "require": True}
+    ),
+    *grid(
+        "verdict",
+        [
+            *JUDGED,
+            *TINY,
+            "few rows",
+            "one label",
+            "two clusters",
+            "wrong certain score",
+            "many rows",
+        ],
+    ),
+    *grid(
+        "watch",
+        ["rows", "repeated rows", "clusters", "confidence", "many rows"],
+        {},
+        {"rate": 0.2, "alpha": 0.2},
+    ),
     *grid("watched segments", ["rows", "clusters", "many rows"]),
     *grid("powered", ["inner scores", "clusters", "many rows"], {}, {"bins": 3, "level": 0.8}),
-    *grid("worst_slices", ["rows", "weights", "many rows"], {"min_rows": 12}, {"depth": 1, "min_rows": 5}),
+    *grid(
+        "worst_slices",
+        ["rows", "weights", "many rows"],
+        {"min_rows": 12},
+        {"depth": 1, "min_rows": 5},
+    ),
     *grid("worst_slices", ["many rows"], {"cuts": "tree"}, {"depth": 3, "min_rows": 200}),
     *grid("worst_slices", ["clusters"], {"min_rows": 12}),
     *grid("slices of sums", ["rows", "repeated rows", "many rows"], {"min_rows": 12}),
     *grid("watched sums", ["rows", "repeated rows", "clusters"]),
     *grid("preset", ["many rows"], {"name": "hle"}),
-    *grid("preset", ["three classes"], *choices("name", ["helm", "torchmetrics", "guo2017", "lm-eval-brier"])),
+    *grid(
+        "preset",
+        ["three classes"],
+        *choices("name", ["helm", "torchmetrics", "guo2017", "lm-eval-brier"]),
+    ),
 ]
-CALLS = [*SUM_CALLS, *MEASURE_CALLS, *INFER_CALLS, *CALIBRATOR_CALLS, *PLANNING_CALLS, *DECISION_CALLS]
+CALLS = [
+    *SUM_CALLS,
+    *MEASURE_CALLS,
+    *INFER_CALLS,
+    *CALIBRATOR_CALLS,
+    *PLANNING_CALLS,
+    *DECISION_CALLS,
+]
 
 
 def result_of(name, sample, options, seed=0):
@@ -303,11 +677,22 @@ def result_of(name, sample, options, seed=0):
     options |= {"seed": seed} if name in SEEDED and options.get("method") != "analytic" else {}
     if isinstance(function, type):
         return calibrated(function(**options), *rows, more.get("sample_weight"))
-    options |= {"resamples": 39} if name == "calibration_test" and options.get("method", "omnibus") == "omnibus" else {}
+    options |= (
+        {"resamples": 39}
+        if name == "calibration_test" and options.get("method", "omnibus") == "omnibus"
+        else {}
+    )
     return function(*rows, **more, **options)
 
 
-SEEDED = ["ece_interval", "calibration_test", "equivalence_test", "panel", "validation_size", "estimate"]
+SEEDED = [
+    "ece_interval",
+    "calibration_test",
+    "equivalence_test",
+    "panel",
+    "validation_size",
+    "estimate",
+]
 SEEDED += ["HistogramBinning", "ScalingBinning", "VennAbers", "gate", "verdict", "decide"]
 
 
@@ -316,7 +701,11 @@ def calibrated(calibrator, y, p, weight):
     if getattr(calibrator, "from_logits", False):
         p = np.log(np.clip(p, 1e-3, 1 - 1e-3))
         p = p if p.ndim == 2 else p - np.log1p(-np.exp(p))
-    new = np.linspace(0, 1, 9) if p.ndim == 1 else np.vstack([np.eye(3), np.full((1, 3), 1 / 3), [[0.2, 0.3, 0.5]]])
+    new = (
+        np.linspace(0, 1, 9)
+        if p.ndim == 1
+        else np.vstack([np.eye(3), np.full((1, 3), 1 / 3), [[0.2, 0.3, 0.5]]])
+    )
     fitted = calibrator.fit(p, y, **({} if weight is None else {"sample_weight": weight}))
     found = {"new": fitted.predict(new), "own": fitted.predict(p), "sql": _sql(fitted)}
     if hasattr(fitted, "guarantee"):
@@ -334,8 +723,13 @@ def _unless_refused(call):
 
 def _sql(fitted):
     """The numbers in the SQL of a map; none if it has none."""
-    text = _unless_refused(lambda: fitted.to_sql("sqlite", column="p" if fitted.n_classes_ is None else list("abc")))
-    return [float(one) for one in re.findall(r"(?<![\w.])-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?", str(text or ""))]
+    text = _unless_refused(
+        lambda: fitted.to_sql("sqlite", column="p" if fitted.n_classes_ is None else list("abc"))
+    )
+    return [
+        float(one)
+        for one in re.findall(r"(?<![\w.])-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?", str(text or ""))
+    ]
 
 
 def _compare(rows, more, options, seed):
@@ -347,15 +741,23 @@ def _compare(rows, more, options, seed):
 
 def _segments(rows, more, options, seed):
     y, p = rows
-    by = {"letter": np.array(list("aabbbc"))[np.arange(len(y)) % 6], "number": np.arange(len(y)) % 4}
+    by = {
+        "letter": np.array(list("aabbbc"))[np.arange(len(y)) % 6],
+        "number": np.arange(len(y)) % 4,
+    }
     return tn.segments(y, p, by, resamples=39, seed=seed, **more, **options)
 
 
 def _series(rows, more, options, seed):
     y, p = rows
-    weight, make = more.pop("sample_weight", None), {"sketch": tn.sketch, "tally": tn.tally}[options["of"]]
+    weight, make = (
+        more.pop("sample_weight", None),
+        {"sketch": tn.sketch, "tally": tn.tally}[options["of"]],
+    )
     sums = {
-        str(i): make(y[part], p[part], sample_weight=None if weight is None else weight[part], **more)
+        str(i): make(
+            y[part], p[part], sample_weight=None if weight is None else weight[part], **more
+        )
         for i, part in enumerate(np.array_split(np.arange(len(y)), 3))
     }
     return tn.calibration_series(sums, resamples=39, seed=seed, progress=False)
@@ -363,7 +765,9 @@ def _series(rows, more, options, seed):
 
 def _graded(rows, more, options, _):
     y, p = rows
-    return tn.grade_table(y, p, grades=np.array(list("abc"))[(3 * p).astype(int).clip(0, 2)], **more, **options)
+    return tn.grade_table(
+        y, p, grades=np.array(list("abc"))[(3 * p).astype(int).clip(0, 2)], **more, **options
+    )
 
 
 def _own_test(rows, more, options, _):
@@ -385,7 +789,11 @@ def _accumulated(rows, more, options, _):
     bins = {"bins": options["bins"]} if options["bins"] == 5 else {}
     if "by" in options:
         return {"by": again.compute_by(tn.ece, **bins), "all": again.compute(tn.brier)}
-    return {"ece": again.compute(tn.ece, **bins), "brier": again.compute(tn.brier), "position": again.position}
+    return {
+        "ece": again.compute(tn.ece, **bins),
+        "brier": again.compute(tn.brier),
+        "position": again.position,
+    }
 
 
 def _clustered_map(rows, more, options, _):
@@ -396,7 +804,9 @@ def _clustered_map(rows, more, options, _):
 
 
 def _tested_bins(rows, more, options, _):
-    return TestReliabilityDisplay.from_predictions(*rows, bins=tn.EqualMass(5), alpha=0.1, **options).record
+    return TestReliabilityDisplay.from_predictions(
+        *rows, bins=tn.EqualMass(5), alpha=0.1, **options
+    ).record
 
 
 def _features(rows):
@@ -409,7 +819,9 @@ def _validate(rows, more, options, seed):
     X, y = _features(rows)
     if "cluster" in more:
         more["groups"] = more.pop("cluster")
-    return tn.validate(LogisticRegression(), X, y, floor=False, seed=seed, progress=False, **more, **options)
+    return tn.validate(
+        LogisticRegression(), X, y, floor=False, seed=seed, progress=False, **more, **options
+    )
 
 
 def _classifier(rows, more, options, _):
@@ -420,14 +832,18 @@ def _classifier(rows, more, options, _):
 
 def _net_benefits(rows, more, _, __):
     y, p = rows
-    return tn.net_benefit(y, {"a": p, "b": np.full(len(p), 0.4)}, thresholds=[0.2, 0.5, 0.9], **more)
+    return tn.net_benefit(
+        y, {"a": p, "b": np.full(len(p), 0.4)}, thresholds=[0.2, 0.5, 0.9], **more
+    )
 
 
 def _watch(rows, more, options, _):
     y, p = rows
     watch = tn.Watch(**options)
     for i, part in enumerate(np.array_split(np.arange(len(y)), 5)):
-        cut = {name: one[part] if isinstance(one, np.ndarray) else one for name, one in more.items()}
+        cut = {
+            name: one[part] if isinstance(one, np.ndarray) else one for name, one in more.items()
+        }
         watch.update(y[part], p[part] if i < 3 else p[part][::-1], position=i, **cut)
     return {"evidence": watch.evidence, "alarms": len(watch.alarms), "history": watch.history}
 
@@ -440,7 +856,11 @@ def _watched_segments(rows, more, options, _):
         cut = {name: one[part] for name, one in more.items()}
         watch.update(wrong, p[part], by=names[part % 3], position=i, **cut)
     found = re.findall(r"[\d.]+", watch.direction)
-    return {"history": watch.history, "since": watch.since, "direction": [float(one) for one in found]}
+    return {
+        "history": watch.history,
+        "since": watch.since,
+        "direction": [float(one) for one in found],
+    }
 
 
 def _powered(rows, more, options, seed):
@@ -454,14 +874,20 @@ def _slices(rows, more, options, seed):
     y, p = rows
     letter = np.array(list("aabbbc"))[np.arange(len(y)) % 6]
     number = np.sin(np.arange(len(y))).round(2)
-    columns = {"letter": letter, "number": np.where(number < -0.9, np.nan, number), "third": np.arange(len(y)) % 3}
+    columns = {
+        "letter": letter,
+        "number": np.where(number < -0.9, np.nan, number),
+        "third": np.arange(len(y)) % 3,
+    }
     return tn.worst_slices(y, p, columns, resamples=39, seed=seed, **more, **options)
 
 
 def _slices_of_sums(rows, more, options, seed):
     y, p = rows
     sums, order = tn.Accumulator("distinct", by=["letter", "third"]), np.arange(len(y))
-    sums.update(y, p, group={"letter": np.array(list("aabbbc"))[order % 6], "third": order % 3}, **more)
+    sums.update(
+        y, p, group={"letter": np.array(list("aabbbc"))[order % 6], "third": order % 3}, **more
+    )
     return tn.worst_slices(sums, resamples=39, seed=seed, **options)
 
 
@@ -471,7 +897,10 @@ def _watched_sums(rows, more, options, _):
     for i in range(3):
         parts = {name: order % 6 == i + 3 * k for k, name in enumerate("ab")}
         cut = {name: {key: one[part] for key, one in more.items()} for name, part in parts.items()}
-        watch.update({name: tn.tally(y[part], p[part], **cut[name]) for name, part in parts.items()}, position=i)
+        watch.update(
+            {name: tn.tally(y[part], p[part], **cut[name]) for name, part in parts.items()},
+            position=i,
+        )
     return {"evidence": watch.evidence, "shift": watch.shift, "history": watch.history}
 
 

@@ -29,8 +29,16 @@ def group_of(name, _, options):
 
 def moved(group):
     """The numbers of a group of calls that are not those last reviewed."""
-    calls = {text: call for text, call in named_calls().items() if group_of(*call) == group and text in stored()}
-    return [one for text, call in calls.items() for one in differences(answer(*call), stored()[text], text)]
+    calls = {
+        text: call
+        for text, call in named_calls().items()
+        if group_of(*call) == group and text in stored()
+    }
+    return [
+        one
+        for text, call in calls.items()
+        for one in differences(answer(*call), stored()[text], text)
+    ]
 
 
 @cache
@@ -48,11 +56,21 @@ def stored():
 def differences(new, old, where=""):
     """Where a new answer differs from the stored one by more than rounding; it may have numbers that are not stored."""
     if isinstance(new, float) and isinstance(old, dict) and old.keys() == {"from", "to"}:
-        return [] if old["from"] <= new <= old["to"] else [f"{where}: {new} lies outside {old['from']} to {old['to']}"]
+        return (
+            []
+            if old["from"] <= new <= old["to"]
+            else [f"{where}: {new} lies outside {old['from']} to {old['to']}"]
+        )
     if isinstance(new, dict) and isinstance(old, dict):
-        return [one for name in old for one in differences(new.get(name), old[name], f"{where}.{name}")]
+        return [
+            one for name in old for one in differences(new.get(name), old[name], f"{where}.{name}")
+        ]
     if isinstance(new, list) and isinstance(old, list) and len(new) == len(old):
-        return [one for i, pair in enumerate(zip(new, old, strict=True)) for one in differences(*pair, f"{where}[{i}]")]
+        return [
+            one
+            for i, pair in enumerate(zip(new, old, strict=True))
+            for one in differences(*pair, f"{where}[{i}]")
+        ]
     both = isinstance(new, float) and isinstance(old, float)
     same = math.isclose(new, old, rel_tol=1e-5, abs_tol=1e-9) if both else new == old
     return [] if same else [f"{where}: {old} became {new}"]
@@ -86,7 +104,9 @@ def numbers(value):
             if array.size > 6:
                 finite = np.where(np.isfinite(array), array, 0.0)
                 ranks = np.arange(array.size) / array.size
-                array = np.array([array.size, array[0], array[-1], finite.mean(), (finite * ranks).mean()])
+                array = np.array(
+                    [array.size, array[0], array[-1], finite.mean(), (finite * ranks).mean()]
+                )
             return [numbers(float(one)) for one in array]
         return [one for one in map(numbers, value) if one not in ({}, [], None)]
     if isinstance(value, bool | np.bool_):
@@ -104,7 +124,11 @@ def without_luck(call):
 def _common(answers):
     first = answers[0]
     if all(isinstance(one, dict) for one in answers):
-        both = {name: _common([one[name] for one in answers]) for name in first if all(name in one for one in answers)}
+        both = {
+            name: _common([one[name] for one in answers])
+            for name in first
+            if all(name in one for one in answers)
+        }
         return {name: value for name, value in both.items() if value is not None} or None
     if all(isinstance(one, list) and len(one) == len(first) for one in answers):
         items = [_common(list(some)) for some in zip(*answers, strict=True)]
@@ -129,5 +153,9 @@ if __name__ == "__main__":
         text: without_luck(call) if not some or call[0] in some else stored().get(text)
         for text, call in named_calls().items()
     }
-    lines = [f"{json.dumps(text)}: {json.dumps(one, separators=(',', ':'))}" for text, one in answers.items() if one]
+    lines = [
+        f"{json.dumps(text)}: {json.dumps(one, separators=(',', ':'))}"
+        for text, one in answers.items()
+        if one
+    ]
     FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")

@@ -41,7 +41,11 @@ def weighted_rows(draw, weights=whole_weights):
 def matrices(draw, max_classes=4):
     """Labels and a matrix of scores whose rows sum to one, with ties."""
     k = draw(st.integers(2, max_classes))
-    parts = draw(st.lists(st.lists(st.integers(0, 4), min_size=k, max_size=k).filter(any), min_size=1, max_size=25))
+    parts = draw(
+        st.lists(
+            st.lists(st.integers(0, 4), min_size=k, max_size=k).filter(any), min_size=1, max_size=25
+        )
+    )
     P = np.array(parts, dtype=float)
     P /= P.sum(axis=1, keepdims=True)
     y = np.array(draw(st.lists(st.integers(0, k - 1), min_size=len(P), max_size=len(P))))

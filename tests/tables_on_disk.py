@@ -24,11 +24,15 @@ def write_columns(path: Path, columns: dict[str, np.ndarray]) -> Path:
         frame.write_ipc(path)
     elif kind == "jsonl":
         rows = zip(*(values.tolist() for values in columns.values()), strict=True)
-        path.write_text("".join(json.dumps(dict(zip(columns, row, strict=True))) + "\n" for row in rows))
+        path.write_text(
+            "".join(json.dumps(dict(zip(columns, row, strict=True))) + "\n" for row in rows)
+        )
     elif kind == "npz":
         np.savez(path, **columns)
     else:
-        table = np.zeros(len(frame), dtype=[(name, values.dtype) for name, values in columns.items()])
+        table = np.zeros(
+            len(frame), dtype=[(name, values.dtype) for name, values in columns.items()]
+        )
         for name, values in columns.items():
             table[name] = values
         np.save(path, table)

@@ -11,7 +11,18 @@ import pytest
 from command_line import call  # noqa: F401  # a fixture
 
 STORED = Path(__file__).with_name("public_api.json")
-MODULES = ["", "errors", "infer", "measure", "recalibrate", "results", "scorers", "simulate", "sources", "typing"]
+MODULES = [
+    "",
+    "errors",
+    "infer",
+    "measure",
+    "recalibrate",
+    "results",
+    "scorers",
+    "simulate",
+    "sources",
+    "typing",
+]
 OPTIONAL = {"plot": "matplotlib", "torch": "torch"}
 WHAT_TO_DO = (
     "If you added a name or an optional argument, run `python tests/test_api.py` and commit tests/public_api.json. "
@@ -26,7 +37,9 @@ def signature(value: object) -> str:
         parameters = inspect.signature(value).parameters.values()
     except (TypeError, ValueError):
         return ""
-    shown = inspect.Signature([one.replace(annotation=inspect.Parameter.empty) for one in parameters])
+    shown = inspect.Signature(
+        [one.replace(annotation=inspect.Parameter.empty) for one in parameters]
+    )
     return re.sub(r" at 0x[0-9a-f]+|<(?:function|class) '?([\w.]+)'?>", r"\1", str(shown))
 
 
@@ -36,9 +49,13 @@ def members(name: str, value: object) -> dict[str, str]:
     if not inspect.isclass(value) or issubclass(value, BaseException):
         return found
     own = [base for base in value.__mro__ if base.__module__.startswith("trueness")]
-    attributes = {one for base in own for one in vars(base)} | set(getattr(value, "__dataclass_fields__", ()))
+    attributes = {one for base in own for one in vars(base)} | set(
+        getattr(value, "__dataclass_fields__", ())
+    )
     for attribute in attributes:
-        if attribute.startswith("_") or attribute.endswith("_request"):  # the latter are scikit-learn's
+        if attribute.startswith("_") or attribute.endswith(
+            "_request"
+        ):  # the latter are scikit-learn's
             continue
         member = getattr(value, attribute, None)
         found[f"{name}.{attribute}"] = signature(member) if inspect.isroutine(member) else ""
@@ -47,7 +64,10 @@ def members(name: str, value: object) -> dict[str, str]:
 
 def public_api(name: str) -> dict[str, str]:
     """Everything public of a module; what `trueness` itself exports is described there."""
-    module, top = importlib.import_module(f"trueness.{name}".rstrip(".")), importlib.import_module("trueness")
+    module, top = (
+        importlib.import_module(f"trueness.{name}".rstrip(".")),
+        importlib.import_module("trueness"),
+    )
     found = {}
     for name in module.__all__:
         value = getattr(module, name)
@@ -58,7 +78,9 @@ def public_api(name: str) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-@pytest.mark.parametrize("modules", [MODULES, *([one] for one in OPTIONAL)], ids=["always", *OPTIONAL])
+@pytest.mark.parametrize(
+    "modules", [MODULES, *([one] for one in OPTIONAL)], ids=["always", *OPTIONAL]
+)
 def test_the_public_names_and_signatures_are_those_that_are_stored(modules):
     for name in modules:
         if name in OPTIONAL:
@@ -67,7 +89,9 @@ def test_the_public_names_and_signatures_are_those_that_are_stored(modules):
         changes = [f"gone: {one}{stored[one]}" for one in stored if one not in now]
         changes += [f"new: {one}{now[one]}" for one in now if one not in stored]
         changes += [
-            f"was: {one}{old}\n now: {one}{now[one]}" for one, old in stored.items() if now.get(one, old) != old
+            f"was: {one}{old}\n now: {one}{now[one]}"
+            for one, old in stored.items()
+            if now.get(one, old) != old
         ]
         assert not changes, "\n".join([f"trueness.{name} has changed.", *changes, WHAT_TO_DO])
 
@@ -75,26 +99,42 @@ def test_the_public_names_and_signatures_are_those_that_are_stored(modules):
 def test_levels_are_95_percent_and_guarantees_have_alpha_10_percent_unless_asked_otherwise():
     tn, plot = importlib.import_module("trueness"), importlib.import_module("trueness.plot")
     displays = (plot.IntervalDisplay, plot.ReliabilityDisplay, plot.CumulativeDisplay)
-    functions = [getattr(tn, name) for name in tn.__all__] + [display.from_predictions for display in displays]
+    functions = [getattr(tn, name) for name in tn.__all__] + [
+        display.from_predictions for display in displays
+    ]
     functions += [tn.HistogramBinning.guarantee]
     defaults = {
         (argument, function.__qualname__): parameter.default
         for function in functions
         if callable(function) and not inspect.isclass(function)
         for argument, parameter in inspect.signature(function).parameters.items()
-        if argument in ("level", "alpha") and function not in (tn.tce, tn.gce)  # the paper's alpha of a test
+        if argument in ("level", "alpha")
+        and function not in (tn.tce, tn.gce)  # the paper's alpha of a test
     }
     assert len(defaults) > 15
-    assert {one for one in defaults.items() if one[1] != {"level": 0.95, "alpha": 0.1}[one[0][0]]} == set()
+    assert {
+        one for one in defaults.items() if one[1] != {"level": 0.95, "alpha": 0.1}[one[0][0]]
+    } == set()
 
 
 @pytest.mark.parametrize("command", ["compare", "gate", "measure", "report"])
 def test_every_command_has_level_95_percent_by_default(call, command):  # noqa: F811  # the fixture
-    (default,) = re.findall(r"--level FLOAT RANGE (?:.|\n)*?\[default:\s+([\d.]+);", call(command, "--help").stdout)
+    (default,) = re.findall(
+        r"--level FLOAT RANGE (?:.|\n)*?\[default:\s+([\d.]+);", call(command, "--help").stdout
+    )
     assert default == "0.95"
 
 
-TOOLS = ["apply_calibrator", "assess", "bin_table", "binned", "calibration_series", "gate", "load_calibrator", "preset"]
+TOOLS = [
+    "apply_calibrator",
+    "assess",
+    "bin_table",
+    "binned",
+    "calibration_series",
+    "gate",
+    "load_calibrator",
+    "preset",
+]
 TOOLS += ["report", "scan", "scan_groups", "show_versions", "sketch", "tally", "verdict"]
 
 
@@ -105,7 +145,9 @@ def test_every_function_names_its_source():
     without = [
         name
         for name, value in functions.items()
-        if inspect.isfunction(value) and name not in TOOLS and "    References\n" not in (value.__doc__ or "")
+        if inspect.isfunction(value)
+        and name not in TOOLS
+        and "    References\n" not in (value.__doc__ or "")
     ]
     assert not without
 

@@ -43,7 +43,10 @@ REFUSED = {
         lambda: tn.segments(Y, P, ["a", "b", "a", "b"], resamples=HUGE),
     ],
     "buckets": [lambda: tn.tally(Y, P, cluster=[1, 2, 3, 4], buckets=HUGE)],
-    "workers": [lambda: tn.noise_floor(tn.ece, P, workers=HUGE), lambda: tn.compare(Y, {"a": P, "b": P}, workers=HUGE)],
+    "workers": [
+        lambda: tn.noise_floor(tn.ece, P, workers=HUGE),
+        lambda: tn.compare(Y, {"a": P, "b": P}, workers=HUGE),
+    ],
     "max_iter": [lambda: tn.MatrixScaling(max_iter=HUGE).fit(MATRIX, [2, 0, 1])],
     "n": [
         lambda: tn.simulate.binary(HUGE),
@@ -67,7 +70,9 @@ REFUSED = {
     "n_knots": [lambda: tn.SplineCalibration(n_knots=HUGE).fit(P, Y)],
     "n_min": [lambda: tn.ece(Y, P, bins=tn.BlockIsotonic(n_min=HUGE, n_max=HUGE))],
     "n_jobs": [
-        lambda: tn.CalibratedClassifier(LogisticRegression(), n_jobs=HUGE).fit(MATRIX * 2, [0, 1, 1, 0, 1, 0]),
+        lambda: tn.CalibratedClassifier(LogisticRegression(), n_jobs=HUGE).fit(
+            MATRIX * 2, [0, 1, 1, 0, 1, 0]
+        ),
         lambda: tn.validate(LogisticRegression(), MATRIX * 2, [0, 1, 1, 0, 1, 0], n_jobs=10**5),
     ],
 }
@@ -80,12 +85,16 @@ def watched(**options):
 
 
 HARMLESS = {
-    "depth": lambda: tn.worst_slices(Y * 4, P * 4, {"x": list("abab") * 4}, depth=HUGE, min_rows=2, seed=0),
+    "depth": lambda: tn.worst_slices(
+        Y * 4, P * 4, {"x": list("abab") * 4}, depth=HUGE, min_rows=2, seed=0
+    ),
     "ignore_index": lambda: tn.ece(Y, P, ignore_index=HUGE),
     "crossed": lambda: tn.segments(Y, P, ["a", "b", "a", "b"], crossed=HUGE),
     "largest_cluster": lambda: watched(largest_cluster=HUGE),
     "min_rows": lambda: tn.TopLabel(tn.PlattScaling(), min_rows=HUGE).fit(MATRIX, [2, 0, 1]),
-    "most": lambda: tn.plot.SegmentsDisplay.from_predictions(Y, P, by=["a", "b", "a", "b"]).plot(most=HUGE),
+    "most": lambda: tn.plot.SegmentsDisplay.from_predictions(Y, P, by=["a", "b", "a", "b"]).plot(
+        most=HUGE
+    ),
     "n_max": lambda: tn.ece(Y, P, bins=tn.BlockIsotonic(n_min=1, n_max=HUGE)),
     "n_rows": lambda: tn.EqualMass(5).ranks(HUGE),
     "segments": lambda: tn.plot.WatchDisplay.from_watch(watched(), segments=HUGE),
@@ -95,8 +104,12 @@ LEVELS = {
     "segments": lambda: tn.segments(Y, P, ["a", "b", "a", "b"], level=0.99999),
     "report": lambda: tn.report(Y, P, level=0.99999),
     "ece_interval": lambda: tn.ece_interval(Y, P, level=0.99999),
-    "validation_size": lambda: tn.validation_size(prevalence=0.2, c_statistic=0.7, level=1 - 2.0**-53),
-    "smooth curve": lambda: tn.plot.ReliabilityDisplay.from_predictions(Y, P, curve="smooth", level=0.99999),
+    "validation_size": lambda: tn.validation_size(
+        prevalence=0.2, c_statistic=0.7, level=1 - 2.0**-53
+    ),
+    "smooth curve": lambda: tn.plot.ReliabilityDisplay.from_predictions(
+        Y, P, curve="smooth", level=0.99999
+    ),
 }
 
 
@@ -116,16 +129,29 @@ def test_a_large_number_that_costs_nothing_is_taken():
 @pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 def test_every_whole_number_that_a_caller_may_choose_was_tried():
     chosen: set[str] = set()
-    for module, names in json.loads(Path(__file__).with_name("public_api.json").read_text(encoding="utf-8")).items():
-        if module in ("results", "errors", "torch"):  # records are made by the library; torch has tests of its own
+    for module, names in json.loads(
+        Path(__file__).with_name("public_api.json").read_text(encoding="utf-8")
+    ).items():
+        if module in (
+            "results",
+            "errors",
+            "torch",
+        ):  # records are made by the library; torch has tests of its own
             continue
         for name in (name for name, signature in names.items() if signature):
             found = importlib.import_module(f"trueness.{module}".rstrip("."))
             for part in name.split("."):
                 found = getattr(found, part)
-            if not (inspect.isclass(found) and found.__module__.startswith(("trueness.results", "trueness.errors"))):
+            if not (
+                inspect.isclass(found)
+                and found.__module__.startswith(("trueness.results", "trueness.errors"))
+            ):
                 signature = inspect.signature(found)
-                chosen |= {one.name for one in signature.parameters.values() if WHOLE.search(str(one.annotation))}
+                chosen |= {
+                    one.name
+                    for one in signature.parameters.values()
+                    if WHOLE.search(str(one.annotation))
+                }
     assert len(chosen) > 20
     assert chosen - NO_SIZES == REFUSED.keys() | HARMLESS.keys()
 
@@ -150,19 +176,28 @@ def test_a_display_and_a_table_hold_as_much_as_can_be_looked_at():
         sizes(10**6, n_bins=itertools.count(2))
     with pytest.raises(InputError, match="`n` must have at most 10,000 values"):
         sizes(range(4, 10**18))
-    with pytest.raises(InputError, match="`n_bins` must have at most 100 values for 100 numbers of rows; got 101"):
+    with pytest.raises(
+        InputError, match="`n_bins` must have at most 100 values for 100 numbers of rows; got 101"
+    ):
         sizes(range(300, 400), n_bins=range(2, 103))
 
 
 @pytest.mark.parametrize("rows_of_a_group", [1, 20])
 def test_the_bins_of_all_groups_are_counted(rows_of_a_group):
     n = 100 * rows_of_a_group
-    rows = pl.DataFrame({"y": [0] * n, "p": [0.1] * n, "q": [0.9] * n, "day": list(range(100)) * rows_of_a_group})
+    rows = pl.DataFrame(
+        {"y": [0] * n, "p": [0.1] * n, "q": [0.9] * n, "day": list(range(100)) * rows_of_a_group}
+    )
     for scores, most in (("p", 671_088), (["q", "p"], 335_544)):
         refused = rf"`bins` must be at most {most:,} with 100 groups, 67,108,864 for all of them; got 1,048,576"
         with pytest.raises(InputError, match=refused):
             tn.scan_groups(rows, by="day", label="y", prob=scores, bins=1 << 20)
-    assert len(tn.scan_groups(rows, by="day", label="y", prob=["q", "p"], kind="confidence", bins=1000)) == 100
+    assert (
+        len(
+            tn.scan_groups(rows, by="day", label="y", prob=["q", "p"], kind="confidence", bins=1000)
+        )
+        == 100
+    )
 
 
 def test_the_exact_bound_is_searched_in_few_steps():
@@ -174,7 +209,9 @@ def test_the_exact_bound_is_searched_in_few_steps():
 
 def test_smoothness_that_makes_too_many_bins_is_refused_by_name():
     y, p = np.arange(2000) % 2, np.linspace(0.1, 0.9, 2000)
-    with pytest.raises(InputError, match=r"`smoothness` must be larger for 2,000 rows: it makes 3,[0-9,]+ bins"):
+    with pytest.raises(
+        InputError, match=r"`smoothness` must be larger for 2,000 rows: it makes 3,[0-9,]+ bins"
+    ):
         tn.squared_ece(y, p, smoothness=0.001)
 
 

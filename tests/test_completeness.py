@@ -44,7 +44,9 @@ def quoted(cell):
 @functools.cache
 def experiments():
     """The names that `python -m trueness_papers --list` knows: with results, or with data that are not here."""
-    quoted_names = re.findall(r'"(matsubara-[\w-]+)"', source("papers/trueness_papers/matsubara/uci.py"))
+    quoted_names = re.findall(
+        r'"(matsubara-[\w-]+)"', source("papers/trueness_papers/matsubara/uci.py")
+    )
     return {*quoted_names, *(path.stem for path in (ROOT / "papers" / "results").glob("*.json"))}
 
 
@@ -71,7 +73,8 @@ def test_exists(test):
     path, *names = test.split("::")
     text = source(path)
     return bool(names) and all(
-        re.search(rf"^\s*(def|class) {re.escape(name.split('[')[0])}\b", text, re.M) for name in names
+        re.search(rf"^\s*(def|class) {re.escape(name.split('[')[0])}\b", text, re.M)
+        for name in names
     )
 
 

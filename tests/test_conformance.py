@@ -52,13 +52,17 @@ def test_trueness_answers_every_case_or_says_why_it_refuses(run):
 
 
 def test_the_cases_are_what_the_generator_writes():
-    written = {path.stem: path.read_text(encoding="utf-8") for path in (SUITE / "cases").glob("*.json")}
+    written = {
+        path.stem: path.read_text(encoding="utf-8") for path in (SUITE / "cases").glob("*.json")
+    }
     assert load("generate").texts() == written
 
 
 def test_every_file_of_cases_follows_the_schema():
     jsonschema = pytest.importorskip("jsonschema")
-    validator = jsonschema.Draft202012Validator(json.loads((SUITE / "schema.json").read_text(encoding="utf-8")))
+    validator = jsonschema.Draft202012Validator(
+        json.loads((SUITE / "schema.json").read_text(encoding="utf-8"))
+    )
     for path in (SUITE / "cases").glob("*.json"):
         assert not list(validator.iter_errors(json.loads(path.read_text(encoding="utf-8"))))
 
@@ -115,14 +119,19 @@ def test_the_explanation_is_the_one_that_fits_the_other_answers(run):
 
     def judged(*pairs):
         cases = [explained(*others) for others, _ in pairs]
-        found = [run.judge(case, {"value": value}) for case, (_, value) in zip(cases, pairs, strict=True)]
+        found = [
+            run.judge(case, {"value": value}) for case, (_, value) in zip(cases, pairs, strict=True)
+        ]
         entries = [{"verdict": verdict, "remark": remark} for verdict, remark in found]
         run.settle(entries, cases)
         return [(entry["verdict"], entry["remark"]) for entry in entries]
 
     assert judged(([either], 0.5)) == [("convention", "closed on the right")]
     assert judged(([either], 0.5), ([rounded, right], 0.75)) == [("wrong", "rounded edges")] * 2
-    assert judged(([either], 0.5), ([rounded, right], 1.0)) == [("convention", "closed on the right")] * 2
+    assert (
+        judged(([either], 0.5), ([rounded, right], 1.0))
+        == [("convention", "closed on the right")] * 2
+    )
     assert judged(([either], 0.25), ([either], 0.125), ([either], "nan")) == [
         ("right", ""),
         ("wrong", "0.125"),
@@ -132,15 +141,30 @@ def test_the_explanation_is_the_one_that_fits_the_other_answers(run):
 
 def test_answers_to_invalid_input(run):
     case = {"id": "y-labels-1-2", "expect": {"error": True}}
-    answers = [{"error": "ValueError: no"}, {"value": "nan"}, {"value": 0.5}, {"crash": "died"}, {"absent": True}]
-    assert [run.judge(case, one)[0] for one in answers] == ["refused", "refused", "accepted", "crash", "absent"]
+    answers = [
+        {"error": "ValueError: no"},
+        {"value": "nan"},
+        {"value": 0.5},
+        {"crash": "died"},
+        {"absent": True},
+    ]
+    assert [run.judge(case, one)[0] for one in answers] == [
+        "refused",
+        "refused",
+        "accepted",
+        "crash",
+        "absent",
+    ]
     assert run.judge(case, {"value": 1.0}, {"labels-1-2": "as said"}) == ("convention", "as said")
 
 
 @pytest.mark.slow
 def test_the_stored_answers_are_to_the_present_cases_and_the_page_shows_them(run):
     ids = {case["id"] for case in run.load_cases()}
-    records = [json.loads(path.read_text(encoding="utf-8")) for path in sorted((SUITE / "results").glob("*.json"))]
+    records = [
+        json.loads(path.read_text(encoding="utf-8"))
+        for path in sorted((SUITE / "results").glob("*.json"))
+    ]
     assert len(records) >= 9
     for record in records:
         assert record["answers"].keys() == ids, record["name"]

@@ -24,7 +24,11 @@ PAGES = [
     ROOT / "benchmarks" / "README.md",
 ]
 NEEDED = {"docs/guide/torch.md": "torch"}  # a library that the test extra does not bring
-APART = {"Spark": "pyspark", "Dask": "dask", "Ibis": "ibis"}  # sections of sources.md that need one, too
+APART = {
+    "Spark": "pyspark",
+    "Dask": "dask",
+    "Ibis": "ibis",
+}  # sections of sources.md that need one, too
 START = DOCS / "start.md"
 TORCH = ROOT / "src" / "trueness" / "torch" / "__init__.py"
 EXAMPLES = [page for page in PAGES if ">>> " in page.read_text(encoding="utf-8") and page != START]
@@ -35,15 +39,21 @@ def name(page):
 
 
 def commands(page):
-    return re.findall(r"^ {4}python benchmarks/run.py *([^#\n]*)", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return re.findall(
+        r"^ {4}python benchmarks/run.py *([^#\n]*)", page.read_text(encoding="utf-8"), re.MULTILINE
+    )
 
 
 @pytest.fixture(scope="session")
 def benchmarks():
     """The options of each benchmark, by name."""
     command = [sys.executable, "benchmarks/run.py", "--list"]
-    lines = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
-    return {line.split()[0]: set(re.findall(r"--[a-z-]+", line.partition("  ")[2])) for line in lines}
+    lines = subprocess.run(
+        command, cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.splitlines()
+    return {
+        line.split()[0]: set(re.findall(r"--[a-z-]+", line.partition("  ")[2])) for line in lines
+    }
 
 
 def test_pages_have_commands_and_examples():
@@ -56,7 +66,9 @@ def test_every_command_names_benchmarks_and_options_that_exist(benchmarks):
     for command in chain.from_iterable(map(commands, PAGES)):
         names = list(takewhile(lambda word: not word.startswith("--"), shlex.split(command)))
         assert set(names) <= set(benchmarks), command
-        known = {"--list", "--quick", "--out", "--json", "--strict"}.union(*(benchmarks[name] for name in names))
+        known = {"--list", "--quick", "--out", "--json", "--strict"}.union(
+            *(benchmarks[name] for name in names)
+        )
         assert set(re.findall(r"--[a-z-]+", command)) <= known, command
 
 
@@ -72,30 +84,46 @@ def test_a_page_with_code_cells_is_executed():
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         if "```{code-cell}" in text:
-            assert text.startswith("---\nfile_format: mystnb\n"), f"{name(page)}: begin with `file_format: mystnb`"
-            assert ">>> " not in text, f"{name(page)}: code in cells is executed; `>>>` is for pages that pytest runs"
+            assert text.startswith("---\nfile_format: mystnb\n"), (
+                f"{name(page)}: begin with `file_format: mystnb`"
+            )
+            assert ">>> " not in text, (
+                f"{name(page)}: code in cells is executed; `>>>` is for pages that pytest runs"
+            )
 
 
 def test_examples_are_code_and_not_quotations():
     for page in PAGES:
-        prose = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
-        assert not re.search("^>>>", prose, re.MULTILINE), f"{name(page)}: put examples between ```python and ```"
+        prose = re.sub(
+            r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+        )
+        assert not re.search("^>>>", prose, re.MULTILINE), (
+            f"{name(page)}: put examples between ```python and ```"
+        )
 
 
 def test_every_page_is_in_a_table_of_contents():
-    pages = {page.relative_to(DOCS).with_suffix("").as_posix() for page in PAGES if DOCS in page.parents}
+    pages = {
+        page.relative_to(DOCS).with_suffix("").as_posix() for page in PAGES if DOCS in page.parents
+    }
     listed = {"index"}
     for page in pages:
         text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
         for toctree in re.findall(r"^```\{toctree\}\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
             folder = Path(page).parent
-            entries = [(folder / line).as_posix() for line in toctree.split() if not line.startswith(":")]
-            listed |= {found for found in pages - {page} for entry in entries if fnmatch(found, entry)}
+            entries = [
+                (folder / line).as_posix() for line in toctree.split() if not line.startswith(":")
+            ]
+            listed |= {
+                found for found in pages - {page} for entry in entries if fnmatch(found, entry)
+            }
     assert pages == listed
 
 
 PACKAGES = sorted(
-    found.stem for found in (ROOT / "src" / "trueness").iterdir() if not re.match(r"[_.]|cli$|py\.typed", found.name)
+    found.stem
+    for found in (ROOT / "src" / "trueness").iterdir()
+    if not re.match(r"[_.]|cli$|py\.typed", found.name)
 )
 
 
@@ -105,7 +133,10 @@ def documented_names():
         text = page.read_text(encoding="utf-8")
         for block in re.findall(r"^```\{eval-rst\}\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
             for home in re.findall(r"currentmodule:: (\S+)", block):
-                yield from (f"{home}.{name}" for name in re.findall(r"^(?:   |\.\. .*:: )(\w+)$", block, re.MULTILINE))
+                yield from (
+                    f"{home}.{name}"
+                    for name in re.findall(r"^(?:   |\.\. .*:: )(\w+)$", block, re.MULTILINE)
+                )
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -120,7 +151,9 @@ def test_the_reference_has_every_public_name_of_a_package(package):
             names = [name for name in names if name not in trueness.measure.__all__]
         # What the first level has too is documented there.
         above = {name for name in names if getattr(trueness, name, None) is getattr(module, name)}
-    missing = {f"trueness.{'' if name in above else f'{package}.'}{name}" for name in names} - set(documented_names())
+    missing = {f"trueness.{'' if name in above else f'{package}.'}{name}" for name in names} - set(
+        documented_names()
+    )
     assert not missing, f"add to a page of docs/reference: {sorted(missing)}"
 
 
@@ -146,7 +179,9 @@ def test_a_document_leads_to_its_call_in_one_step():
 
 def test_every_file_of_code_that_a_page_names_is_there():
     for page in PAGES:
-        for file in re.findall(r"`((?:src|tests)/[\w/]+(?:\.py|/))`", page.read_text(encoding="utf-8")):
+        for file in re.findall(
+            r"`((?:src|tests)/[\w/]+(?:\.py|/))`", page.read_text(encoding="utf-8")
+        ):
             assert (ROOT / file).exists(), f"{name(page)}: {file}"
 
 
@@ -174,7 +209,9 @@ def assert_examples_hold(text, title):
     found = doctest.DocTestRunner().run(test, clear_globs=False)
     assert found.attempted
     assert not found.failed
-    outputs = re.findall(r"^`print\((\w+)\)` shows\n\n```text\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    outputs = re.findall(
+        r"^`print\((\w+)\)` shows\n\n```text\n(.*?)^```$", text, re.MULTILINE | re.DOTALL
+    )
     assert len(outputs) == text.count(")` shows\n")
     for variable, shown in outputs:
         assert f"{test.globs[variable]}\n" == shown
@@ -187,7 +224,9 @@ def test_every_example_gives_what_is_printed(page, request):
     text = page.read_text(encoding="utf-8")
     if 'os.environ["TRUENESS_DATA"]' in text:
         request.getfixturevalue("data_folder")  # skips where there are no real data
-    assert_examples_hold(re.sub(section(f"(?:{'|'.join(APART)})"), "", text, flags=re.MULTILINE), name(page))
+    assert_examples_hold(
+        re.sub(section(f"(?:{'|'.join(APART)})"), "", text, flags=re.MULTILINE), name(page)
+    )
 
 
 @pytest.mark.cluster
@@ -209,11 +248,15 @@ def test_the_start_page_works_word_by_word(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = START.read_text(encoding="utf-8")
     assert_examples_hold(text, "start")
-    steps = re.findall(r"^```sh\n(trueness .*?)^```.*?^```text\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    steps = re.findall(
+        r"^```sh\n(trueness .*?)^```.*?^```text\n(.*?)^```", text, re.MULTILINE | re.DOTALL
+    )
     assert len(steps) == 2
     for command, shown in steps:
         words = [sys.executable, "-m", *shlex.split(command)]
-        found = subprocess.run(words, check=True, capture_output=True, encoding="utf-8", cwd=tmp_path)
+        found = subprocess.run(
+            words, check=True, capture_output=True, encoding="utf-8", cwd=tmp_path
+        )
         assert found.stdout == shown
     assert (tmp_path / "report.html").stat().st_size > 10_000
 
@@ -223,12 +266,18 @@ GALLERY = DOCS / "gallery"
 
 def test_the_gallery_draws_every_display():
     page = (GALLERY / "index.md").read_text(encoding="utf-8")
-    displays = {name for name in importlib.import_module("trueness.plot").__all__ if name.endswith("Display")}
+    displays = {
+        name
+        for name in importlib.import_module("trueness.plot").__all__
+        if name.endswith("Display")
+    }
     assert {name for name in displays if f"\n{name}.from_" in page} == displays
 
 
 def test_the_pictures_of_the_report_are_small():
-    assert sum(picture.stat().st_size for picture in (DOCS / "_static").glob("report-*.png")) < 200_000
+    assert (
+        sum(picture.stat().st_size for picture in (DOCS / "_static").glob("report-*.png")) < 200_000
+    )
 
 
 @pytest.mark.slow
@@ -256,7 +305,9 @@ def test_the_page_about_credit_prints_what_it_shows(capsys):
 
 def run_lines(workflow):
     """The shell commands of a GitHub workflow, in order."""
-    found = re.findall(r"^( +)(?:- )?run: (?:\|\n((?:\1 {2,}.*\n)+)|(.*)\n)", workflow, re.MULTILINE)
+    found = re.findall(
+        r"^( +)(?:- )?run: (?:\|\n((?:\1 {2,}.*\n)+)|(.*)\n)", workflow, re.MULTILINE
+    )
     return [block or line for _, block, line in found]
 
 
@@ -279,7 +330,11 @@ def test_the_github_action_of_the_page_on_gates_runs_in_a_shell(tmp_path):
     path = {"PATH": f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"}
     for line in lines:
         done = subprocess.run(
-            ["bash", "-e", "-c", line], cwd=tmp_path, env=os.environ | path, capture_output=True, text=True
+            ["bash", "-e", "-c", line],
+            cwd=tmp_path,
+            env=os.environ | path,
+            capture_output=True,
+            text=True,
         )
         assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
     assert (tmp_path / "installed").read_text() == "install trueness[cli]\n"
@@ -288,6 +343,7 @@ def test_the_github_action_of_the_page_on_gates_runs_in_a_shell(tmp_path):
     script = tmp_path / "score_candidate.py"
     script.write_text(script.read_text().replace("C=1)", "C=0.1)"))
     codes = [
-        subprocess.run(["bash", "-e", "-c", line], cwd=tmp_path, env=os.environ | path).returncode for line in lines
+        subprocess.run(["bash", "-e", "-c", line], cwd=tmp_path, env=os.environ | path).returncode
+        for line in lines
     ]
     assert codes == [0, 0, 1, 0]

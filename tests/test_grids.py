@@ -31,7 +31,11 @@ class Case(SimpleNamespace):
 
 def number_kept(request, monkeypatch, slow_cases, *, test_is_slow=False, case_is_slow=False):
     """How many of 40 cases of a grid are kept with this value of TRUENESS_SLOW_CASES."""
-    (conftest,) = (plugin for plugin in request.config.pluginmanager.get_plugins() if hasattr(plugin, "SLOW_CASES"))
+    (conftest,) = (
+        plugin
+        for plugin in request.config.pluginmanager.get_plugins()
+        if hasattr(plugin, "SLOW_CASES")
+    )
     monkeypatch.setattr(conftest, "SLOW_CASES", slow_cases)
     cases = [
         Case(

@@ -13,7 +13,9 @@ import pytest
 import trueness as tn
 from trueness.sources import eval_log
 
-PAGE = (Path(__file__).parents[1] / "docs" / "howto" / "evaluation-logs.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[1] / "docs" / "howto" / "evaluation-logs.md").read_text(
+    encoding="utf-8"
+)
 YAML = """task: toy
 dataset_path: json
 dataset_kwargs:
@@ -41,12 +43,26 @@ def lm_eval_log(tmp_path_factory):
     more = block("yaml", "A metric for lm-evaluation-harness")
     (folder / "toy.yaml").write_text(YAML.format(data=folder / "d.jsonl") + more)
     plain = "metric_list:\n  - metric: acc\n  - metric: acc_norm\n  - metric: brier_score\n"
-    (folder / "plain.yaml").write_text(YAML.format(data=folder / "d.jsonl").replace("toy", "plain") + plain)
+    (folder / "plain.yaml").write_text(
+        YAML.format(data=folder / "d.jsonl").replace("toy", "plain") + plain
+    )
     (folder / "calibration.py").write_text(block("python", "A metric for lm-evaluation-harness"))
-    command = [sys.executable, "-m", "lm_eval", "--model", "dummy", "--tasks", "toy,plain", "--include_path", folder]
+    command = [
+        sys.executable,
+        "-m",
+        "lm_eval",
+        "--model",
+        "dummy",
+        "--tasks",
+        "toy,plain",
+        "--include_path",
+        folder,
+    ]
     command += ["--log_samples", "--output_path", folder / "out"]
     own = {"HF_HUB_OFFLINE": "1", "PYTHONPATH": str(Path(tn.__file__).parents[1])}
-    subprocess.run(command, check=True, cwd=folder, capture_output=True, timeout=240, env=os.environ | own)
+    subprocess.run(
+        command, check=True, cwd=folder, capture_output=True, timeout=240, env=os.environ | own
+    )
     (results,) = (folder / "out").rglob("results_*.json")
     return results.parent, json.loads(results.read_text())["results"]
 
@@ -56,9 +72,13 @@ def test_lm_evals_own_brier_score_and_accuracies_come_from_its_log(lm_eval_log):
     folder, own = lm_eval_log
     (samples,) = folder.glob("samples_plain_*.jsonl")
     found = eval_log(samples)
-    assert tn.brier(found.right_option, found.options) == pytest.approx(own["plain"]["brier_score,none"], abs=1e-12)
+    assert tn.brier(found.right_option, found.options) == pytest.approx(
+        own["plain"]["brier_score,none"], abs=1e-12
+    )
     assert found.label.mean() == pytest.approx(own["plain"]["acc,none"], abs=1e-12)
-    assert eval_log(samples, scorer="acc_norm").label.mean() == pytest.approx(own["plain"]["acc_norm,none"], abs=1e-12)
+    assert eval_log(samples, scorer="acc_norm").label.mean() == pytest.approx(
+        own["plain"]["acc_norm,none"], abs=1e-12
+    )
 
 
 @pytest.mark.slow
@@ -68,7 +88,9 @@ def test_the_metric_of_our_page_is_in_the_results_of_lm_eval(lm_eval_log):
     found, ranked = eval_log(samples), eval_log(samples, confidence="options")
     assert set(found.source) == {"confidence recorded with the score"}
     assert found.confidence.tolist() == pytest.approx(ranked.confidence.tolist(), abs=1e-12)
-    assert tn.ece(found.label, found.confidence) == pytest.approx(own["toy"]["calibration_error,none"], abs=1e-12)
+    assert tn.ece(found.label, found.confidence) == pytest.approx(
+        own["toy"]["calibration_error,none"], abs=1e-12
+    )
 
 
 @pytest.fixture
@@ -89,7 +111,9 @@ def inspect_ai(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # those of inspect
 @pytest.mark.parametrize("form", ["eval", "json"])
-def test_the_scorer_of_our_page_keeps_confidences_that_the_log_gives_back(inspect_ai, tmp_path, form):
+def test_the_scorer_of_our_page_keeps_confidences_that_the_log_gives_back(
+    inspect_ai, tmp_path, form
+):
     from inspect_ai.dataset import Sample
     from inspect_ai.model import ModelOutput, get_model
 
@@ -99,12 +123,17 @@ def test_the_scorer_of_our_page_keeps_confidences_that_the_log_gives_back(inspec
     texts = [text if p is None else f"{text}\nConfidence: {p}%" for text, p in said]
     outputs = [ModelOutput.from_content("mockllm/model", text) for text in texts]
     task = inspect_ai.Task(
-        dataset=[Sample(input=f"Q{i}?", target="4", id=f"q{i}", metadata={"topic": f"t{i % 2}"}) for i in range(6)],
+        dataset=[
+            Sample(input=f"Q{i}?", target="4", id=f"q{i}", metadata={"topic": f"t{i % 2}"})
+            for i in range(6)
+        ],
         scorer=names["stated_confidence"](),
         epochs=2,
     )
     model = get_model("mockllm/model", custom_outputs=outputs)
-    (log,) = inspect_ai.eval(task, model=model, log_dir=str(tmp_path), log_format=form, display="none", max_samples=1)
+    (log,) = inspect_ai.eval(
+        task, model=model, log_dir=str(tmp_path), log_format=form, display="none", max_samples=1
+    )
     assert log.status == "success"
     (path,) = tmp_path.iterdir()
     found = eval_log(path, fields=["metadata.topic"])
@@ -138,14 +167,20 @@ def test_log_probabilities_of_inspects_multiple_choice(inspect_ai, tmp_path):
 
     said = [("A", 0.7), ("B", 0.4), ("C", 0.9)]
     task = inspect_ai.Task(
-        dataset=[Sample(input=f"Q{i}?", choices=list("wxyz"), target="AAC"[i], id=i) for i in range(3)],
+        dataset=[
+            Sample(input=f"Q{i}?", choices=list("wxyz"), target="AAC"[i], id=i) for i in range(3)
+        ],
         solver=multiple_choice(),
         scorer=choice(),
     )
     model = get_model("mockllm/model", custom_outputs=[output(*one) for one in said])
     inspect_ai.eval(task, model=model, log_dir=str(tmp_path), display="none", max_samples=1)
     found = eval_log(next(tmp_path.iterdir()))
-    assert list(zip(found.answer, found.label.tolist(), strict=True)) == [("A", 1), ("B", 0), ("C", 1)]
+    assert list(zip(found.answer, found.label.tolist(), strict=True)) == [
+        ("A", 1),
+        ("B", 0),
+        ("C", 1),
+    ]
     assert found.confidence.tolist() == pytest.approx([0.7, 0.4, 0.9])
     assert found.right_option.tolist() == [0, 0, 2]
     assert found.options[1].tolist() == pytest.approx([0.2, 0.4, 0.2, 0.2])

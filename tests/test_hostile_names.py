@@ -37,7 +37,9 @@ RESULTS = {
     "compare": lambda: tn.compare(Y, {NAME: P, "b": Q}),
     "difference": lambda: tn.compare(Y, {NAME: P, "b": Q}).pairs[0],
     "segments": lambda: tn.segments(Y, P, by={NAME: GROUP}, seed=0),
-    "slices": lambda: tn.worst_slices(Y, P, columns={NAME: GROUP}, min_rows=1, resamples=19, seed=0),
+    "slices": lambda: tn.worst_slices(
+        Y, P, columns={NAME: GROUP}, min_rows=1, resamples=19, seed=0
+    ),
     "grades": lambda: tn.grade_table(Y, P, grades=GROUP),
     "series": lambda: tn.calibration_series({NAME: tn.tally(Y, P), "b": tn.tally(1 - Y, P)}),
     "report": lambda: tn.report(Y, {NAME: P, "b": Q}, title=NAME, intervals=False),
@@ -45,14 +47,18 @@ RESULTS = {
     "accumulator": lambda: tn.Accumulator(by=NAME),
     "calibrator": lambda: tn.TemperatureScaling().fit(MATRIX, CLASS),
     "tally": lambda: tn.tally(CLASS, MATRIX, labels=CLASSES),
-    "reliability": lambda: plot.ReliabilityDisplay.from_predictions(Y, {NAME: P, "b": Q}, numbers=False),
+    "reliability": lambda: plot.ReliabilityDisplay.from_predictions(
+        Y, {NAME: P, "b": Q}, numbers=False
+    ),
 }
 
 
 SLOW = {name: [pytest.mark.slow] if name.startswith("report") else [] for name in RESULTS}
 
 
-@pytest.mark.parametrize("result", [pytest.param(name, marks=marks) for name, marks in SLOW.items()])
+@pytest.mark.parametrize(
+    "result", [pytest.param(name, marks=marks) for name, marks in SLOW.items()]
+)
 def test_a_result_with_a_hostile_name_is_harmless_text_and_html(result):
     made = RESULTS[result]()
     for text in (str(made), repr(made) if result != "compare" else ""):
@@ -113,7 +119,9 @@ def test_a_command_prints_hostile_names_harmlessly(call, table, command):  # noq
 
 def test_csv_is_no_formula(call, table):  # noqa: F811  # the fixture
     for command in ("measure", "compare"):
-        result = call(command, table, "--label", "y", "--prob", NAME, "--prob", "=b", "--format", "csv")
+        result = call(
+            command, table, "--label", "y", "--prob", NAME, "--prob", "=b", "--format", "csv"
+        )
         assert result.exit_code == 0, result.output
         cells = [cell for line in csv.reader(io.StringIO(result.stdout)) for cell in line]
         assert any("cmd|" in cell for cell in cells)

@@ -40,7 +40,9 @@ def layers():
     """The table of docs/design.md: what each package may import, besides the files of the foundation."""
     text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
     rows = re.findall(
-        r"^\| (`.+?) \| .+? \| (.+?) \|$", text.split("## Layers", 1)[1].split("\n## ", 1)[0], re.MULTILINE
+        r"^\| (`.+?) \| .+? \| (.+?) \|$",
+        text.split("## Layers", 1)[1].split("\n## ", 1)[0],
+        re.MULTILINE,
     )
     table, above = {}, set()
     for names, allowed in rows:
@@ -101,7 +103,9 @@ def test_a_file_imports_only_what_its_layer_may():
                     continue
                 if layer not in LAYERS[home]:
                     wrong.append(f"{file.relative_to(SOURCE)} imports {module}")
-            elif root not in sys.stdlib_module_names | {"numpy"} and home not in LIBRARIES.get(root, set()):
+            elif root not in sys.stdlib_module_names | {"numpy"} and home not in LIBRARIES.get(
+                root, set()
+            ):
                 wrong.append(f"{file.relative_to(SOURCE)} imports {module}")
     assert wrong == []
 
@@ -117,7 +121,9 @@ def test_a_plot_computes_only_where_it_takes_data():
         for file, found in imports_by_file().items()
         if package_of(file) == "plot"
         for function, module in found
-        if module.startswith("trueness.") and computes(module.split(".")[1]) and not function.startswith("from_")
+        if module.startswith("trueness.")
+        and computes(module.split(".")[1])
+        and not function.startswith("from_")
     ]
     assert wrong == []
 
@@ -125,7 +131,10 @@ def test_a_plot_computes_only_where_it_takes_data():
 def test_no_module_imports_itself_through_others():
     """Counts imports inside functions and under TYPE_CHECKING too; the lazy front door imports everything."""
     names = {
-        ".".join(("trueness", *f.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__"): f for f in FILES
+        ".".join(("trueness", *f.relative_to(SOURCE).with_suffix("").parts)).removesuffix(
+            ".__init__"
+        ): f
+        for f in FILES
     }
 
     def home(module):
@@ -134,7 +143,8 @@ def test_no_module_imports_itself_through_others():
         return module
 
     graph = {
-        name: {home(m) for _, m in imports_by_file()[file]} - {"", "trueness", name} for name, file in names.items()
+        name: {home(m) for _, m in imports_by_file()[file]} - {"", "trueness", name}
+        for name, file in names.items()
     }
     graph["trueness"] = set()
     done = set()

@@ -32,7 +32,9 @@ def test_a_level_is_a_float_above_one_half():
 
 def test_other_levels_are_refused():
     for bad in (0.5, 1, 1.0, 95, True, "0.9", None, float("nan"), np.array(0.9)):
-        with pytest.raises(tn.errors.InputError, match=re.escape("must lie strictly between 0.5 and 1")):
+        with pytest.raises(
+            tn.errors.InputError, match=re.escape("must lie strictly between 0.5 and 1")
+        ):
             checked_level(bad)
     with pytest.raises(tn.errors.InputError, match="must be at most 1 - 1e-09"):
         checked_level(1 - 1e-10)

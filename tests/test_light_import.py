@@ -61,5 +61,7 @@ def test_modules_are_deferred_within_the_context_only():
         "    try: import nothing_like_it\n    except ModuleNotFoundError: pass\n"
         "import colorsys; print(type(colorsys).__name__, fractions.Fraction(1, 2), 'numbers' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", code], capture_output=True, text=True, check=False
+    )
     assert done.stdout == "module 1/2 True\n", done.stderr

@@ -51,7 +51,14 @@ def changed(source):
 
 
 def test_annotations_messages_and_type_checking_are_left_alone():
-    assert {before for before, _, _ in changed(LIBRARY)} == {"2", "n > 2", "n * 3", "3", "n - 1", "1"}
+    assert {before for before, _, _ in changed(LIBRARY)} == {
+        "2",
+        "n > 2",
+        "n * 3",
+        "3",
+        "n - 1",
+        "1",
+    }
 
 
 def test_what_only_checks_lengths_or_saves_a_copy_is_left_alone():
@@ -67,9 +74,17 @@ def test_a_change_belongs_to_all_lines_of_its_statement_and_a_default_to_none():
 
 
 def test_each_kind_of_change():
-    kinds = {"a + b": "a - b", "a ** 2": "a * 2", "a <= b < c": "a < b < c", "a or b": "a and b", "not a": "not not a"}
+    kinds = {
+        "a + b": "a - b",
+        "a ** 2": "a * 2",
+        "a <= b < c": "a < b < c",
+        "a or b": "a and b",
+        "not a": "not not a",
+    }
     for before, after in (kinds | {"-a": "+a", "True": "False", "0.5": "1.5"}).items():
-        assert (before, after) in [(old, new) for old, new, _ in changed(f"def f(): return {before}")]
+        assert (before, after) in [
+            (old, new) for old, new, _ in changed(f"def f(): return {before}")
+        ]
 
 
 @pytest.mark.slow
@@ -86,7 +101,9 @@ def test_a_change_that_a_test_notices_is_killed_and_others_survive(tmp_path):
     (tmp_path / "fuzz").mkdir()
     tool = shutil.copy(Path(mutants.__file__), tmp_path / "fuzz")
     command = [sys.executable, tool, "--packages", "toy", "--out", "found.jsonl"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True
+    )
     found = [json.loads(line) for line in (tmp_path / "found.jsonl").read_text().splitlines()]
     assert {(line["line"], line["before"]): line["result"] for line in found} == {
         (11, "2"): "killed",  # a default, made at import

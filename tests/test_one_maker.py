@@ -129,7 +129,12 @@ TABLE: dict[str, Any] = {
 
 def _rows(label: str, *scores: str, file: str = "rows.csv", **about: Any) -> Case:
     p = TABLE[scores[0]] if len(scores) == 1 else np.column_stack([TABLE[name] for name in scores])
-    columns = ["--label", label, *(("--prob",) if len(scores) == 1 else ("--prob-columns",)), ",".join(scores)]
+    columns = [
+        "--label",
+        label,
+        *(("--prob",) if len(scores) == 1 else ("--prob-columns",)),
+        ",".join(scores),
+    ]
     for option, name in about.pop("columns", {}).items():
         columns += [option, name]
     model = Model(TABLE[label], p, **about)
@@ -159,8 +164,12 @@ def _models() -> Case:
 
 CASES = {
     "rows": _rows("y", "p", by={"region": REGION, "age": AGE}),
-    "weights": _rows("calm", "p", options={"sample_weight": TABLE["whole"]}, columns={"--weight": "whole"}),
-    "fractions": _rows("calm", "p", options={"sample_weight": TABLE["part"]}, columns={"--weight": "part"}),
+    "weights": _rows(
+        "calm", "p", options={"sample_weight": TABLE["whole"]}, columns={"--weight": "whole"}
+    ),
+    "fractions": _rows(
+        "calm", "p", options={"sample_weight": TABLE["part"]}, columns={"--weight": "part"}
+    ),
     "clusters": _rows("y", "p", cluster=TABLE["group"], columns={"--cluster": "group"}),
     "matrix": _rows("class", "class_0", "class_1", "class_2", matrix=True),
     "two-columns": _rows("y", "two_0", "two_1", second=Model(TABLE["y"], SCORES)),
@@ -276,12 +285,34 @@ def segments(model: Model) -> Any:
 
 @cache
 def slices(model: Model, most: int = 100) -> Any:
-    return model.by and model.ask(tn.worst_slices, columns=model.by, level=LEVEL, seed=model.seed, most=most)
+    return model.by and model.ask(
+        tn.worst_slices, columns=model.by, level=LEVEL, seed=model.seed, most=most
+    )
 
 
 MEASURED = (
-    *("rate", "ece", "ece_classwise", "tce", "ace", "mce", "smooth_ece", "observed_expected", "intercept", "slope"),
-    *("free_intercept", "brier", "miscalibration", "discrimination", "uncertainty", "scaled_brier", "log_loss", "auc"),
+    *(
+        "rate",
+        "ece",
+        "ece_classwise",
+        "tce",
+        "ace",
+        "mce",
+        "smooth_ece",
+        "observed_expected",
+        "intercept",
+        "slope",
+    ),
+    *(
+        "free_intercept",
+        "brier",
+        "miscalibration",
+        "discrimination",
+        "uncertainty",
+        "scaled_brier",
+        "log_loss",
+        "auc",
+    ),
     *("ici", "e50", "e90", "emax"),
 )
 PROPER = ("brier", "miscalibration", "discrimination", "uncertainty", "log_loss")
@@ -317,7 +348,10 @@ def worst_range(model: Model) -> Any:
     found, table = bands(model), bin_table(model)
     damage = np.nan_to_num(found.weight * np.abs(found.gap))
     outside = getattr(found, "outside", (found.score < table.low) | (found.score > table.high))
-    counts = {"ranges": int((found.n > 0).sum()), "flagged": int(outside.sum()) if hasattr(found, "outside") else 0}
+    counts = {
+        "ranges": int((found.n > 0).sum()),
+        "flagged": int(outside.sum()) if hasattr(found, "outside") else 0,
+    }
     if not outside.any():
         return counts
     at = int(np.argmax(np.where(outside, damage, -1)))
@@ -351,9 +385,17 @@ def class_rows(model: Model) -> Any:
     found = []
     for label in range(model.p.shape[1]):
         one = replace(model, y=model.y == label, p=model.p[:, label], matrix=False)
-        (share,), (score,), (gap,) = (getattr(one.ask(tn.bin_table, bins=1), key) for key in ("rate", "score", "gap"))
+        (share,), (score,), (gap,) = (
+            getattr(one.ask(tn.bin_table, bins=1), key) for key in ("rate", "score", "gap")
+        )
         ratio = one.ask(tn.estimate, "observed_expected", level=LEVEL)
-        own = {"label": str(label), "share": share, "score": score, "gap": gap, "ece": one.ask(tn.ece)}
+        own = {
+            "label": str(label),
+            "share": share,
+            "score": score,
+            "gap": gap,
+            "ece": one.ask(tn.ece),
+        }
         limits = {"ratio": ratio.value, "ratio_low": ratio.low, "ratio_high": ratio.high}
         found.append(own | limits | {"pvalue": significance(one).pvalue})
     total = sum(row["ece"] for row in found)
@@ -363,7 +405,10 @@ def class_rows(model: Model) -> Any:
 
 def curve(model: Model, at: Any) -> Any:
     """The calibration curve at the places of the page, with both bands."""
-    each, every = (model.ask(tn.curve_band, level=LEVEL, at=at, band=band) for band in ("pointwise", "simultaneous"))
+    each, every = (
+        model.ask(tn.curve_band, level=LEVEL, at=at, band=band)
+        for band in ("pointwise", "simultaneous")
+    )
     if each is None:
         return None
     columns = {"score": each.x, "rate": each.y, "low": each.low, "high": each.high}
@@ -389,11 +434,17 @@ def risk(model: Model) -> Any:
         return None
     found = model.ask(tn.risk_coverage, level=LEVEL)
     shown = np.unique(np.searchsorted(found.coverage, np.arange(1, 101) / 100 - 1e-12))
-    return plain(found) | {key: getattr(found, key)[shown] for key in ("threshold", "coverage", "risk")}
+    return plain(found) | {
+        key: getattr(found, key)[shown] for key in ("threshold", "coverage", "risk")
+    }
 
 
 def benefit(model: Model) -> Any:
-    return None if model.matrix else model.ask(tn.net_benefit, thresholds=np.arange(1, 100) / 100, level=LEVEL)
+    return (
+        None
+        if model.matrix
+        else model.ask(tn.net_benefit, thresholds=np.arange(1, 100) / 100, level=LEVEL)
+    )
 
 
 def certificate(model: Model) -> Any:
@@ -401,7 +452,9 @@ def certificate(model: Model) -> Any:
 
 
 def guarantee(said: Mapping[str, Any], kind: str) -> float:
-    return tn.epsilon(said["n"], said["n_bins"], alpha=round(1 - LEVEL, 12), scheme=said["scheme"], kind=kind)
+    return tn.epsilon(
+        said["n"], said["n_bins"], alpha=round(1 - LEVEL, 12), scheme=said["scheme"], kind=kind
+    )
 
 
 def course(model: Model) -> Any:
@@ -416,7 +469,9 @@ def parts(model: Model) -> Any:
     with quiet():
         one = model.second or model
         fitted = tn.AutoCalibration().fit(one.p, one.y, **one.options_of(tn.AutoCalibration.fit))
-    shares = sorted(zip(fitted.candidates_, fitted.weights_.tolist(), strict=True), key=lambda one: -one[1])
+    shares = sorted(
+        zip(fitted.candidates_, fitted.weights_.tolist(), strict=True), key=lambda one: -one[1]
+    )
     return [{"name": name, "share": share} for name, share in shares]
 
 
@@ -475,7 +530,10 @@ HEAD: dict[str, Answer | str] = {
     "clusters.effective": "how many clusters of equal size are worth as much",
     "clusters.considered": WORDS,
     "clusters.ignored": WORDS,
-    **dict.fromkeys(("schema", "title", "version", "task", "source", "view", "omitted", "provenance", "rows"), READ),
+    **dict.fromkeys(
+        ("schema", "title", "version", "task", "source", "view", "omitted", "provenance", "rows"),
+        READ,
+    ),
     **dict.fromkeys(("settings", "files", "series", "confidences"), OPTIONS),
     "notes": NOTES,
     "definitions": WORDS,
@@ -500,14 +558,18 @@ PAGE: dict[str, Answer | str] = {
     "answers.cost.numbers": FOLDS,
     "answers.cost.numbers.brier": of(partial(measured, key="brier"), "value"),
     "answers.cost.numbers.miscalibration": of(partial(measured, key="miscalibration"), "value"),
-    "answers.cost.numbers.miscalibration_chance": of(partial(measured, key="miscalibration"), "floor"),
+    "answers.cost.numbers.miscalibration_chance": of(
+        partial(measured, key="miscalibration"), "floor"
+    ),
     "answers.action.numbers": FOLDS,
     "answers.action.numbers.before": of(interval, "estimate"),
     "answers.action.numbers.rows": of(verdict, "power.rows_needed"),
     "summary.n": of(verdict, "n"),
     "summary.mean_score": of(verdict, "mean_score"),
     **measures("summary.", {key: key for key in MEASURED}, ENDS),
-    "summary.ece_confidence": lambda model, _: measured(model, "ece").value if model.matrix else None,
+    "summary.ece_confidence": lambda model, _: (
+        measured(model, "ece").value if model.matrix else None
+    ),
     "summary.ece_interval": of(interval),
     "summary.noise_floor": of(ece_floor),
     "summary.noise_floor.measure": WORDS,
@@ -516,7 +578,9 @@ PAGE: dict[str, Answer | str] = {
     "summary.power": of(verdict, "power"),
     "summary.n_certain": of(verdict, "n_certain"),
     "summary.n_certain_wrong": of(verdict, "n_certain_wrong"),
-    "summary.prior_shift": lambda model, _: None if model.matrix else model.ask(tn.prior_shift, level=LEVEL),
+    "summary.prior_shift": lambda model, _: (
+        None if model.matrix else model.ask(tn.prior_shift, level=LEVEL)
+    ),
     "summary.within": of(within),
     "bins": of(bands),
     "bins.interval_low": of(bin_table, "low"),
@@ -526,7 +590,9 @@ PAGE: dict[str, Answer | str] = {
     "worst": "the order of the bins by weight × |gap|",
     "blocks": "the record of a picture, `TestReliabilityDisplay`",
     "panel": of(panel),
-    "panel.tests": lambda model, said: {name: significance(model, name) for name in said["panel"]["tests"]},
+    "panel.tests": lambda model, said: {
+        name: significance(model, name) for name in said["panel"]["tests"]
+    },
     "panel.text": lambda model, _: panel(model).text("tripod"),
     "curve": lambda model, said: curve(model, said["curve"]["score"]) if said["curve"] else None,
     "segments": of(segments),
@@ -541,12 +607,19 @@ PAGE: dict[str, Answer | str] = {
     "remedies.before.log_loss": of(partial(measured, key="log_loss"), "value"),
     "remedies.before.course": of(course),
     "remedies.after[].parts": lambda model, said: [
-        {"parts": parts(model) if one["name"] == "automatic calibration" else []} for one in said["remedies"]["after"]
+        {"parts": parts(model) if one["name"] == "automatic calibration" else []}
+        for one in said["remedies"]["after"]
     ],
     "remedies.guarantee": "absent for a matrix, weights and clusters",
-    "remedies.guarantee.epsilon": lambda _, said: guarantee(said["remedies"]["guarantee"], "conditional"),
-    "remedies.guarantee.marginal": lambda _, said: guarantee(said["remedies"]["guarantee"], "marginal"),
-    **dict.fromkeys((f"remedies.guarantee.{name}" for name in ("n", "n_bins", "scheme", "level")), CHOSEN),
+    "remedies.guarantee.epsilon": lambda _, said: guarantee(
+        said["remedies"]["guarantee"], "conditional"
+    ),
+    "remedies.guarantee.marginal": lambda _, said: guarantee(
+        said["remedies"]["guarantee"], "marginal"
+    ),
+    **dict.fromkeys(
+        (f"remedies.guarantee.{name}" for name in ("n", "n_bins", "scheme", "level")), CHOSEN
+    ),
     "decisions": "absent without skill, for fractional weights and for bins",
     "decisions.accept": of(accept),
     "decisions.benefit": of(benefit),
@@ -556,13 +629,20 @@ PAGE: dict[str, Answer | str] = {
     "classes[].adjusted_pvalue": "Holm's, which no function gives for classes",
     "classes[].flagged": "by the adjusted p-value",
     "top_k": lambda model, said: (
-        said["top_k"] and [{"k": one["k"], "interval": interval(model, k=one["k"])} for one in said["top_k"]]
+        said["top_k"]
+        and [{"k": one["k"], "interval": interval(model, k=one["k"])} for one in said["top_k"]]
     ),
     "notes": NOTES,
 }
 OF_VERDICT: dict[str, Answer | str] = {
-    **dict.fromkeys(("code", "alpha", "rejected", "flags", "segmented", "classes", "all_rows", "of_answers"), OWN),
-    **dict.fromkeys(("power", "scores", "n_certain", "n_certain_wrong", "top_label", "clustered", "mean_score"), OWN),
+    **dict.fromkeys(
+        ("code", "alpha", "rejected", "flags", "segmented", "classes", "all_rows", "of_answers"),
+        OWN,
+    ),
+    **dict.fromkeys(
+        ("power", "scores", "n_certain", "n_certain_wrong", "top_label", "clustered", "mean_score"),
+        OWN,
+    ),
     "level": OPTIONS,
     "n": OWN,
     "rate": of(partial(measured, key="rate"), "value"),
@@ -577,19 +657,36 @@ OF_PANEL: dict[str, Answer | str] = {
     "tests": lambda model, said: {name: significance(model, name) for name in said["tests"]},
     "n": of(partial(measured, key="rate"), "n"),
     "prevalence": of(partial(measured, key="rate"), "value"),
-    **dict.fromkeys(("events", "n_certain", "n_certain_wrong", "clusters", "in_buckets", "note"), OWN),
+    **dict.fromkeys(
+        ("events", "n_certain", "n_certain_wrong", "clusters", "in_buckets", "note"), OWN
+    ),
     **dict.fromkeys(("level", "curve"), OPTIONS),
 }
 
 
 def keys_of_command() -> dict[str, Callable[[Model], Any]]:
     """The measures of `trueness measure` by key: of several columns, for the classes and for the largest scores."""
-    keys = ("prevalence", "ece", "l2", "ace", "mce", "tce", "smooth_ece", "observed_expected", "intercept", "slope")
-    asked: dict[str, tuple[str, ...]] = {key: (key,) for key in (*keys, "ks", "kuiper", "brier", "log_loss")}
+    keys = (
+        "prevalence",
+        "ece",
+        "l2",
+        "ace",
+        "mce",
+        "tce",
+        "smooth_ece",
+        "observed_expected",
+        "intercept",
+        "slope",
+    )
+    asked: dict[str, tuple[str, ...]] = {
+        key: (key,) for key in (*keys, "ks", "kuiper", "brier", "log_loss")
+    }
     asked |= {f"brier_{key}": (key,) for key in ("miscalibration", "discrimination", "uncertainty")}
     asked |= {"l2_confidence": ("l2", "confidence"), "accuracy": ("accuracy", "confidence")}
     for kind in ("classwise", "confidence"):
-        asked |= {f"{key}_{kind}": (key, kind) for key in ("ece", "ace", "mce", "tce", "smooth_ece")}
+        asked |= {
+            f"{key}_{kind}": (key, kind) for key in ("ece", "ace", "mce", "tce", "smooth_ece")
+        }
     return {name: lambda model, own=own: estimate(model, *own) for name, own in asked.items()}
 
 
@@ -599,14 +696,21 @@ COMMAND_ENDS = {"": "value", "_low": "low", "_high": "high", "_floor": "floor"}
 
 def words_of(name: str) -> Answer:
     """The method or the note of each measure that has one."""
-    return lambda model, said: {key: getattr(COMMAND_KEYS[key](model), name, None) for key in said[f"{name}s"]}
+    return lambda model, said: {
+        key: getattr(COMMAND_KEYS[key](model), name, None) for key in said[f"{name}s"]
+    }
 
 
 def findings(model: Model, _: Any) -> Any:
     """The findings of the gate, with what the command adds."""
-    added = ({"verdict": one.outcome, "passed": one.passed, "reason": one.sentence} for one in gate(model).findings)
+    added = (
+        {"verdict": one.outcome, "passed": one.passed, "reason": one.sentence}
+        for one in gate(model).findings
+    )
     return [
-        plain(one) | more | {"bins": one.bins or None, "n": None if np.isnan(one.estimate) else one.n}
+        plain(one)
+        | more
+        | {"bins": one.bins or None, "n": None if np.isnan(one.estimate) else one.n}
         for one, more in zip(gate(model).findings, added, strict=True)
     ]
 
@@ -616,7 +720,9 @@ def one_sided(model: Model, _: Any) -> Any:
     found = []
     for one in gate(model).findings:
         if one.quantity != "oe":  # whose limits are two-sided
-            ends = model.ask(tn.estimate, one.quantity, level=2 * one.level - 1, seed=model.seed, **model.view)
+            ends = model.ask(
+                tn.estimate, one.quantity, level=2 * one.level - 1, seed=model.seed, **model.view
+            )
             found.append({"estimate": ends.value, "low": ends.low, "high": ends.high})
     return found
 
@@ -632,12 +738,18 @@ def values(model: Model, said: Any) -> Any:
     }
     one = model.second or model
     functions = {key: own.get(key) or getattr(tn, key) for key in said if key != "l2"}
-    return {key: one.ask(each, **({} if key in PROPER else one.view)) for key, each in functions.items()}
+    return {
+        key: one.ask(each, **({} if key in PROPER else one.view)) for key, each in functions.items()
+    }
 
 
 def l2_error(model: Model, _: Any) -> Any:
     found = interval(model)
-    return None if found is None else {"value": found.estimate, "low": hull(model)[0], "high": hull(model)[1]}
+    return (
+        None
+        if found is None
+        else {"value": found.estimate, "low": hull(model)[0], "high": hull(model)[1]}
+    )
 
 
 DOORS: dict[str, dict[str, Answer | str]] = {
@@ -649,7 +761,9 @@ DOORS: dict[str, dict[str, Answer | str]] = {
     "floor": {"": lambda model, said: {key: floor(model, FLOORS[key]) for key in said}},
     "gate": {"": one_sided},
     "trueness measure": {
-        **dict.fromkeys(("name", "columns", "classes", "infinite", "measures.classes", "measures.weight"), READ),
+        **dict.fromkeys(
+            ("name", "columns", "classes", "infinite", "measures.classes", "measures.weight"), READ
+        ),
         **dict.fromkeys(("measures.n_certain", "measures.n_certain_wrong"), "as in the panel"),
         "measures.n": of(verdict, "n"),
         **{
@@ -661,7 +775,12 @@ DOORS: dict[str, dict[str, Answer | str]] = {
         "notes": words_of("note"),
     },
     "trueness measure --panel": {"": of(panel), "model": READ},
-    "trueness test": {"": of(significance), "model": READ, "statistic": READ, "adjusted_pvalue": READ},
+    "trueness test": {
+        "": of(significance),
+        "model": READ,
+        "statistic": READ,
+        "adjusted_pvalue": READ,
+    },
     "trueness segments": {"": of(segments), "model": READ},
     "trueness slices": {"": of(slices), "model": READ},
     "trueness gate": {"": findings, "[].model": READ},
@@ -671,10 +790,17 @@ DOORS: dict[str, dict[str, Answer | str]] = {
         **dict.fromkeys((f"estimates_{end}" for end in ("low", "high", "floor")), READ),
     },
     "trueness decide": {
-        "": lambda model, _: {"certificate": certificate(model), "accept": accept(model, "accuracy")},
+        "": lambda model, _: {
+            "certificate": certificate(model),
+            "accept": accept(model, "accuracy"),
+        },
         "model": READ,
     },
-    "trueness report": {"": lambda model, _: page(model)["models"][0], "name": READ, "answers.action.command": READ},
+    "trueness report": {
+        "": lambda model, _: page(model)["models"][0],
+        "name": READ,
+        "answers.action.command": READ,
+    },
 }
 
 
@@ -724,7 +850,9 @@ def compared(table: Mapping[str, Answer | str], model: Model, said: Any) -> Read
             answers.setdefault(question, {})
             continue
         if question not in answers:
-            answers[question] = dict(leaves(plain(answer(model, said)), question.partition("[]")[0]))
+            answers[question] = dict(
+                leaves(plain(answer(model, said)), question.partition("[]")[0])
+            )
         expected = expected_at(answers[question], path)
         if expected != value:
             keep_worst(different, general(path), (value, expected))
@@ -739,7 +867,9 @@ def expected_at(answers: Mapping[str, Any], path: str) -> Any:
     if above:
         return None if above == [None] else "something else"
     below = [value for one, value in answers.items() if one.startswith((f"{path}.", f"{path}["))]
-    return None if all(value is None for value in below) and below else "more" if below else "nothing"
+    return (
+        None if all(value is None for value in below) and below else "more" if below else "nothing"
+    )
 
 
 # What each door says.
@@ -751,13 +881,30 @@ WHERE: dict[str, tuple[str, ...]] = {
     "head": EVERY,
     "page": ONE_PAGE,
     "verdict": ONE_PAGE,
-    "panel": ("rows", "weights", "fractions", "clusters", "two-columns", "labels", "tally", "sketch"),
+    "panel": (
+        "rows",
+        "weights",
+        "fractions",
+        "clusters",
+        "two-columns",
+        "labels",
+        "tally",
+        "sketch",
+    ),
     "estimate": ONE_PAGE,
     "floor": ONE_PAGE,
     "gate": ("rows", "weights", "clusters", "bins"),
     "trueness measure": ("rows", "fractions", "matrix", "bins"),
     "trueness measure --panel": ("rows", "clusters"),
-    "trueness test": ("rows", "weights", "fractions", "clusters", "matrix", "two-columns", "labels"),
+    "trueness test": (
+        "rows",
+        "weights",
+        "fractions",
+        "clusters",
+        "matrix",
+        "two-columns",
+        "labels",
+    ),
     "trueness segments": ("rows",),
     "trueness slices": ("rows",),
     "trueness gate": ("rows", "weights", "clusters", "bins"),
@@ -780,7 +927,18 @@ COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
     "trueness report": (("--level", "0.9"), "models"),
 }
 """The options of each command, and the key of what it says of the models."""
-SHOWN = ("ece", "ace", "mce", "tce", "smooth_ece", "brier", "log_loss", "observed_expected", "slope", "intercept")
+SHOWN = (
+    "ece",
+    "ace",
+    "mce",
+    "tce",
+    "smooth_ece",
+    "brier",
+    "log_loss",
+    "observed_expected",
+    "slope",
+    "intercept",
+)
 SHOWN = (*SHOWN, "miscalibration", "discrimination", "uncertainty", "ici", "e90", "emax")
 FLOORS: dict[str, Callable[..., float]] = {key: getattr(tn, key) for key in ("ece", "mce", "tce")}
 
@@ -792,10 +950,14 @@ def folder(tmp_path_factory) -> Path:
 
     path = tmp_path_factory.mktemp("one_maker")
     lines = [list(TABLE), *zip(*(column.tolist() for column in TABLE.values()), strict=True)]
-    (path / "rows.csv").write_text("".join(f"{','.join(map(str, line))}\n" for line in lines), encoding="utf-8")
+    (path / "rows.csv").write_text(
+        "".join(f"{','.join(map(str, line))}\n" for line in lines), encoding="utf-8"
+    )
     for name, bins in (("distinct", "distinct"), ("sketch", "sketch"), ("bins", "10")):
         columns = ["--label", "y", "--prob", "p", "--bins", bins]
-        done = CliRunner().invoke(main, ["tally", str(path / "rows.csv"), *columns, "-o", str(path / f"{name}.tally")])
+        done = CliRunner().invoke(
+            main, ["tally", str(path / "rows.csv"), *columns, "-o", str(path / f"{name}.tally")]
+        )
         assert done.exit_code == 0, done.output
     return path
 
@@ -894,24 +1056,45 @@ class Leaves(NamedTuple):
 
 LAST_DIGITS = (
     Leaves("page", "weights fractions sketch", "bins.ratio_{low,high}", "logarithms"),
-    Leaves("page", "fractions", "summary.rate bins.interval_{low,high}", "sums of fractional weights"),
+    Leaves(
+        "page", "fractions", "summary.rate bins.interval_{low,high}", "sums of fractional weights"
+    ),
     Leaves("page", "fractions matrix", "remedies.after[].parts[].share", "exponentials"),
     Leaves("page", "matrix", "classes[].ratio", "sums of fractional scores"),
     Leaves("verdict", "fractions", "rate", "sums of fractional weights"),
     Leaves("estimate", "weights fractions", "{ece,ace,mce,brier}", "sums of weighted scores"),
     Leaves("estimate", "labels", "log_loss", "logarithms"),
-    Leaves("assess", "weights fractions", "bins.{weight,score,rate,gap}", "sums of weighted scores"),
+    Leaves(
+        "assess", "weights fractions", "bins.{weight,score,rate,gap}", "sums of weighted scores"
+    ),
     Leaves("gate", "rows weights clusters", "[].{estimate,low,high}", "2 · level − 1 is rounded"),
 )
 """Floats that are equal to 12 digits: on some machines they are equal, on others they are not."""
 LEFT_OUT = (
     Leaves("head", "models", "verdict.*", "a page of several models names the worst verdict"),
-    Leaves("head", "labels", "verdict.{headline,certainty,sentence}", "a page of several labels names them"),
+    Leaves(
+        "head",
+        "labels",
+        "verdict.{headline,certainty,sentence}",
+        "a page of several labels names them",
+    ),
     Leaves("page", "labels", "verdict.sentence", "of several models it begins with the name"),
-    Leaves("page", "matrix", "summary.{free_intercept,scaled_brier,auc}{,_low,_high}", "not shown of a top label"),
-    Leaves("page", "matrix", "summary.{ici,e50,e90,emax}{,_floor,_floor_high}", "not shown of a top label"),
+    Leaves(
+        "page",
+        "matrix",
+        "summary.{free_intercept,scaled_brier,auc}{,_low,_high}",
+        "not shown of a top label",
+    ),
+    Leaves(
+        "page",
+        "matrix",
+        "summary.{ici,e50,e90,emax}{,_floor,_floor_high}",
+        "not shown of a top label",
+    ),
     Leaves("page", "bins", "bins.{low,high,outside,band,level_each}", "sums of bins have no band"),
-    Leaves("page", "bins", "summary.noise_floor", "of sums of bins the floor stands with the ECE alone"),
+    Leaves(
+        "page", "bins", "summary.noise_floor", "of sums of bins the floor stands with the ECE alone"
+    ),
     Leaves(
         "page",
         "clusters",
@@ -921,9 +1104,17 @@ LEFT_OUT = (
     ),
     Leaves("page", "rows", "segments.notes", "the advice of a map is added by the page"),
     Leaves("trueness segments", "rows", "notes", "the advice of a map is added by the command"),
-    Leaves("estimate", "bins", "l2.*", "`ece_interval` refuses sums of bins, `estimate` takes their mean scores"),
     Leaves(
-        "gate", "bins", "[].{estimate,low,high}", "a gate refuses the l2 error of sums of bins, `estimate` does not"
+        "estimate",
+        "bins",
+        "l2.*",
+        "`ece_interval` refuses sums of bins, `estimate` takes their mean scores",
+    ),
+    Leaves(
+        "gate",
+        "bins",
+        "[].{estimate,low,high}",
+        "a gate refuses the l2 error of sums of bins, `estimate` does not",
     ),
     Leaves("trueness measure", "bins", "notes.*", "the command has no Tally to offer"),
 )
@@ -933,7 +1124,9 @@ def spelled(text: str) -> list[str]:
     """The words of a text, its braces spelled out."""
     found = []
     for word in text.split():
-        parts = [part.split(",") if i % 2 else [part] for i, part in enumerate(re.split(r"[{}]", word))]
+        parts = [
+            part.split(",") if i % 2 else [part] for i, part in enumerate(re.split(r"[{}]", word))
+        ]
         found += ["".join(some) for some in itertools.product(*parts)]
     return found
 
@@ -949,8 +1142,16 @@ def is_among(table: tuple[Leaves, ...], door: str, case: str, leaf: str) -> bool
 
 def unmeant(found: Reading, door: str, case: str) -> dict[str, tuple[Any, Any]]:
     """The leaves that differ and should not."""
-    left = {leaf: both for leaf, both in found.different.items() if not is_among(LEFT_OUT, door, case, leaf)}
-    digits = {leaf for leaf, both in left.items() if close(*both) and is_among(LAST_DIGITS, door, case, leaf)}
+    left = {
+        leaf: both
+        for leaf, both in found.different.items()
+        if not is_among(LEFT_OUT, door, case, leaf)
+    }
+    digits = {
+        leaf
+        for leaf, both in left.items()
+        if close(*both) and is_among(LAST_DIGITS, door, case, leaf)
+    }
     return {leaf: both for leaf, both in left.items() if leaf not in digits}
 
 
@@ -970,7 +1171,11 @@ def test_every_leaf_has_a_question_and_every_question_a_leaf(door, folder):
 def test_what_is_left_out_is_left_out(one, folder):
     for case in one.cases.split():
         different = reading(one.door, case, folder).different
-        assert [word for word in spelled(one.leaves) if not any(matches(leaf, word) for leaf in different)] == []
+        assert [
+            word
+            for word in spelled(one.leaves)
+            if not any(matches(leaf, word) for leaf in different)
+        ] == []
 
 
 # The same number, whoever asks, when and where.
@@ -1001,28 +1206,49 @@ def called(case: str, *, last_first: bool = False) -> dict[str, Any]:
     """What the functions say of a case, one after the other."""
     model = CASES[case].whole
     names = reversed(CALLS) if last_first else CALLS
-    return {name: heard(lambda one=CALLS[name]: one(*model.rows, **model.options_of(one.func))) for name in names}
+    return {
+        name: heard(lambda one=CALLS[name]: one(*model.rows, **model.options_of(one.func)))
+        for name in names
+    }
 
 
 def assess(model: Model, **options: Any) -> Any:
-    own = {"level": LEVEL, "seed": model.seed, **model.columns, **model.options_of(tn.report), **options}
+    own = {
+        "level": LEVEL,
+        "seed": model.seed,
+        **model.columns,
+        **model.options_of(tn.report),
+        **options,
+    }
     return tn.assess(*model.rows, **own)
 
 
 ASKED: dict[str, Callable[[Any], Any]] = {
-    **{name: lambda a, name=name: getattr(a, name) for name in ("verdict", "test", "interval", "power", "panel")},
+    **{
+        name: lambda a, name=name: getattr(a, name)
+        for name in ("verdict", "test", "interval", "power", "panel")
+    },
     **{name: lambda a, name=name: getattr(a, name) for name in ("segments", "slices")},
     "classes": lambda a: (
-        a.classes and {name: {"level": b.level, "verdict": b.verdict} for name, b in a.classes.items()}
+        a.classes
+        and {name: {"level": b.level, "verdict": b.verdict} for name, b in a.classes.items()}
     ),
-    "bins": lambda a: {key: getattr(a.bins, key) for key in ("low_edge", "n", "weight", "score", "rate", "gap")},
+    "bins": lambda a: {
+        key: getattr(a.bins, key) for key in ("low_edge", "n", "weight", "score", "rate", "gap")
+    },
     **{f"estimate.{key}": lambda a, key=key: a.estimate(key) for key in (*ORDERED, "brier")},
     **{f"floor.{key}": lambda a, key=key: a.floor(key) for key in ("ece", "tce")},
 }
 """The questions of an assessment."""
 
 
-FOR_EACH_DRAW = ("estimate.tce", "floor.tce", "estimate.ici", "estimate.miscalibration", "estimate.discrimination")
+FOR_EACH_DRAW = (
+    "estimate.tce",
+    "floor.tce",
+    "estimate.ici",
+    "estimate.miscalibration",
+    "estimate.discrimination",
+)
 """Measures that are computed draw by draw: of all classes of a matrix, only pages and commands ask for them."""
 
 
@@ -1048,7 +1274,10 @@ def class_verdicts(model: Model, said: Mapping[str, Any]) -> Any:
     found = {}
     for name, one in said.items():
         rest = Model(model.y == int(name), model.p[:, int(name)])
-        found[name] = {"level": one["level"], "verdict": rest.ask(tn.verdict, level=one["level"], seed=0)}
+        found[name] = {
+            "level": one["level"],
+            "verdict": rest.ask(tn.verdict, level=one["level"], seed=0),
+        }
     return found
 
 
@@ -1062,8 +1291,13 @@ ASSESSED: dict[str, Answer | str] = {
     "slices": of(slices),
     "classes": lambda model, said: class_verdicts(model, said["classes"]),
     "bins": of(bin_table),
-    **{f"estimate.{key}": of(lambda model, key=key: estimate(model, key)) for key in (*ORDERED, "brier")},
-    "floor": lambda model, said: {key: floor(replace(model, matrix=False), getattr(tn, key)) for key in said["floor"]},
+    **{
+        f"estimate.{key}": of(lambda model, key=key: estimate(model, key))
+        for key in (*ORDERED, "brier")
+    },
+    "floor": lambda model, said: {
+        key: floor(replace(model, matrix=False), getattr(tn, key)) for key in said["floor"]
+    },
 }
 """The function of each question: of a matrix, estimates and floors are those of its classes."""
 
@@ -1077,7 +1311,9 @@ def test_an_assessment_says_what_the_functions_say(case):
             assert (answer["value"], bool(answer["note"])) == (None, True)
         elif key:
             said.setdefault(kind, {})[key] = answer
-        elif kind != "power" or not verdict(model).rejected:  # a verdict of miscalibration has no power
+        elif (
+            kind != "power" or not verdict(model).rejected
+        ):  # a verdict of miscalibration has no power
             said[kind] = answer
     found = compared(ASSESSED, model, said)
     assert (unmeant(found, "assess", case), found.unknown) == ({}, set())
@@ -1210,7 +1446,9 @@ def test_functions_of_a_user_are_known_by_themselves_and_not_by_their_names():
     first, second = (lambda tally, share=share: share * tn.ece(tally) for share in (1.0, 0.5))
     assert first.__name__ == second.__name__
     assert a.estimate(second).value == a.estimate(first).value / 2
-    assert a.floor(second, resamples=19).mean == pytest.approx(a.floor(first, resamples=19).mean / 2, rel=1e-12)
+    assert a.floor(second, resamples=19).mean == pytest.approx(
+        a.floor(first, resamples=19).mean / 2, rel=1e-12
+    )
     assert a.estimate(first).value == tn.ece(CASES["tally"].whole.y)
 
 
@@ -1222,7 +1460,9 @@ def test_the_order_of_calls_changes_no_answer_and_no_warning(case):
 @pytest.fixture(scope="module")
 def elsewhere() -> Any:
     """What another process says of two cases, asked in the reverse order."""
-    done = subprocess.run([sys.executable, __file__], capture_output=True, text=True, encoding="utf-8", timeout=300)
+    done = subprocess.run(
+        [sys.executable, __file__], capture_output=True, text=True, encoding="utf-8", timeout=300
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -1235,7 +1475,10 @@ def test_another_process_says_the_same(elsewhere):
 def say_all() -> str:
     """The answers for two cases, the last question first."""
     model = CASES["rows"].whole
-    found = {"called": called("clusters", last_first=True), "asked": asked(assess(model), model, last_first=True)}
+    found = {
+        "called": called("clusters", last_first=True),
+        "asked": asked(assess(model), model, last_first=True),
+    }
     return json.dumps(found)
 
 
@@ -1257,7 +1500,9 @@ def test_the_seed_is_zero_unless_it_is_given(name):
 # The same redrawn labels for the test, the set and the floors.
 
 
-def judgements(test: Callable[..., float], has_zero: Callable[..., bool]) -> list[tuple[float, bool, bool]]:
+def judgements(
+    test: Callable[..., float], has_zero: Callable[..., bool]
+) -> list[tuple[float, bool, bool]]:
     """Small samples, at levels a little above and below the p-value: whether the test rejects, and the set has zero."""
     rng, found = np.random.default_rng(2), []
     for _ in range(40):
@@ -1322,7 +1567,9 @@ def labels_seen(ask: Callable[[Callable[..., float]], Any]) -> list[list[float]]
 def test_a_floor_of_any_measure_at_any_level_sees_the_same_labels():
     y, p = TABLE["y"], SCORES
     some = {"resamples": 39, "seed": 0, "progress": False}
-    seen = [labels_seen(lambda f, at=at: tn.noise_floor(f, p, level=at, **some)) for at in (0.6, 0.99)]
+    seen = [
+        labels_seen(lambda f, at=at: tn.noise_floor(f, p, level=at, **some)) for at in (0.6, 0.99)
+    ]
     assert seen[0] == seen[1]
     named = tn.noise_floor(tn.ece, p, y_true=y, **some)
     own = tn.noise_floor(lambda tally: tn.ece(tally), p, y_true=y, **some)
@@ -1333,7 +1580,9 @@ def test_estimate_and_noise_floor_see_the_same_labels():
     y, p = TABLE["y"], SCORES
     floors = labels_seen(lambda f: tn.noise_floor(f, p, y_true=y, seed=0, progress=False))
     limits = labels_seen(lambda f: tn.estimate(f, y, p, seed=0))
-    drawn = [{tuple(events) for events in some if events != TABLE_EVENTS} for some in (floors, limits)]
+    drawn = [
+        {tuple(events) for events in some if events != TABLE_EVENTS} for some in (floors, limits)
+    ]
     assert drawn[0] == drawn[1]
 
 

@@ -49,10 +49,16 @@ def test_pooling_adjacent_violators_by_hand():
 
 def test_blocks_by_hand_row_by_row():
     # 0 0 | 1 0 pool freely up to two rows; 1/2 >= 0 pulls in the fifth; the sixth has room for the last two.
-    assert oracle.block_groups_rowwise([0, 0, 1, 0, 0, 1, 1, 1], 2, 3) == [[0, 1], [2, 3, 4], [5, 6, 7]]
+    assert oracle.block_groups_rowwise([0, 0, 1, 0, 0, 1, 1, 1], 2, 3) == [
+        [0, 1],
+        [2, 3, 4],
+        [5, 6, 7],
+    ]
 
 
-limits = st.integers(1, 6).flatmap(lambda n_min: st.tuples(st.just(n_min), st.integers(2 * n_min - 1, 15)))
+limits = st.integers(1, 6).flatmap(
+    lambda n_min: st.tuples(st.just(n_min), st.integers(2 * n_min - 1, 15))
+)
 
 
 @given(st.lists(st.integers(0, 1), min_size=7, max_size=60), limits)
@@ -103,7 +109,9 @@ def test_norms_by_hand():
     y, p, groups = [1, 1, 1, 0], [0.5, 0.5, 0.5, 0.25], [[3], [0, 1, 2], []]
     assert oracle.ece(y, p, groups, "l1") == 0.4375
     assert oracle.ece(y, p, groups, "l2") == math.sqrt(0.203125)
-    assert oracle.ece(y, p, groups, 3) == pytest.approx((0.75 / 8 + 0.25 / 64) ** (1 / 3), abs=1e-15)
+    assert oracle.ece(y, p, groups, 3) == pytest.approx(
+        (0.75 / 8 + 0.25 / 64) ** (1 / 3), abs=1e-15
+    )
     assert oracle.ece(y, p, groups, "max") == 0.5
     assert oracle.gce(y, p, groups, "absolute", "l2") == oracle.ece(y, p, groups, "l2")
     assert oracle.gce(y, p, groups, "squared", "l1") == 0.203125
@@ -124,7 +132,9 @@ def test_importance_weights_that_are_equal_change_nothing():
     y, p, groups = [1, 0, 1, 1, 0], [0.25, 0.5, 0.5, 0.75, 0.125], [[0, 1, 2], [3, 4]]
     plain = oracle.squared_ece(y, p, groups)
     for weight in (0.3, 1, 2):
-        assert oracle.squared_ece_importance(y, p, groups, [weight] * 5) == pytest.approx(plain, abs=1e-16)
+        assert oracle.squared_ece_importance(y, p, groups, [weight] * 5) == pytest.approx(
+            plain, abs=1e-16
+        )
     # Two rows: whatever their weights, the only pair is the estimate.
     assert oracle.squared_ece_importance([1, 1], [0.5, 0.75], [[0, 1]], [0.2, 3.1]) == 0.125
 
@@ -168,12 +178,16 @@ def test_estimation_error_by_hand():
 @pytest.mark.parametrize(("k", "n"), [(0, 1), (9, 9), (4, 9)])
 def test_intervals_are_those_of_scipy(method, theirs, k, n):
     expected = stats.binomtest(k, n).proportion_ci(0.95, theirs)
-    assert oracle.rate_interval(k, n, 0.95, method) == pytest.approx((expected.low, expected.high), abs=1e-12)
+    assert oracle.rate_interval(k, n, 0.95, method) == pytest.approx(
+        (expected.low, expected.high), abs=1e-12
+    )
 
 
 def test_scores_by_hand():
     assert oracle.brier([1, 0], [0.75, 0.5]) == (0.0625 + 0.25) / 2
-    assert oracle.log_loss([1, 0], [0.75, 0.5]) == pytest.approx(-(math.log(0.75) + math.log(0.5)) / 2)
+    assert oracle.log_loss([1, 0], [0.75, 0.5]) == pytest.approx(
+        -(math.log(0.75) + math.log(0.5)) / 2
+    )
     assert oracle.log_loss([1, 0], [1.0, 0.0]) == 0
     assert oracle.log_loss([0, 0], [1.0, 0.0]) == math.inf
     assert oracle.log_loss([0, 0], [1.0, 0.0], [0, 1]) == 0

@@ -41,11 +41,21 @@ def test_the_recipe_for_mlflow_runs_and_the_metrics_are_ours(tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     mlflow = pytest.importorskip("mlflow", reason="mlflow is not installed")
     mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/runs.db")
-    mlflow.set_experiment(experiment_id=mlflow.create_experiment("calibration", artifact_location=tmp_path.as_uri()))
+    mlflow.set_experiment(
+        experiment_id=mlflow.create_experiment("calibration", artifact_location=tmp_path.as_uri())
+    )
     names = {}
-    exec(code((HOW_TO / "mlflow.md").read_text(encoding="utf-8")), names)  # the code of our own page
+    exec(
+        code((HOW_TO / "mlflow.md").read_text(encoding="utf-8")), names
+    )  # the code of our own page
     error, result = names["error"], names["result"]
-    assert result.metrics == {"ece/value": error.value, "ece/low": error.low, "ece/high": error.high}
+    assert result.metrics == {
+        "ece/value": error.value,
+        "ece/low": error.low,
+        "ece/high": error.high,
+    }
     logged = mlflow.get_run(names["run"].info.run_id).data.metrics
     assert (logged["ece"], logged["ece_low"]) == (error.value, error.low)
-    assert (tmp_path / names["run"].info.run_id / "artifacts" / "calibration.html").stat().st_size > 10_000
+    assert (
+        tmp_path / names["run"].info.run_id / "artifacts" / "calibration.html"
+    ).stat().st_size > 10_000

@@ -48,16 +48,28 @@ ALLOWED = [
         r"docs/evidence/completeness/|papers/",
         "a kind of verdict in the completeness tables",
     ),
-    (r"\b(?:how|be|is|are) sure", r"docs/tutorials/language-models\.md", "how sure a language model is of its answer"),
+    (
+        r"\b(?:how|be|is|are) sure",
+        r"docs/tutorials/language-models\.md",
+        "how sure a language model is of its answer",
+    ),
 ]
 
 
 @cache
 def texts():
     """The text of each file by its path from the root."""
-    files = [f for place in PLACES for f in ([ROOT / place] if (ROOT / place).is_file() else (ROOT / place).rglob("*"))]
-    wanted = [f.relative_to(ROOT) for f in files if f.suffix in SUFFIXES and not BUILT & set(f.parts)]
-    written = [f for f in wanted if f.parts[1:2] != ("results",)]  # pages of papers and conformance are generated
+    files = [
+        f
+        for place in PLACES
+        for f in ([ROOT / place] if (ROOT / place).is_file() else (ROOT / place).rglob("*"))
+    ]
+    wanted = [
+        f.relative_to(ROOT) for f in files if f.suffix in SUFFIXES and not BUILT & set(f.parts)
+    ]
+    written = [
+        f for f in wanted if f.parts[1:2] != ("results",)
+    ]  # pages of papers and conformance are generated
     return {f.as_posix(): (ROOT / f).read_text(encoding="utf-8") for f in written}
 
 
@@ -72,11 +84,15 @@ def matches(pattern):
 
 
 def test_no_sentence_has_a_flagged_phrase():
-    hits = {f"{pattern} → {instead}": list(matches(pattern)) for pattern, instead in FLAGGED.items()}
+    hits = {
+        f"{pattern} → {instead}": list(matches(pattern)) for pattern, instead in FLAGGED.items()
+    }
     assert not {pattern: places[:5] for pattern, places in hits.items() if places}
 
 
-ELSEWHERE = re.compile(r"^ +(?:As (?:for|in|by) (?::\w+:)?`|As for \w+ |[Ss]ee :\w+:`[\w.]+`\.?$)", re.MULTILINE)
+ELSEWHERE = re.compile(
+    r"^ +(?:As (?:for|in|by) (?::\w+:)?`|As for \w+ |[Ss]ee :\w+:`[\w.]+`\.?$)", re.MULTILINE
+)
 
 
 def public_docstrings():
@@ -96,5 +112,11 @@ def public_docstrings():
 def test_help_says_what_each_argument_is():
     """A reader of ``help(tn.X)`` is never sent to the help of another function for an argument."""
     assert not [name for name, text in public_docstrings() if ELSEWHERE.search(text)]
-    tensors = {name: text for name, text in texts().items() if name.startswith("src/trueness/torch/_")}
-    assert not [name for name in ("_binned", "_metric") if ELSEWHERE.search(tensors[f"src/trueness/torch/{name}.py"])]
+    tensors = {
+        name: text for name, text in texts().items() if name.startswith("src/trueness/torch/_")
+    }
+    assert not [
+        name
+        for name in ("_binned", "_metric")
+        if ELSEWHERE.search(tensors[f"src/trueness/torch/{name}.py"])
+    ]

@@ -11,7 +11,9 @@ README = Path(__file__).parents[1] / "README.md"
 
 
 def blocks(language):
-    return re.findall(rf"^```{language}\n(.*?)^```$", README.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    return re.findall(
+        rf"^```{language}\n(.*?)^```$", README.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
 
 
 @pytest.mark.slow
@@ -38,7 +40,9 @@ def test_the_two_commands_are_single_lines():
 
 
 def test_its_links_lead_somewhere():
-    links = re.findall(r"\]\(([^)#]+)\)|(?:src|srcset)=\"([^\"]+)\"", README.read_text(encoding="utf-8"))
+    links = re.findall(
+        r"\]\(([^)#]+)\)|(?:src|srcset)=\"([^\"]+)\"", README.read_text(encoding="utf-8")
+    )
     targets = [one or other for one, other in links]
     assert len(targets) >= 10
     assert [target for target in targets if not (README.parent / target).exists()] == []

@@ -29,22 +29,37 @@ ODD = {
 }
 # Valid calls of functions that fuzz/inputs.py leaves to fuzz/files.py.
 FILES = {
-    "apply_calibrator": {"frame": FRAME, "calibrator": tn.PlattScaling().fit(0.01 + 0.98 * P, Y), "prob": "p"},
+    "apply_calibrator": {
+        "frame": FRAME,
+        "calibrator": tn.PlattScaling().fit(0.01 + 0.98 * P, Y),
+        "prob": "p",
+    },
     "scan": READ,
     "scan_groups": {**READ, "by": "g"},
-    "validate": {"estimator": LogisticRegression(), "X": FEATURES, "y": Y, "cv": 2, "floor": False, "progress": False},
+    "validate": {
+        "estimator": LogisticRegression(),
+        "X": FEATURES,
+        "y": Y,
+        "cv": 2,
+        "floor": False,
+        "progress": False,
+    },
 }
 DATA = {"y_true", "y_prob", "models", "sums", "sketch", "curves", "source", "frame", "by", "grades"}
 # Rules of bins speak of the argument that they are usually passed as, and a label of the column that holds it.
 ELSEWHERE = {"edges": "bins", "n": "bins", "bins": "n", "pos_label": "label"}
-FUNCTIONS = [one for one in (*inputs.FUNCTIONS, *inputs.CALIBRATORS, *FILES) if one != "load_calibrator"]
+FUNCTIONS = [
+    one for one in (*inputs.FUNCTIONS, *inputs.CALIBRATORS, *FILES) if one != "load_calibrator"
+]
 
 
 def odd_options(name):
     """The options of a function that do not hold its data, each with every value but its default."""
     parameters = inspect.signature(getattr(tn, name)).parameters.values()
     named = [one for one in parameters if one.kind is not one.VAR_KEYWORD and one.name not in DATA]
-    return [(one.name, kind) for one in named for kind, value in ODD.items() if value is not one.default]
+    return [
+        (one.name, kind) for one in named for kind, value in ODD.items() if value is not one.default
+    ]
 
 
 def fault_of(name, option, value):
@@ -64,5 +79,7 @@ def fault_of(name, option, value):
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_an_option_of_another_kind_is_refused_by_its_name(name):
-    faults = {f"{option}, {kind}": fault_of(name, option, ODD[kind]) for option, kind in odd_options(name)}
+    faults = {
+        f"{option}, {kind}": fault_of(name, option, ODD[kind]) for option, kind in odd_options(name)
+    }
     assert not {one: fault for one, fault in faults.items() if fault}

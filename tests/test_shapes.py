@@ -13,7 +13,17 @@ RNG = np.random.default_rng(7)
 P = RNG.random((400, 3))
 Y = (RNG.random((400, 3)) < P**1.4).astype(int)
 NAMES = ["cat", "dog", "red"]
-MEASURES = ["ece", "ace", "mce", "brier", "log_loss", "auc", "scaled_brier", "smooth_ece", "squared_ece"]
+MEASURES = [
+    "ece",
+    "ace",
+    "mce",
+    "brier",
+    "log_loss",
+    "auc",
+    "scaled_brier",
+    "smooth_ece",
+    "squared_ece",
+]
 MEASURES += ["calibration_slope", "observed_expected"]
 
 
@@ -39,7 +49,15 @@ def test_sums_of_several_labels_are_those_of_each_column_and_add(sums):
 
 def test_bands_have_rows_for_every_label_and_call_them_labels():
     found = tn.reliability_bands(Y, P, kind="multilabel", bins=2)
-    assert [line.split()[0] for line in str(found).splitlines()] == ["label", "0", "0", "1", "1", "2", "2"]
+    assert [line.split()[0] for line in str(found).splitlines()] == [
+        "label",
+        "0",
+        "0",
+        "1",
+        "1",
+        "2",
+        "2",
+    ]
     assert np.allclose(found.rate[:2], tn.reliability_bands(Y[:, 0], P[:, 0], bins=2).rate)
 
 
@@ -84,24 +102,34 @@ def test_each_label_has_its_own_limits_at_a_level_that_holds_for_all(name):
         assert getattr(found, field) == mean or np.isnan(mean)
     assert found.kind == "multilabel"
     assert str(found).count("\n") == 3
-    assert found.to_dict()["each"]["dog"]["value"] == found.to_frame()["value"][1] == tn.estimate(name, *label(1)).value
+    assert (
+        found.to_dict()["each"]["dog"]["value"]
+        == found.to_frame()["value"][1]
+        == tn.estimate(name, *label(1)).value
+    )
 
 
 def test_labels_that_repeat_each_other_have_the_joint_p_value_of_bonferroni():
     y, p = label(0)
     alone = tn.calibration_test(y, p, method="cox").pvalue
-    found = tn.calibration_test(np.column_stack([y] * 4), np.column_stack([p] * 4), kind="multilabel", method="cox")
+    found = tn.calibration_test(
+        np.column_stack([y] * 4), np.column_stack([p] * 4), kind="multilabel", method="cox"
+    )
     assert found.pvalue == min(1, 4 * alone)
     assert set(found.alone.values()) == {alone}
 
 
 def test_the_worst_label_is_named_and_the_others_are_adjusted_by_holm():
-    y = np.column_stack([(RNG.random(2000) < 0.3), (RNG.random(2000) < 0.3), (RNG.random(2000) < 0.4)])
+    y = np.column_stack(
+        [(RNG.random(2000) < 0.3), (RNG.random(2000) < 0.3), (RNG.random(2000) < 0.4)]
+    )
     found = tn.calibration_test(y, np.full((2000, 3), 0.3), kind="multilabel", labels=NAMES, seed=0)
     assert found.strongest.startswith("label 'red'")
     assert found.pvalue == found.adjusted["red"] == 3 * found.alone["red"] < 0.01
     low, high = sorted(found.alone[name] for name in ("cat", "dog"))
-    assert sorted(found.adjusted.values())[1:] == sorted([min(1, 2 * low), max(min(1, 2 * low), high)])
+    assert sorted(found.adjusted.values())[1:] == sorted(
+        [min(1, 2 * low), max(min(1, 2 * low), high)]
+    )
 
 
 def test_sums_answer_as_rows_do():
@@ -123,7 +151,9 @@ def test_sums_answer_as_rows_do():
     ],
 )
 def test_a_question_about_one_problem_refuses_several_labels(ask):
-    with pytest.raises(tn.InputError, match=r"must not be 'multilabel' for .*each label is a problem of its own"):
+    with pytest.raises(
+        tn.InputError, match=r"must not be 'multilabel' for .*each label is a problem of its own"
+    ):
         ask(Y, P, kind="multilabel")
 
 
@@ -162,7 +192,9 @@ def test_every_measure_takes_dense_scores(name):
 def test_memory_order_and_type_do_not_matter(order, dtype):
     scores = np.asarray(SCORES, dtype=dtype, order=order)
     assert tn.tally(LABELS, scores, ignore_index=255) == tn.tally(*by_hand(scores))
-    last = np.moveaxis(np.ascontiguousarray(np.moveaxis(scores, 1, -1)), -1, 1)  # channels last in memory
+    last = np.moveaxis(
+        np.ascontiguousarray(np.moveaxis(scores, 1, -1)), -1, 1
+    )  # channels last in memory
     assert tn.tally(LABELS, last, ignore_index=255) == tn.tally(*by_hand(scores))
 
 
@@ -176,13 +208,20 @@ def test_one_channel_is_the_probability_of_the_event():
 def test_each_image_is_a_cluster_unless_others_are_named(ask):
     dense = ask(LABELS, SCORES, ignore_index=255, seed=3)
     flat = ask(*by_hand(SCORES), cluster=IMAGE, seed=3)
-    assert dense.to_dict() | {"assumptions": "", "note": ""} == flat.to_dict() | {"assumptions": "", "note": ""}
+    assert dense.to_dict() | {"assumptions": "", "note": ""} == flat.to_dict() | {
+        "assumptions": "",
+        "note": "",
+    }
     patients = np.arange(12) // 2
     by_patient = ask(LABELS, SCORES, ignore_index=255, seed=3, cluster=patients)
     assert (
         by_patient.to_dict()
         == ask(
-            LABELS, SCORES, ignore_index=255, seed=3, cluster=np.repeat(patients, 15).reshape(LABELS.shape)
+            LABELS,
+            SCORES,
+            ignore_index=255,
+            seed=3,
+            cluster=np.repeat(patients, 15).reshape(LABELS.shape),
         ).to_dict()
     )
     assert "images" not in str(by_patient.to_dict())
@@ -193,7 +232,10 @@ pytestmark = pytest.mark.filterwarnings("ignore::trueness.FewClustersWarning")
 
 def test_the_note_counts_images_and_ignored_pixels():
     note = tn.estimate("brier", LABELS, SCORES, ignore_index=255).note
-    assert note == "Each of 12 images is a cluster of 15 pixels. 6 labels 255 (`ignore_index`) were left out."
+    assert (
+        note
+        == "Each of 12 images is a cluster of 15 pixels. 6 labels 255 (`ignore_index`) were left out."
+    )
 
 
 def test_the_mean_over_classes_of_images_has_limits():
@@ -230,7 +272,9 @@ def test_images_that_are_summed_in_pieces_equal_those_summed_at_once(kind):
 def test_an_error_names_the_image():
     bad = SCORES.copy()
     bad[7, 2, 1, 1] = -1
-    with pytest.raises(tn.InputError, match=r"Image 7: `y_prob` must lie in \[0, 1\].* at row 4, column 2"):
+    with pytest.raises(
+        tn.InputError, match=r"Image 7: `y_prob` must lie in \[0, 1\].* at row 4, column 2"
+    ):
         tn.ece(LABELS, bad, ignore_index=255)
     bad[7, 2, 1, 1] = 0
     with pytest.raises(tn.InputError, match=r"Image 7: Rows of `y_prob` must sum to 1 .* at row 4"):
@@ -242,13 +286,18 @@ def test_an_error_names_the_image():
 
 
 def test_functions_for_independent_rows_refuse_images():
-    for ask in (tn.monotone_band, tn.reliability_bands if hasattr(tn, "reliability_bands") else tn.monotone_band):
+    for ask in (
+        tn.monotone_band,
+        tn.reliability_bands if hasattr(tn, "reliability_bands") else tn.monotone_band,
+    ):
         with pytest.raises(tn.InputError, match="pixels of an image depend on each other"):
             ask(LABELS, SCORES, ignore_index=255)
 
 
 def test_a_picture_of_images_warns_that_pixels_are_taken_as_independent():
-    plot = pytest.importorskip("trueness.plot", reason="matplotlib is not installed", exc_type=ImportError)
+    plot = pytest.importorskip(
+        "trueness.plot", reason="matplotlib is not installed", exc_type=ImportError
+    )
     with pytest.warns(tn.TruenessWarning, match="take pixels as independent"):
         plot.BinsDisplay.from_predictions(LABELS, SCORES, kind="confidence", ignore_index=255)
 
@@ -277,8 +326,16 @@ def test_dense_scores_are_not_copied():
 
 def test_a_single_column_is_the_binary_problem_and_the_record_says_so():
     y, p = label(0)
-    assert tn.ece(y, p[:, None]) == tn.ece(y[:, None], p[:, None]) == tn.ece(y, pd.DataFrame({"p": p})) == tn.ece(y, p)
-    assert tn.estimate("brier", y, p[:, None]).note == "The only column of scores is P(positive) of a binary problem."
+    assert (
+        tn.ece(y, p[:, None])
+        == tn.ece(y[:, None], p[:, None])
+        == tn.ece(y, pd.DataFrame({"p": p}))
+        == tn.ece(y, p)
+    )
+    assert (
+        tn.estimate("brier", y, p[:, None]).note
+        == "The only column of scores is P(positive) of a binary problem."
+    )
     with pytest.raises(tn.InputError, match="must be 0 or 1"):
         tn.ece(np.arange(400) % 3, p[:, None])
 
@@ -325,10 +382,14 @@ def test_the_joint_test_and_the_limits_of_all_labels_hold_whatever_their_depende
     """400 runs: at a level of 0.05, 0.083 is 3 standard errors away; at a coverage of 0.95, 0.917."""
     rng, runs, rejected, covered = np.random.default_rng(6), 400, 0, 0
     for seed in range(runs):
-        z = np.sqrt(dependence) * rng.normal(size=(150, 1)) + np.sqrt(1 - dependence) * rng.normal(size=(150, 6))
+        z = np.sqrt(dependence) * rng.normal(size=(150, 1)) + np.sqrt(1 - dependence) * rng.normal(
+            size=(150, 6)
+        )
         p = np.repeat(rng.beta(2, 2, (150, 1)), 6, axis=1)
         y = (ndtr(z) < p).astype(int)
-        rejected += tn.calibration_test(y, p, kind="multilabel", resamples=199, seed=seed).pvalue <= 0.05
+        rejected += (
+            tn.calibration_test(y, p, kind="multilabel", resamples=199, seed=seed).pvalue <= 0.05
+        )
         each = tn.estimate("observed_expected", y, p, kind="multilabel").each.values()
         covered += all(1.0 in one for one in each)
     assert rejected / runs <= 0.083, rejected / runs

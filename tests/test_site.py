@@ -10,9 +10,15 @@ import pytest
 
 DOCS = Path(__file__).parents[1] / "docs"
 SITE = DOCS / "_build" / "html"
-PAGES = sorted(page.relative_to(SITE).as_posix() for page in SITE.rglob("*.html") if "_static" not in page.parts)
+PAGES = sorted(
+    page.relative_to(SITE).as_posix()
+    for page in SITE.rglob("*.html")
+    if "_static" not in page.parts
+)
 
-pytestmark = pytest.mark.skipif(not (SITE / "index.html").is_file(), reason="the site is not built: make docs")
+pytestmark = pytest.mark.skipif(
+    not (SITE / "index.html").is_file(), reason="the site is not built: make docs"
+)
 
 
 class Resources(HTMLParser):
@@ -38,18 +44,29 @@ resources = cache(Resources)
 
 def test_every_source_has_its_page():
     sources = (source for source in DOCS.rglob("*") if source.suffix in (".md", ".rst"))
-    rooms = (source.relative_to(DOCS) for source in sources if not {"_build", "_templates"} & set(source.parts))
+    rooms = (
+        source.relative_to(DOCS)
+        for source in sources
+        if not {"_build", "_templates"} & set(source.parts)
+    )
     assert {room.with_suffix(".html").as_posix() for room in rooms} <= set(PAGES)
 
 
 def test_pages_load_nothing_from_elsewhere():
-    loaded = {page: [at for at in resources(page).loaded if re.match(r"(https?:)?//", at)] for page in PAGES}
+    loaded = {
+        page: [at for at in resources(page).loaded if re.match(r"(https?:)?//", at)]
+        for page in PAGES
+    }
     assert not {page: addresses for page, addresses in loaded.items() if addresses}
 
 
 def test_pictures_are_described():
     bare = {
-        page: [source for source, alt in resources(page).pictures if not alt or re.search(r"\.(svg|png)$", alt)]
+        page: [
+            source
+            for source, alt in resources(page).pictures
+            if not alt or re.search(r"\.(svg|png)$", alt)
+        ]
         for page in PAGES
     }
     assert not {page: sources for page, sources in bare.items() if sources}
@@ -64,7 +81,10 @@ def test_styles_load_nothing_from_elsewhere():
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
     webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
-    program, driver = shutil.which("chromium") or shutil.which("google-chrome"), shutil.which("chromedriver")
+    program, driver = (
+        shutil.which("chromium") or shutil.which("google-chrome"),
+        shutil.which("chromedriver"),
+    )
     if program is None or driver is None:
         pytest.skip("there is no Chromium with its chromedriver on this machine")
     options = webdriver.ChromeOptions()

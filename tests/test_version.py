@@ -15,7 +15,9 @@ def test_versions_can_be_shown(capsys):
 
 def test_nothing_but_the_root_imports_the_root_to_learn_the_version():
     source = Path(tn.__file__).parent
-    readers = [f for f in source.rglob("*.py") if "from trueness import __version__" in f.read_text()]
+    readers = [
+        f for f in source.rglob("*.py") if "from trueness import __version__" in f.read_text()
+    ]
     assert readers == []
 
 

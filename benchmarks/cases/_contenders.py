@@ -106,7 +106,9 @@ def _torchmetrics(y: np.ndarray, p: np.ndarray, *, validate_args: bool = True) -
     from torchmetrics.functional.classification import binary_calibration_error
 
     scores, labels = torch.from_numpy(p), torch.from_numpy(y)
-    return lambda: binary_calibration_error(scores, labels, n_bins=BINS, validate_args=validate_args).item()
+    return lambda: binary_calibration_error(
+        scores, labels, n_bins=BINS, validate_args=validate_args
+    ).item()
 
 
 def _torchmetrics_unchecked(y: np.ndarray, p: np.ndarray) -> Call:
@@ -154,11 +156,27 @@ EQUAL_WIDTH = Task(
         Contender("p.sum() + y.sum()", "numpy", _sums, _no_value, most_rows=10**8, is_peer=False),
         Contender("relplot", "relplot", _relplot, most_rows=10**8),
         Contender("torchmetrics", "torchmetrics", _torchmetrics, most_rows=10**8),
-        Contender("torchmetrics, unchecked", "torchmetrics", _torchmetrics_unchecked, note="validate_args=False"),
-        Contender("scikit-learn", "scikit-learn", _scikit_learn, _ece_of_curve, note="calibration_curve, no counts"),
+        Contender(
+            "torchmetrics, unchecked",
+            "torchmetrics",
+            _torchmetrics_unchecked,
+            note="validate_args=False",
+        ),
+        Contender(
+            "scikit-learn",
+            "scikit-learn",
+            _scikit_learn,
+            _ece_of_curve,
+            note="calibration_curve, no counts",
+        ),
         Contender("MAPIE", "mapie", _mapie),
         Contender("netcal", "netcal", _netcal),
-        Contender("uncertainty-calibration", "uncertainty-calibration", _uncertainty_calibration, most_rows=10**6),
+        Contender(
+            "uncertainty-calibration",
+            "uncertainty-calibration",
+            _uncertainty_calibration,
+            most_rows=10**6,
+        ),
     ),
 )
 
@@ -207,10 +225,21 @@ EQUAL_MASS = Task(
     "ECE, ten bins of equal mass",
     (
         Contender("trueness", "trueness", _trueness_mass, is_peer=False),
-        Contender("scikit-learn", "scikit-learn", _scikit_learn_mass, _mean_gap, note="calibration_curve, no counts"),
+        Contender(
+            "scikit-learn",
+            "scikit-learn",
+            _scikit_learn_mass,
+            _mean_gap,
+            note="calibration_curve, no counts",
+        ),
         Contender("MAPIE", "mapie", _mapie_mass),
         Contender("netcal", "netcal", _netcal_mass),
-        Contender("uncertainty-calibration", "uncertainty-calibration", _uncertainty_calibration_mass, most_rows=10**6),
+        Contender(
+            "uncertainty-calibration",
+            "uncertainty-calibration",
+            _uncertainty_calibration_mass,
+            most_rows=10**6,
+        ),
     ),
 )
 
@@ -234,7 +263,11 @@ TCE = Task(
     (
         Contender("trueness", "trueness", _tce, is_peer=False),
         Contender(
-            "published algorithm", "scipy", _published, most_rows=50_000, note="transcribed; a binomtest per row"
+            "published algorithm",
+            "scipy",
+            _published,
+            most_rows=50_000,
+            note="transcribed; a binomtest per row",
         ),
     ),
 )

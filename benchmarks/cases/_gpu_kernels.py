@@ -7,6 +7,7 @@ import os
 import statistics
 import time
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 import torch
@@ -157,7 +158,9 @@ def check_large_bins():
     table = binned(y, p, moments=False).parts[0].table
     assert table[-1, 1].tolist() == [n, n << 26, 0, 0, 0]
     z = torch.full((3_000_000, 80), -torch.inf, device=DEVICE)
-    z[:, 20:31] = 7  # eleven scores of 1/11 in every row: no others make larger sums in the lowest bin
+    z[:, 20:31] = (
+        7  # eleven scores of 1/11 in every row: no others make larger sums in the lowest bin
+    )
     y = torch.full((3_000_000,), 25, device=DEVICE)
     found = binned_logits(y, z, kind="classwise", moments=False).parts
     one = np.float32(1) / np.float32(11)
@@ -174,10 +177,21 @@ def check_weights():
     """Sums of weighted scores as torch's operations have them, to 12 digits."""
     cases = 0
     for dtype in FLOATS:
-        for n, bins in ((1 << 22, 18), (300_001, 10), (300_001, EDGES), (1, 10))[: 4 if dtype == torch.float32 else 2]:
+        for n, bins in ((1 << 22, 18), (300_001, 10), (300_001, EDGES), (1, 10))[
+            : 4 if dtype == torch.float32 else 2
+        ]:
             y, p = scores(n, dtype)
-            for w in (torch.rand(n, device=DEVICE), 1e6 * torch.rand(n, device=DEVICE).double(), y.long() + 1):
-                options = {"bins": bins, "moments": cases % 2 == 0, "sample_weight": w, "ignore_index": 255}
+            for w in (
+                torch.rand(n, device=DEVICE),
+                1e6 * torch.rand(n, device=DEVICE).double(),
+                y.long() + 1,
+            ):
+                options = {
+                    "bins": bins,
+                    "moments": cases % 2 == 0,
+                    "sample_weight": w,
+                    "ignore_index": 255,
+                }
                 label, score = y.clone(), p.clone()
                 label[1::11], score[1::11] = 255, torch.nan
                 found = binned(label, score, **options).parts[0]
@@ -185,12 +199,25 @@ def check_weights():
                     expected = binned(label, score, **options).parts[0]
                 assert np.array_equal(found.count, expected.count), (dtype, n, bins)
                 assert found.whole == expected.whole
-                assert np.allclose(found.floats, expected.floats, rtol=1e-12, atol=0), (dtype, n, bins)
+                assert np.allclose(found.floats, expected.floats, rtol=1e-12, atol=0), (
+                    dtype,
+                    n,
+                    bins,
+                )
                 cases += 1
     return f"weights: {cases} cases as torch's operations have them, to 12 digits"
 
 
-SHAPES = ((4_000, 2), (3_001, 3), (5_003, 10), (2_001, 32), (999, 33), (1_500, 257), (1_000, 1_000), (500, 2_049))
+SHAPES = (
+    (4_000, 2),
+    (3_001, 3),
+    (5_003, 10),
+    (2_001, 32),
+    (999, 33),
+    (1_500, 257),
+    (1_000, 1_000),
+    (500, 2_049),
+)
 SHAPES += ((200, 50_257), (100, 128_256), (50, 200_000))
 
 
@@ -204,7 +231,12 @@ def check_logits():
                 if kind != "confidence" and k > 3_000:
                     continue
                 for bins in (10, [0, 0.003, 0.4, 1]) if k in (10, 1_000) else (10,):
-                    options = {"kind": kind, "bins": bins, "ignore_index": -100, "moments": k == 257}
+                    options = {
+                        "kind": kind,
+                        "bins": bins,
+                        "ignore_index": -100,
+                        "moments": k == 257,
+                    }
                     found = binned_logits(y, z, **options)
                     with operations():
                         expected = binned_logits(y, z, **options)
@@ -220,7 +252,11 @@ def compare(found, expected, dtype, entries):
     a, b = np.array(a), np.array(b)
     # A score beside an edge may fall on its other side: narrow logits have a softmax in float32.
     moved = np.abs(a - b)[..., 0].sum()
-    assert moved <= (0 if dtype == torch.float64 else 2 + entries // 20_000), (dtype, entries, moved)
+    assert moved <= (0 if dtype == torch.float64 else 2 + entries // 20_000), (
+        dtype,
+        entries,
+        moved,
+    )
     assert np.array_equal(a[..., 0].sum(axis=1), b[..., 0].sum(axis=1)), (dtype, entries)
     value = np.array([0, 2.0**-26, 2.0**-53, 0, 0])
     x, y = (table.sum(axis=1) @ value for table in (a, b))
@@ -236,7 +272,9 @@ def check_classes():
         for n, k in ((5_003, 10), (3_000, 1_000), (777, 1_001), (300, 4_000)):
             y, z = logits(n, k, dtype, awkward=True)
             whole = binned_logits(y, z, kind="classwise", moments=False, ignore_index=-100)
-            metric = CalibrationError(kind="classwise", from_logits=True, n_classes=k, ignore_index=-100, device=DEVICE)
+            metric = CalibrationError(
+                kind="classwise", from_logits=True, n_classes=k, ignore_index=-100, device=DEVICE
+            )
             for some in torch.randperm(n, device=DEVICE).split(n // 3):
                 metric.update(y[some], z[some])
             assert metric.binned == whole, (dtype, n, k)
@@ -283,11 +321,15 @@ def line(page, what, ms, limit, peer=None, judged=True):
     )
     if most is not None:
         page.bar(
-            f"{what}: at most {most:g}× as long as before", f"{ms / old:.2f}×", ms <= most * old if judged else None
+            f"{what}: at most {most:g}× as long as before",
+            f"{ms / old:.2f}×",
+            ms <= most * old if judged else None,
         )
     if peer is not None:
         page.bar(
-            f"{what}: at least 5× as fast as torchmetrics", f"{peer / ms:.1f}×", peer >= 5 * ms if judged else None
+            f"{what}: at least 5× as fast as torchmetrics",
+            f"{peer / ms:.1f}×",
+            peer >= 5 * ms if judged else None,
         )
 
 
@@ -302,10 +344,19 @@ def torchmetrics():
 def time_scores(page, n, bandwidth, judged):
     y, p = scores(n)
     metric, limit, f = CalibrationError(device=DEVICE), 5 * n / bandwidth / 1e9, torchmetrics()
-    peer = median_ms(lambda: f.binary_calibration_error(p, y, n_bins=10, validate_args=False), 3) if f else None
+    peer = (
+        median_ms(lambda: f.binary_calibration_error(p, y, n_bins=10, validate_args=False), 3)
+        if f
+        else None
+    )
     took = median_ms(lambda: metric.update(y, p))
     line(page, f"ECE of {n:,} float32 scores", took, limit, peer, judged)
-    line(page, "… ten updates in the queue, each", median_ms(lambda: metric.update(y, p), calls=10), limit)
+    line(
+        page,
+        "… ten updates in the queue, each",
+        median_ms(lambda: metric.update(y, p), calls=10),
+        limit,
+    )
 
     def all_of_it():
         metric.reset()
@@ -324,7 +375,10 @@ def time_scores(page, n, bandwidth, judged):
         line(page, f"… sums {what}", median_ms(lambda m=other: m.update(y, p), 7), limit)
     weight, padded = torch.rand_like(p), y.clone()
     padded[::5] = 255
-    weighted, ignoring = CalibrationError(device=DEVICE), CalibrationError(device=DEVICE, ignore_index=255)
+    weighted, ignoring = (
+        CalibrationError(device=DEVICE),
+        CalibrationError(device=DEVICE, ignore_index=255),
+    )
     line(page, "… with an ignored label", median_ms(lambda: ignoring.update(padded, p)), limit)
     assert ignoring.compute() > 0  # raises if the label was taken for a bad one
     took = median_ms(lambda: weighted.update(y, p, sample_weight=weight), 5)
@@ -339,20 +393,27 @@ def time_logits(page, n, k, dtype, bandwidth, judged):
     peer = by_class = None
     if f:
         try:
-            run = lambda: f.multiclass_calibration_error(z, y, num_classes=k, n_bins=10, validate_args=False)  # noqa: E731  # timed below
-            peer = median_ms(run, 3)
+            error = partial(f.multiclass_calibration_error, num_classes=k, n_bins=10)
+            peer = median_ms(lambda: error(z, y, validate_args=False), 3)
         except torch.OutOfMemoryError:
             pass
-        if k <= 2_048:  # it has no class-wise error: one call for each class, of which three are timed
-            column = torch.softmax(z[:, :3].float(), dim=1)
-            run = lambda: f.binary_calibration_error(column[:, 0], (y == 0).long(), n_bins=10, validate_args=False)  # noqa: E731  # timed below
-            by_class = k * median_ms(run, 3)
+        # It has no class-wise error: one call for each class, of which three are timed.
+        if k <= 2_048:
+            first = torch.softmax(z[:, :3].float(), dim=1)[:, 0]
+            hit = (y == 0).long()
+            error = partial(f.binary_calibration_error, n_bins=10, validate_args=False)
+            by_class = k * median_ms(lambda: error(first, hit), 3)
         torch.cuda.empty_cache()
     limit = z.element_size() * n * k / bandwidth / 1e9
     name = str(dtype).removeprefix("torch.")
     line(page, f"confidence ECE of {n:,} × {k:,} logits, {name}", took, limit, peer, judged)
     head = f"{n:,} × {k:,}, {name}: "
-    line(page, f"{head}ten updates in the queue, each", median_ms(lambda: metric.update(y, z), calls=10), limit)
+    line(
+        page,
+        f"{head}ten updates in the queue, each",
+        median_ms(lambda: metric.update(y, z), calls=10),
+        limit,
+    )
     if k <= 2_048:
         weight = torch.rand(n, device=DEVICE)
         for what, kind, batch, other_peer in (
@@ -369,8 +430,17 @@ def run(page: Page, quick: bool, only: str) -> None:
     """Checks, then times; `only` names some of check, a single one such as check_scores, scores and logits."""
     only = only.split(",")
     torch.manual_seed(time.time_ns() % (1 << 40))
-    page.text(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, triton {triton.__version__}")
-    for check in (check_scores, check_weights, check_logits, check_classes, check_large_bins, check_metric):
+    page.text(
+        f"{torch.cuda.get_device_name()}, torch {torch.__version__}, triton {triton.__version__}"
+    )
+    for check in (
+        check_scores,
+        check_weights,
+        check_logits,
+        check_classes,
+        check_large_bins,
+        check_metric,
+    ):
         if not {"check", check.__name__} & set(only):
             continue
         start = time.perf_counter()
@@ -383,7 +453,9 @@ def run(page: Page, quick: bool, only: str) -> None:
         return
     bandwidth = ceiling()
     page.text(f"A copy moves {bandwidth:.2f} TB/s, read and written.")
-    page.head("what", "ms", "limit of the memory, ms", "before, ms", "times as long", "torchmetrics, ms")
+    page.head(
+        "what", "ms", "limit of the memory, ms", "before, ms", "times as long", "torchmetrics, ms"
+    )
     scale = 64 if quick else 1
     if "scores" in only:
         time_scores(page, (1 << 28) // scale, bandwidth, not quick)

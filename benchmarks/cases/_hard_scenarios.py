@@ -49,11 +49,15 @@ def _logits(p: np.ndarray) -> np.ndarray:
     return np.asarray(logit(np.clip(p, 1e-12, 1 - 1e-12)))
 
 
-def bump(share: float, height: float, at: float = 0.7) -> Callable[[str], Callable[[np.ndarray], np.ndarray]]:
+def bump(
+    share: float, height: float, at: float = 0.7
+) -> Callable[[str], Callable[[np.ndarray], np.ndarray]]:
     """Wrong by `height` over a share of the rows around a quantile."""
 
     def of(law: str) -> Callable[[np.ndarray], np.ndarray]:
-        low, high = np.quantile(LAWS[law](np.random.default_rng(7), _MANY), [at - share / 2, at + share / 2])
+        low, high = np.quantile(
+            LAWS[law](np.random.default_rng(7), _MANY), [at - share / 2, at + share / 2]
+        )
         by = height if low + high < 1.2 else -height
         return lambda p: np.clip(p + by * ((low <= p) & (p <= high)), 0, 1)
 
@@ -80,7 +84,10 @@ PAIRS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("confident Beta(20, 1)", ("bump of 3 %", "over-confident", "certainty contradicted")),
     ("confident Beta(12, .5)", ("bump of 5 %", "bump at the top", "certainty contradicted")),
     ("rare Beta(.3, 60)", ("bump of 5 %", "not extreme enough", "too low")),
-    ("bimodal Beta(.02, .03)", ("over-confident", "nearly unrelated", "bump at the top", "certainty contradicted")),
+    (
+        "bimodal Beta(.02, .03)",
+        ("over-confident", "nearly unrelated", "bump at the top", "certainty contradicted"),
+    ),
     ("spikes", ("certainty contradicted", "over-confident", "too high above 1/2")),
     ("verbal", ("one value off", "over-confident", "certainty contradicted")),
     ("two digits, many 1", ("one value off", "too low", "certainty contradicted")),

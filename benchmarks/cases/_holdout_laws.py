@@ -417,12 +417,18 @@ PROMISES = (
     _level("omnibus", "calibration_test rejects a calibrated model"),
     _level("cox", "calibration_test(method='cox') rejects a calibrated model"),
     _level("spiegelhalter", "calibration_test(method='spiegelhalter') rejects a calibrated model"),
-    _level("noise_floor", "the p-value of noise_floor for the measure of the setting is at most .05"),
+    _level(
+        "noise_floor", "the p-value of noise_floor for the measure of the setting is at most .05"
+    ),
     _level("segments", "segments flags anything of a calibrated model, two columns"),
-    _level("worst_slices", "worst_slices flags anything of a calibrated model, four columns, depth 2"),
+    _level(
+        "worst_slices", "worst_slices flags anything of a calibrated model, four columns, depth 2"
+    ),
     _level("watch", "a Watch ever alarms in the looks of a calibrated stream"),
     _level("powered size", "powered rejects a calibrated model"),
-    _level("equivalence l2", "equivalence_test accepts, where the margin is the true l2 error", "any"),
+    _level(
+        "equivalence l2", "equivalence_test accepts, where the margin is the true l2 error", "any"
+    ),
     _level("equivalence ece", "equivalence_test accepts, where the margin is the true ECE", "any"),
     _level(
         "equivalence oe",

@@ -33,7 +33,9 @@ VECTOR: dict[str, Callable[[], Any]] = {
     "SplineCalibration": tn.SplineCalibration,
     "TemperatureScaling": tn.TemperatureScaling,
     "IsotonicCalibration": tn.IsotonicCalibration,
-    "IsotonicCalibration, centred, prior 1": lambda: tn.IsotonicCalibration(interpolation="centred", prior=1),
+    "IsotonicCalibration, centred, prior 1": lambda: tn.IsotonicCalibration(
+        interpolation="centred", prior=1
+    ),
     "HistogramBinning": lambda: tn.HistogramBinning(seed=0),
     "VennAbers": tn.VennAbers,
     "BayesianBinning": tn.BayesianBinning,
@@ -70,9 +72,17 @@ def experiments(file: Path) -> list[Experiment]:
     """All of them."""
     with np.load(file) as arrays:
         names = [name.removesuffix(".pt") for name in arrays.files if name.endswith(".pt")]
-        parts = {name: [arrays[f"{name}.{part}"] for part in ("pc", "yc", "pt", "yt")] for name in names}
+        parts = {
+            name: [arrays[f"{name}.{part}"] for part in ("pc", "yc", "pt", "yt")] for name in names
+        }
     return [
-        Experiment(name, pc.astype(np.float64), yc.astype(np.int64), pt.astype(np.float64), yt.astype(np.int64))
+        Experiment(
+            name,
+            pc.astype(np.float64),
+            yc.astype(np.int64),
+            pt.astype(np.float64),
+            yt.astype(np.int64),
+        )
         for name, (pc, yc, pt, yt) in parts.items()
     ]
 
@@ -97,7 +107,9 @@ def judge(
             after = make().fit(one.fit_scores, one.fit_labels).predict(one.scores)
             seconds[name] += time.process_time() - begin
             found[name].append(losses(np.asarray(after), one.labels))
-    return {name: np.array(rows) for name, rows in found.items()}, {n: s / len(every) for n, s in seconds.items()}
+    return {name: np.array(rows) for name, rows in found.items()}, {
+        n: s / len(every) for n, s in seconds.items()
+    }
 
 
 def win_rates(loss: dict[str, np.ndarray], column: int) -> dict[str, np.ndarray]:
@@ -123,18 +135,29 @@ def by_data_set(every: list[Experiment], values: np.ndarray) -> tuple[float, flo
 
 
 def table(
-    page: Page, title: str, every: list[Experiment], maps: dict[str, Callable[[], Any]], peers: dict[str, Any]
+    page: Page,
+    title: str,
+    every: list[Experiment],
+    maps: dict[str, Callable[[], Any]],
+    peers: dict[str, Any],
 ) -> None:
     """Judge one kind of scores, and check the bars of the default map."""
     loss, seconds = judge(every, maps)
     raw = np.array([peers[one.name]["raw"] for one in every])
     names = sorted(set.intersection(*(set(peers[one.name]) for one in every)) - {"raw"})
-    loss |= {"the scores as they are": raw} | {n: np.array([peers[one.name][n] for one in every]) for n in names}
+    loss |= {"the scores as they are": raw} | {
+        n: np.array([peers[one.name][n] for one in every]) for n in names
+    }
     for column, score in enumerate(SCORES):
-        page.head("map", "win rate", "worse than raw", "mean gain", "CPU ms", title=f"{title}: {score}")
+        page.head(
+            "map", "win rate", "worse than raw", "mean gain", "CPU ms", title=f"{title}: {score}"
+        )
         wins = win_rates(loss, column)
         gains = {name: 1 - one[:, column] / raw[:, column] for name, one in loss.items()}
-        worse = {name: (one[:, column] > raw[:, column] + 1e-12).astype(float) for name, one in loss.items()}
+        worse = {
+            name: (one[:, column] > raw[:, column] + 1e-12).astype(float)
+            for name, one in loss.items()
+        }
         for name in sorted(loss, key=lambda name: -wins[name].mean()):
             win, low, high = by_data_set(every, wins[name])
             gain, least, most = by_data_set(every, 100 * gains[name])
@@ -153,10 +176,16 @@ def _bars(page: Page, where: str, wins: Any, worse: Any, gains: Any, peers: list
     best = max(wins, key=lambda name: wins[name].mean())
     page.bar(f"{where}: the default map wins most often", best, best == DEFAULT)
     share = float(worse[DEFAULT].mean())
-    page.bar(f"{where}: worse than the raw scores in at most 10 %", f"{100 * share:.1f} %", share <= 0.1)
+    page.bar(
+        f"{where}: worse than the raw scores in at most 10 %", f"{100 * share:.1f} %", share <= 0.1
+    )
     most = max(float(gains[name].mean()) for name in peers)
     own = float(gains[DEFAULT].mean())
-    page.bar(f"{where}: mean gain above the best peer's", f"{100 * own:.1f} % and {100 * most:.1f} %", own > most)
+    page.bar(
+        f"{where}: mean gain above the best peer's",
+        f"{100 * own:.1f} % and {100 * most:.1f} %",
+        own > most,
+    )
 
 
 @case("arena", "every map on the scores of real models, beside a peer's", "3 min")

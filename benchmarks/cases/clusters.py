@@ -59,7 +59,10 @@ def draw(scenario: Scenario, shift: float, rng: np.random.Generator) -> Rows:
 
     def uniform(share: float) -> np.ndarray:
         own = rng.normal(size=cluster.size)
-        return ndtr(math.sqrt(share) * rng.normal(size=scenario.clusters)[cluster] + math.sqrt(1 - share) * own)
+        return ndtr(
+            math.sqrt(share) * rng.normal(size=scenario.clusters)[cluster]
+            + math.sqrt(1 - share) * own
+        )
 
     p = betaincinv(*LAWS[scenario.law], uniform(0.3)).clip(1e-9, 1 - 1e-9)
     return Rows((uniform(scenario.alike) < expit(logit(p) + shift)).astype(int), p, cluster)
@@ -76,10 +79,14 @@ def levels(scenario: Scenario, runs: int, rng: np.random.Generator) -> list[str]
     for row in pvalues:
         data = draw(scenario, 0.0, rng)
         row[:] = [
-            calibration_test(data.y, data.p, method=m, cluster=data.cluster, resamples=199, seed=rng).pvalue
+            calibration_test(
+                data.y, data.p, method=m, cluster=data.cluster, resamples=199, seed=rng
+            ).pvalue
             for m in METHODS
         ]
-    return [f"{np.mean(pvalues[:, j] <= alpha):.3f}" for j in range(len(METHODS)) for alpha in LEVELS]
+    return [
+        f"{np.mean(pvalues[:, j] <= alpha):.3f}" for j in range(len(METHODS)) for alpha in LEVELS
+    ]
 
 
 def coverages(scenario: Scenario, runs: int, rng: np.random.Generator) -> list[str]:
@@ -90,9 +97,17 @@ def coverages(scenario: Scenario, runs: int, rng: np.random.Generator) -> list[s
         found = []
         for _ in range(runs):
             data = draw(scenario, shift, rng)
-            found.append(ece_interval(data.y, data.p, cluster=data.cluster, level=0.9, squared=True, seed=rng))
+            found.append(
+                ece_interval(
+                    data.y, data.p, cluster=data.cluster, level=0.9, squared=True, seed=rng
+                )
+            )
         held = np.mean([target in one for one in found])
-        cells += [f"{math.sqrt(target):.4f}", f"{held:.3f}", f"{np.median([one.high for one in found]):.4f}"]
+        cells += [
+            f"{math.sqrt(target):.4f}",
+            f"{held:.3f}",
+            f"{np.median([one.high for one in found]):.4f}",
+        ]
     return cells
 
 
@@ -102,12 +117,18 @@ def clusters(page: Page, quick: bool, *, runs: int = 0, seed: int = 0) -> None:
     chosen = list(scenarios())[:: 5 if quick else 1]
     rng = np.random.default_rng(seed)
     title = f"Share of {runs:,} calibrated data sets rejected at 0.1 and 0.05 (199 resamples each)"
-    page.head("scores and clusters", *(f"{m}, {alpha:g}" for m in METHODS for alpha in LEVELS), title=title)
+    page.head(
+        "scores and clusters",
+        *(f"{m}, {alpha:g}" for m in METHODS for alpha in LEVELS),
+        title=title,
+    )
     for scenario in chosen:
         page.row(scenario.name, *levels(scenario, runs, rng))
     title = f"Coverage of the interval at level 0.9, {runs:,} data sets, and its median upper end (squared error)"
     columns = [
-        f"{what}, {error}" for error in ("calibrated", "too low") for what in ("√truth", "coverage", "upper end")
+        f"{what}, {error}"
+        for error in ("calibrated", "too low")
+        for what in ("√truth", "coverage", "upper end")
     ]
     page.head("scores and clusters", *columns, title=title)
     for scenario in chosen:

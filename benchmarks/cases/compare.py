@@ -24,13 +24,18 @@ SCENARIOS: Mapping[str, Mapping[str, Model]] = {
 }
 
 
-def rows(n: int, clustered: bool, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+def rows(
+    n: int, clustered: bool, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Probabilities, labels and clusters of five rows, with labels and probabilities correlated within clusters."""
     if not clustered:
         q = rng.random(n)
         return q, (rng.random(n) < q).astype(int), None
     cluster = np.repeat(np.arange(n // 5), 5)
-    q, u = (ndtr(np.sqrt(0.5) * (rng.normal(size=n // 5)[cluster] + rng.normal(size=n))) for _ in range(2))
+    q, u = (
+        ndtr(np.sqrt(0.5) * (rng.normal(size=n // 5)[cluster] + rng.normal(size=n)))
+        for _ in range(2)
+    )
     return q, (u < q).astype(int), cluster
 
 
@@ -41,7 +46,9 @@ def simulate_pairs(
     found = []
     for _ in range(runs):
         q, y, cluster = rows(n, clustered, rng)
-        found.append(compare(y, {name: of(q, rng) for name, of in models.items()}, cluster=cluster).pairs[0])
+        found.append(
+            compare(y, {name: of(q, rng) for name, of in models.items()}, cluster=cluster).pairs[0]
+        )
     error = np.sqrt(np.mean([one.standard_error**2 for one in found]))
     pvalues = np.array([one.pvalue for one in found])
     spread = np.std([one.difference for one in found])
@@ -52,7 +59,11 @@ def simulate_pairs(
 def compare_models(page: Page, quick: bool, *, runs: int = 0, seed: int = 0) -> None:
     runs = runs or (20 if quick else 500)
     rng = np.random.default_rng(seed)
-    columns = ("rows", "standard error / deviation", *(f"rejected at {alpha:g}" for alpha in LEVELS))
+    columns = (
+        "rows",
+        "standard error / deviation",
+        *(f"rejected at {alpha:g}" for alpha in LEVELS),
+    )
     page.head("models", *columns, title=f"{runs:,} data sets of each kind")
     for name, models in SCENARIOS.items():
         for n, clustered in ((200, False), (1_000, False), (1_000, True)):

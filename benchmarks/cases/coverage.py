@@ -93,7 +93,11 @@ def paper(step: int) -> list[Scenario]:
             bins = dict.fromkeys(methods[1:], m)
             for beta in law.betas[::step]:
                 make = partial(sun_setting, setting, n, beta=beta)
-                found.append(Scenario(f"setting {setting}, β = {beta:g}", n, make, "paper", law.k, bins, methods))
+                found.append(
+                    Scenario(
+                        f"setting {setting}, β = {beta:g}", n, make, "paper", law.k, bins, methods
+                    )
+                )
     return found
 
 
@@ -112,16 +116,28 @@ BINARY: dict[str, dict[str, Any]] = {
         "distortion": simulate.Logit(slope=0.7),
     },
     "rare Beta(.3, 60), calibrated": {"scores": simulate.Beta(0.3, 60)},
-    "rare Beta(.3, 60), too low": {"scores": simulate.Beta(0.3, 60), "distortion": simulate.Logit(shift=1)},
-    "rare Beta(.3, 60), over-confident": {"scores": simulate.Beta(0.3, 60), "distortion": simulate.Logit(slope=0.7)},
+    "rare Beta(.3, 60), too low": {
+        "scores": simulate.Beta(0.3, 60),
+        "distortion": simulate.Logit(shift=1),
+    },
+    "rare Beta(.3, 60), over-confident": {
+        "scores": simulate.Beta(0.3, 60),
+        "distortion": simulate.Logit(slope=0.7),
+    },
     "confident Beta(12, .25), calibrated": {"scores": simulate.Beta(12, 0.25)},
-    "confident Beta(12, .25), too high": {"scores": simulate.Beta(12, 0.25), "distortion": simulate.Logit(shift=-1)},
+    "confident Beta(12, .25), too high": {
+        "scores": simulate.Beta(12, 0.25),
+        "distortion": simulate.Logit(shift=-1),
+    },
     "confident Beta(12, .25), over-confident": {
         "scores": simulate.Beta(12, 0.25),
         "distortion": simulate.Logit(slope=0.6),
     },
     "confident Beta(50, 1), calibrated": {"scores": simulate.Beta(50, 1)},
-    "confident Beta(50, 1), too high": {"scores": simulate.Beta(50, 1), "distortion": simulate.Logit(shift=-1)},
+    "confident Beta(50, 1), too high": {
+        "scores": simulate.Beta(50, 1),
+        "distortion": simulate.Logit(shift=-1),
+    },
     "two digits, calibrated": {"scores": TWO_DIGITS},
     "two digits, over-confident": {"scores": TWO_DIGITS, "distortion": simulate.Logit(slope=0.5)},
 }
@@ -138,14 +154,22 @@ SEVERAL: dict[str, tuple[int, Callable[..., Callable[..., simulate.Simulated]]]]
 
 def weigh(d: simulate.Simulated, n: int, rng: np.random.Generator) -> Rows:
     """Weights that do not depend on the rows; the effective number of rows is about n / 2.7."""
-    return d.y_true, d.y_prob, {"sample_weight": rng.lognormal(0, 1, n), "weight_type": "importance"}
+    return (
+        d.y_true,
+        d.y_prob,
+        {"sample_weight": rng.lognormal(0, 1, n), "weight_type": "importance"},
+    )
 
 
 def sample(d: simulate.Simulated, n: int, rng: np.random.Generator) -> Rows:
     """Rows with high scores are sampled more often and weigh less: the error is that of all rows."""
     chance = 0.2 + 0.8 * d.y_prob
     kept = np.flatnonzero(rng.random(chance.size) < chance)[:n]
-    return d.y_true[kept], d.y_prob[kept], {"sample_weight": 1 / chance[kept], "weight_type": "importance"}
+    return (
+        d.y_true[kept],
+        d.y_prob[kept],
+        {"sample_weight": 1 / chance[kept], "weight_type": "importance"},
+    )
 
 
 def cluster_rows(d: simulate.Simulated, n: int, rng: np.random.Generator) -> Rows:
@@ -156,7 +180,11 @@ def cluster_rows(d: simulate.Simulated, n: int, rng: np.random.Generator) -> Row
     return (stats.norm.cdf(behind) < d.truth).astype(int), d.y_prob, {"cluster": cluster}
 
 
-OF_ROWS = {"weights": (weigh, 1), "sampled by score": (sample, 6), "clusters of 4": (cluster_rows, 1)}
+OF_ROWS = {
+    "weights": (weigh, 1),
+    "sampled by score": (sample, 6),
+    "clusters of 4": (cluster_rows, 1),
+}
 """Changes to the rows, and how many times n must be drawn for each."""
 OF_ROWS_ON = (
     "uniform, calibrated",
@@ -169,19 +197,28 @@ OF_ROWS_ON = (
 def harder(most: int) -> list[Scenario]:
     sizes = (50, 200, 1000, 10_000)
     cases: list[tuple[str, int, int, Any]] = [
-        (name, 1, n, partial(simulate.binary, n, **what)) for name, what in BINARY.items() for n in sizes
+        (name, 1, n, partial(simulate.binary, n, **what))
+        for name, what in BINARY.items()
+        for n in sizes
     ]
     cases += [(name, k, n, make(n)) for name, (k, make) in SEVERAL.items() for n in sizes]
     # Shifted by one from case to case, so that both halves have every size.
     half = [("chosen", "reported")[(i + i // len(sizes)) % 2] for i in range(len(cases))]
-    every = [Scenario(name, n, make, group, k) for (name, k, n, make), group in zip(cases, half, strict=True)]
-    combinations = [(what, law, n) for what in OF_ROWS for law in OF_ROWS_ON for n in (200, 1000, 10_000)]
+    every = [
+        Scenario(name, n, make, group, k)
+        for (name, k, n, make), group in zip(cases, half, strict=True)
+    ]
+    combinations = [
+        (what, law, n) for what in OF_ROWS for law in OF_ROWS_ON for n in (200, 1000, 10_000)
+    ]
     for what, law, n in combinations:
         change, times = OF_ROWS[what]
         make = partial(simulate.binary, n * times, **BINARY[law])
         every.append(Scenario(f"{what}: {law}", n, make, "apart", methods=("score",), rows=change))
     for data in hard_scenarios():
-        every.append(Scenario(f"{data.law}, {data.error}", data.n, data, "hard", methods=("score",)))
+        every.append(
+            Scenario(f"{data.law}, {data.error}", data.n, data, "hard", methods=("score",))
+        )
     return [scenario for scenario in every if scenario.n <= most]
 
 
@@ -196,11 +233,21 @@ def run(scenario: Scenario, runs: int) -> Outcome:
         for i in range(runs):
             rng = np.random.default_rng([start, i])
             d = scenario.make(seed=rng)
-            y, p, more = scenario.rows(d, scenario.n, rng) if scenario.rows else (d.y_true, d.y_prob, {})
+            y, p, more = (
+                scenario.rows(d, scenario.n, rng) if scenario.rows else (d.y_true, d.y_prob, {})
+            )
             for name in scenario.methods:
-                if name == "score" and scenario.k == 1 and p.ndim == 1 and not more and not scenario.bins.get(name):
+                if (
+                    name == "score"
+                    and scenario.k == 1
+                    and p.ndim == 1
+                    and not more
+                    and not scenario.bins.get(name)
+                ):
                     always = truth == 0 or scenario.group == "paper"
-                    sums[name] += score_in_default_cells(y, p, truth, rng, tested=always or 10 * i < runs)
+                    sums[name] += score_in_default_cells(
+                        y, p, truth, rng, tested=always or 10 * i < runs
+                    )
                     continue
                 found = ece_interval(
                     y,
@@ -270,7 +317,12 @@ def harder_table(page: Page, outcomes: list[Outcome]) -> None:
                 cells += ["–"] * 4
                 continue
             coverage, length, power = o.found[name]
-            cells += [emphasise(coverage), limits(coverage, o.runs), f"{length:.4g}", f"{power:.3f}"]
+            cells += [
+                emphasise(coverage),
+                limits(coverage, o.runs),
+                f"{length:.4g}",
+                f"{power:.3f}",
+            ]
         page.row(*cells)
 
 
@@ -286,13 +338,28 @@ def paper_tables(page: Page, outcomes: list[Outcome]) -> None:
 
 
 def summary(page: Page, outcomes: list[Outcome]) -> None:
-    page.head("grid", "method", "scenarios", f"within {list(GOOD)}", "below 0.88", "worst", "mean distance from 0.9")
+    page.head(
+        "grid",
+        "method",
+        "scenarios",
+        f"within {list(GOOD)}",
+        "below 0.88",
+        "worst",
+        "mean distance from 0.9",
+    )
     for group in GROUPS:
         part = [o for o in outcomes if o.scenario.group == group]
         for name in part[0].found if part else ():
             c = np.array([o.found[name][0] for o in part if name in o.found])
             inside = np.mean((c >= GOOD[0]) & (c <= GOOD[1]))
-            cells = [group, name, str(c.size), f"{100 * inside:.0f} %", str(int((c < GOOD[0]).sum())), f"{c.min():.3f}"]
+            cells = [
+                group,
+                name,
+                str(c.size),
+                f"{100 * inside:.0f} %",
+                str(int((c < GOOD[0]).sum())),
+                f"{c.min():.3f}",
+            ]
             page.row(*cells, f"{np.abs(c - LEVEL).mean():.3f}")
 
 
@@ -311,8 +378,19 @@ def note(runs: int) -> str:
 def to_json(outcomes: list[Outcome]) -> list[dict[str, Any]]:
     """Everything found."""
     return [
-        {"scenario": o.scenario.name, "n": o.scenario.n, "group": o.scenario.group, "truth": o.truth, "runs": o.runs}
-        | {"found": {name: dict(zip(("coverage", "length", "power"), f, strict=True)) for name, f in o.found.items()}}
+        {
+            "scenario": o.scenario.name,
+            "n": o.scenario.n,
+            "group": o.scenario.group,
+            "truth": o.truth,
+            "runs": o.runs,
+        }
+        | {
+            "found": {
+                name: dict(zip(("coverage", "length", "power"), f, strict=True))
+                for name, f in o.found.items()
+            }
+        }
         for o in outcomes
     ]
 
@@ -334,17 +412,27 @@ def coverage(
     wanted = groups.split(",") if groups else GROUPS
     runs = runs or (200 if quick else 2000)
     grid = paper(step or (5 if quick else 1)) + harder(most or (1000 if quick else 10_000))
-    scenarios = [s for s in grid if s.group in wanted and s.n >= least and (not most or s.n <= most)]
+    scenarios = [
+        s for s in grid if s.group in wanted and s.n >= least and (not most or s.n <= most)
+    ]
     if methods:
         asked = methods.split(",")
-        scenarios = [replace(s, methods=tuple(name for name in s.methods if name in asked)) for s in scenarios]
+        scenarios = [
+            replace(s, methods=tuple(name for name in s.methods if name in asked))
+            for s in scenarios
+        ]
         scenarios = [s for s in scenarios if s.methods]
     outcomes = []
     # Not by fork: the parent may have threads.
     with ProcessPoolExecutor(workers or os.cpu_count(), mp_context=get_context("spawn")) as pool:
         for done, outcome in enumerate(pool.map(partial(run, runs=runs), scenarios), start=1):
             outcomes.append(outcome)
-            print(f"\r{done} of {len(scenarios)}  {outcome.scenario.label:60}", end="", file=sys.stderr, flush=True)
+            print(
+                f"\r{done} of {len(scenarios)}  {outcome.scenario.label:60}",
+                end="",
+                file=sys.stderr,
+                flush=True,
+            )
     print(file=sys.stderr)
     of_paper = [o for o in outcomes if o.scenario.group == "paper"]
     others = [o for o in outcomes if o.scenario.group != "paper"]

@@ -89,9 +89,18 @@ def largest_gap(p: np.ndarray, truth: np.ndarray) -> float:
 
 
 def kappa(page: Page, runs: int) -> None:
-    settings: list[tuple[str, str, int, int]] = [(s, t, n, 1) for s in SCORES for t in TRUTHS for n in (100, 500)]
+    settings: list[tuple[str, str, int, int]] = [
+        (s, t, n, 1) for s in SCORES for t in TRUTHS for n in (100, 500)
+    ]
     settings += [(s, t, 500, 5) for s in list(SCORES)[:4] for t in TRUTHS]
-    page.head("scores", "truth", "rows", "cluster", "covered", title=f"Upper limit of κ at 95 %, {runs} samples")
+    page.head(
+        "scores",
+        "truth",
+        "rows",
+        "cluster",
+        "covered",
+        title=f"Upper limit of κ at 95 %, {runs} samples",
+    )
     least = 1.0
     for i, (name, truth, n, size) in enumerate(settings):
         rng = np.random.default_rng([1, i])
@@ -105,7 +114,11 @@ def kappa(page: Page, runs: int) -> None:
             covered += tn.decision_certificate(y, p, **cluster).high >= goal
         least = min(least, covered / runs)
         page.row(name, truth, str(n), str(size), f"{covered / runs:.3f}")
-    page.bar(f"κ covered in each of {len(settings)} settings: at least .94", f"{least:.3f}", bool(least >= 0.94))
+    page.bar(
+        f"κ covered in each of {len(settings)} settings: at least .94",
+        f"{least:.3f}",
+        bool(least >= 0.94),
+    )
 
 
 def every_limit(y: np.ndarray, p: np.ndarray) -> float:
@@ -127,7 +140,12 @@ def every_limit(y: np.ndarray, p: np.ndarray) -> float:
 
 
 def kappa_few(page: Page, runs: int) -> None:
-    page.head("rows", "truth", "exact coverage", title="κ with few rows, all labels enumerated, scores evenly spaced")
+    page.head(
+        "rows",
+        "truth",
+        "exact coverage",
+        title="κ with few rows, all labels enumerated, scores evenly spaced",
+    )
     off = 0.0
     for n in (4, 8) if runs < 100 else (4, 8, 12):
         p = (np.arange(n) + 0.5) / n
@@ -144,22 +162,32 @@ def kappa_few(page: Page, runs: int) -> None:
 
 def accept(page: Page, runs: int) -> None:
     goal, delta, n, failures = 0.9, 0.1, 1000, []
-    title = (
-        f"Accuracy of {goal} at {1 - delta:g} confidence, {n:,} rows, {runs} samples: failures, share of rows accepted"
+    title = f"Accuracy of {goal} at {1 - delta:g} confidence, {n:,} rows, {runs} samples: failures, share of rows accepted"
+    page.head(
+        "confidence",
+        "truth",
+        "possible",
+        "five starts",
+        "fixed sequence",
+        "Bonferroni",
+        title=title,
     )
-    page.head("confidence", "truth", "possible", "five starts", "fixed sequence", "Bonferroni", title=title)
     for i, (name, truth) in enumerate(itertools.product(TOPS, RIGHT)):
         rng = np.random.default_rng([2, i])
         many = np.sort(TOPS[name](rng, 10**6))[::-1]
         accuracy = np.cumsum(RIGHT[truth](many)) / np.arange(1, many.size + 1)
         ends = np.append(np.diff(many) < 0, True)
-        possible = float(((np.flatnonzero(ends) + 1)[accuracy[ends] >= goal] / many.size).max(initial=0.0))
+        possible = float(
+            ((np.flatnonzero(ends) + 1)[accuracy[ends] >= goal] / many.size).max(initial=0.0)
+        )
         broken, share = np.zeros(3), np.zeros(3)
         for _ in range(runs):
             c = TOPS[name](rng, n)
             y = rng.uniform(size=n) < RIGHT[truth](c)
             found = tn.accept_threshold(y, c, accuracy=goal, level=1 - delta).threshold
-            for k, t in enumerate((found, fixed_sequence(y, c, goal, delta), bonferroni(y, c, goal, delta))):
+            for k, t in enumerate(
+                (found, fixed_sequence(y, c, goal, delta), bonferroni(y, c, goal, delta))
+            ):
                 m = int(np.searchsorted(-many, -t, side="right")) if t == t else 0
                 share[k] += m / many.size / runs
                 broken[k] += bool(m) and accuracy[m - 1] < goal - 1e-3
@@ -167,10 +195,16 @@ def accept(page: Page, runs: int) -> None:
         cells = (f"{b / runs:.3f}, {s:.2f}" for b, s in zip(broken, share, strict=True))
         page.row(name, truth, f"{possible:.2f}", *cells)
     most = delta + 2 * np.sqrt(delta * (1 - delta) / runs)
-    page.bar(f"failures at most {delta} + 2 se = {most:.3f}", f"{max(failures):.3f}", bool(max(failures) <= most))
+    page.bar(
+        f"failures at most {delta} + 2 se = {most:.3f}",
+        f"{max(failures):.3f}",
+        bool(max(failures) <= most),
+    )
 
 
-def _pvalues(y: np.ndarray, c: np.ndarray, goal: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _pvalues(
+    y: np.ndarray, c: np.ndarray, goal: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     values = np.unique(c)[::-1]
     order = np.argsort(-c, kind="stable")
     m = np.searchsorted(-c[order], -values, side="right")
@@ -195,7 +229,16 @@ def bonferroni(y: np.ndarray, c: np.ndarray, goal: float, delta: float) -> float
 
 def always_never(page: Page, runs: int) -> None:
     """Every number of events, with its probability: exact, whatever `runs` says."""
-    settings = [(0.012, 60), (0.003, 300), (0.05, 40), (0.001, 1000), (0.02, 150), (0.3, 40), (0.5, 100), (0.97, 60)]
+    settings = [
+        (0.012, 60),
+        (0.003, 300),
+        (0.05, 40),
+        (0.001, 1000),
+        (0.02, 150),
+        (0.3, 40),
+        (0.5, 100),
+        (0.97, 60),
+    ]
     title = "Cost of acting always and of acting never, limits at 95 %: exact coverage"
     page.head("event rate", "rows", "always", "never", title=title)
     least = 1.0
@@ -219,13 +262,17 @@ def area(page: Page, runs: int) -> None:
         "errors anywhere": (TOPS["uniform"], lambda c: np.full(c.size, 0.95)),
         "errors at the top": (TOPS["uniform"], RIGHT["errors at the top"]),
     }
-    title = f"Limits of the AURC at 95 %, {runs} samples: covered; difference to a noisy order covered"
+    title = (
+        f"Limits of the AURC at 95 %, {runs} samples: covered; difference to a noisy order covered"
+    )
     page.head("errors", "100 rows", "400 rows", "2,000 rows", title=title)
     least = 1.0
     for i, (name, (draw, right)) in enumerate(laws.items()):
         rng, shown = np.random.default_rng([3, i]), []
 
-        def sample(n: int, rng: Any = rng, draw: Any = draw, right: Any = right) -> tuple[Any, dict[str, Any]]:
+        def sample(
+            n: int, rng: Any = rng, draw: Any = draw, right: Any = right
+        ) -> tuple[Any, dict[str, Any]]:
             c = draw(rng, n)
             noisy = expit(logit(c.clip(1e-9, 1 - 1e-9)) + rng.normal(size=n))
             return rng.uniform(size=n) < right(c), {"a": c, "b": noisy}
@@ -236,7 +283,10 @@ def area(page: Page, runs: int) -> None:
             for _ in range(runs):
                 found = tn.risk_coverage(*sample(n), kind="correct")
                 _, low, high = found.differences["a", "b"]
-                covered += truth.aurc["a"].value in found.aurc["a"], low <= truth.differences["a", "b"][0] <= high
+                covered += (
+                    truth.aurc["a"].value in found.aurc["a"],
+                    low <= truth.differences["a", "b"][0] <= high,
+                )
             least = min(least, covered[0] / runs)
             shown.append(", ".join(f"{one:.3f}" for one in covered / runs))
         page.row(name, *shown)
@@ -245,14 +295,22 @@ def area(page: Page, runs: int) -> None:
 
 def benefit(page: Page, runs: int) -> None:
     t = np.arange(5, 91, 5) / 100
-    page.head("scores", "rows", "least at one threshold", "at all", title=f"Net benefit at 95 %, {runs} samples")
+    page.head(
+        "scores",
+        "rows",
+        "least at one threshold",
+        "at all",
+        title=f"Net benefit at 95 %, {runs} samples",
+    )
     least, warned = 1.0, warnings.catch_warnings()
     with warned:
         warnings.simplefilter("ignore", tn.TruenessWarning)
         for i, (name, n) in enumerate(itertools.product(list(SCORES)[:6], (300, 1500))):
             rng = np.random.default_rng([4, i])
             many = SCORES[name](rng, 10**6)
-            truth = np.array([np.where(many >= x, many - (1 - many) * x / (1 - x), 0).mean() for x in t])
+            truth = np.array(
+                [np.where(many >= x, many - (1 - many) * x / (1 - x), 0).mean() for x in t]
+            )
             single, joint = np.zeros(t.size), 0
             for _ in range(runs):
                 p = SCORES[name](rng, n)
@@ -262,4 +320,8 @@ def benefit(page: Page, runs: int) -> None:
                 joint += inside[np.isfinite(found.band_low)].all()
             least = min(least, joint / runs)
             page.row(name, f"{n:,}", f"{single.min() / runs:.3f}", f"{joint / runs:.3f}")
-    page.bar("net benefit covered at all thresholds together: at least .92", f"{least:.3f}", bool(least >= 0.92))
+    page.bar(
+        "net benefit covered at all thresholds together: at least .92",
+        f"{least:.3f}",
+        bool(least >= 0.92),
+    )

@@ -41,9 +41,13 @@ def seconds(work: Callable[[], Any]) -> tuple[float, float]:
     return time.perf_counter() - clock, time.process_time() - cpu
 
 
-def take_turns(draw: Draw, y: np.ndarray, p: np.ndarray, runs: int) -> tuple[float, float, float, float]:
+def take_turns(
+    draw: Draw, y: np.ndarray, p: np.ndarray, runs: int
+) -> tuple[float, float, float, float]:
     """Medians of the tally, the figure and their difference, and of the difference in CPU time."""
-    pairs = [(seconds(lambda: tn.tally(y, p)), seconds(lambda: picture(draw, y, p))) for _ in range(runs)]
+    pairs = [
+        (seconds(lambda: tn.tally(y, p)), seconds(lambda: picture(draw, y, p))) for _ in range(runs)
+    ]
     columns = ((t[0], d[0], d[0] - t[0], d[1] - t[1]) for t, d in pairs)
     tally, drawn, clock, cpu = (statistics.median(column) for column in zip(*columns, strict=True))
     return tally, drawn, clock, cpu
@@ -54,12 +58,18 @@ def displays() -> dict[str, Draw]:
 
     return {
         "ReliabilityDisplay, binned": plot.ReliabilityDisplay.from_predictions,
-        "ReliabilityDisplay, isotonic": lambda y, p: plot.ReliabilityDisplay.from_predictions(y, p, curve="isotonic"),
-        "ReliabilityDisplay, smooth": lambda y, p: plot.ReliabilityDisplay.from_predictions(y, p, curve="smooth"),
+        "ReliabilityDisplay, isotonic": lambda y, p: plot.ReliabilityDisplay.from_predictions(
+            y, p, curve="isotonic"
+        ),
+        "ReliabilityDisplay, smooth": lambda y, p: plot.ReliabilityDisplay.from_predictions(
+            y, p, curve="smooth"
+        ),
         "TestReliabilityDisplay": plot.TestReliabilityDisplay.from_predictions,
         "CumulativeDisplay": plot.CumulativeDisplay.from_predictions,
         "BinsDisplay": plot.BinsDisplay.from_predictions,
-        "ValidityDisplay, 20 bins": lambda y, p: plot.ValidityDisplay.from_predictions(y, p, bins=20),
+        "ValidityDisplay, 20 bins": lambda y, p: plot.ValidityDisplay.from_predictions(
+            y, p, bins=20
+        ),
         "IntervalDisplay": plot.IntervalDisplay.from_predictions,
     }
 

@@ -37,13 +37,19 @@ def write(path: Path, n: int) -> None:
     with pq.ParquetWriter(path, schema) as file:
         for start in range(0, n, GROUP):
             p = rng.beta(2, 5, min(GROUP, n - start)).astype(np.float32)
-            file.write_table(pa.table({"p": p, "y": rng.random(p.size) < p}, schema=schema), row_group_size=GROUP)
+            file.write_table(
+                pa.table({"p": p, "y": rng.random(p.size) < p}, schema=schema), row_group_size=GROUP
+            )
 
 
 def polars_bare(path: Path) -> Any:
     import polars as pl
 
-    return pl.scan_parquet(path).select(pl.col("p").sum(), pl.col("y").sum()).collect(engine="streaming")
+    return (
+        pl.scan_parquet(path)
+        .select(pl.col("p").sum(), pl.col("y").sum())
+        .collect(engine="streaming")
+    )
 
 
 def polars_by_hand(path: Path) -> Any:
@@ -80,13 +86,27 @@ def write_general(path: Path, n: int) -> None:
     import pyarrow.parquet as pq
 
     rng = np.random.default_rng(0)
-    kinds = {"p": pa.float32(), "y": pa.bool_(), "w": pa.float64(), "g": pa.int32(), "c": pa.int32()}
+    kinds = {
+        "p": pa.float32(),
+        "y": pa.bool_(),
+        "w": pa.float64(),
+        "g": pa.int32(),
+        "c": pa.int32(),
+    }
     schema = pa.schema([*kinds.items(), *((name, pa.float64()) for name in CLASSES)])
     with pq.ParquetWriter(path, schema) as file:
         for start in range(0, n, GROUP):
             m = min(GROUP, n - start)
-            p, odds = rng.beta(2, 5, m).astype(np.float32), rng.standard_exponential((m, len(CLASSES)))
-            columns = {"p": p, "y": rng.random(m) < p, "w": rng.random(m), "g": rng.integers(0, 100, m)}
+            p, odds = (
+                rng.beta(2, 5, m).astype(np.float32),
+                rng.standard_exponential((m, len(CLASSES))),
+            )
+            columns = {
+                "p": p,
+                "y": rng.random(m) < p,
+                "w": rng.random(m),
+                "g": rng.integers(0, 100, m),
+            }
             columns |= {"c": rng.integers(0, len(CLASSES), m)}
             columns |= dict(zip(CLASSES, (odds / odds.sum(axis=1, keepdims=True)).T, strict=True))
             file.write_table(pa.table(columns).cast(schema), row_group_size=GROUP)
@@ -103,8 +123,13 @@ def polars_general(path: Path) -> dict[str, Callable[[], Any]]:
 
     rows, p, y, w = pl.scan_parquet(path), pl.col("p"), pl.col("y"), pl.col("w")
     top = rows.with_columns(p=pl.max_horizontal(CLASSES))
-    top = top.with_columns(y=pl.coalesce(pl.when(pl.col(c) == p).then(k) for k, c in enumerate(CLASSES)) == pl.col("c"))
-    each = [(rows.select(pl.col(c).alias("p"), (pl.col("c") == k).alias("y"))) for k, c in enumerate(CLASSES)]
+    top = top.with_columns(
+        y=pl.coalesce(pl.when(pl.col(c) == p).then(k) for k, c in enumerate(CLASSES)) == pl.col("c")
+    )
+    each = [
+        (rows.select(pl.col(c).alias("p"), (pl.col("c") == k).alias("y")))
+        for k, c in enumerate(CLASSES)
+    ]
     each = [part.with_columns(k=pl.lit(k)) for k, part in enumerate(each)]
     return {
         "weight": lambda: group(rows, n=w.sum(), score=w * p, events=w * y),
@@ -119,11 +144,17 @@ def duckdb_general(path: Path) -> dict[str, Callable[[], Any]]:
 
     rows, place = duckdb.read_parquet(str(path)), "floor(p * 10)::INT AS bin"
     names = ", ".join(CLASSES)
-    top = rows.project(f"greatest({names}) AS p, list_position([{names}], greatest({names})) = c + 1 AS y")
-    each = rows.project(f"unnest([{names}]) AS p, unnest(range({len(CLASSES)})) AS k, c").project("p, k, k = c AS y")
+    top = rows.project(
+        f"greatest({names}) AS p, list_position([{names}], greatest({names})) = c + 1 AS y"
+    )
+    each = rows.project(f"unnest([{names}]) AS p, unnest(range({len(CLASSES)})) AS k, c").project(
+        "p, k, k = c AS y"
+    )
     plain = "count(*), sum(p), sum(y::INT)"
     return {
-        "weight": lambda: rows.aggregate(f"{place}, sum(w), sum(w * p), sum(w * y::INT)", "bin").fetchall(),
+        "weight": lambda: rows.aggregate(
+            f"{place}, sum(w), sum(w * p), sum(w * y::INT)", "bin"
+        ).fetchall(),
         "by": lambda: rows.aggregate(f"g, {place}, {plain}", "g, bin").fetchall(),
         "confidence": lambda: top.aggregate(f"{place}, {plain}", "bin").fetchall(),
         "classwise": lambda: each.aggregate(f"k, {place}, {plain}", "k, bin").fetchall(),
@@ -175,7 +206,10 @@ def sketch_ratios(engine: Any, path: Path, n: int) -> list[float]:
     options: dict[str, Any] = {"label": "y", "prob": "p"}
     bins: tuple[Any, ...] = ("sketch", 10)
     calls = [lambda b=b: tn.scan(path, **options, bins=b, engine=engine) for b in bins]
-    calls += [lambda b=b: tn.scan_groups(constant_group(path, engine), **options, by="g", bins=b) for b in bins]
+    calls += [
+        lambda b=b: tn.scan_groups(constant_group(path, engine), **options, by="g", bins=b)
+        for b in bins
+    ]
     for call in calls:
         call()
     times = np.array([[timed(call)[0] for call in calls] for _ in range(n)])
@@ -226,14 +260,27 @@ def parquet(page: Page, n: int, write_rows: Callable[[Path, int], None]) -> Iter
         yield path
 
 
-@case("engines", "`scan` of Parquet against a bare scan and a group-by, time and memory", "5 min, 0.6 GB of disk")
+@case(
+    "engines",
+    "`scan` of Parquet against a bare scan and a group-by, time and memory",
+    "5 min, 0.6 GB of disk",
+)
 def engines(page: Page, quick: bool, *, rows: int = 0, rounds: int = 0) -> None:
     n, rounds = rows or (10**6 if quick else 10**8), rounds or (2 if quick else 5)
     judged = True if n >= 10**8 else None
     with parquet(page, n, write) as path:
         one = path.with_name("one.parquet")
         write(one, 1)
-        page.head("engine", "× bare scan", "(CPU)", "× by hand", "(CPU)", "rows/s", "peak MB", "of one row")
+        page.head(
+            "engine",
+            "× bare scan",
+            "(CPU)",
+            "× by hand",
+            "(CPU)",
+            "rows/s",
+            "peak MB",
+            "of one row",
+        )
         for engine in BARE:
             ratios, seconds = scan_ratios(engine, path, rounds)
             memory = peak(engine, path)
@@ -242,10 +289,18 @@ def engines(page: Page, quick: bool, *, rows: int = 0, rounds: int = 0) -> None:
             by_hand = ratios[2]
             promise = f"{engine}: at most {RATIO_BAR:g}× the group-by by hand"
             page.bar(promise, f"{by_hand:.2f}×", judged and by_hand <= RATIO_BAR)
-            page.bar(f"{engine}: below {MEMORY_BAR:g} MB", f"{memory:,.0f} MB", judged and memory < MEMORY_BAR)
+            page.bar(
+                f"{engine}: below {MEMORY_BAR:g} MB",
+                f"{memory:,.0f} MB",
+                judged and memory < MEMORY_BAR,
+            )
 
 
-@case("engines-general", "`scan` with weights, groups and classes against group-bys", "5 min, 2 GB of disk")
+@case(
+    "engines-general",
+    "`scan` with weights, groups and classes against group-bys",
+    "5 min, 2 GB of disk",
+)
 def engines_general(page: Page, quick: bool, *, rows: int = 0, rounds: int = 0) -> None:
     n, rounds = rows or (2 * 10**5 if quick else 2 * 10**7), rounds or (2 if quick else 5)
     with parquet(page, n, write_general) as path:
@@ -253,11 +308,16 @@ def engines_general(page: Page, quick: bool, *, rows: int = 0, rounds: int = 0) 
         for engine, hand in (("polars", polars_general(path)), ("duckdb", duckdb_general(path))):
             for question, by_hand in hand.items():
                 scan = tn.scan_groups if question == "by" else tn.scan
-                calls = [by_hand, lambda s=scan, q=question, e=engine: s(path, engine=e, **GENERAL[q])]
+                calls = [
+                    by_hand,
+                    lambda s=scan, q=question, e=engine: s(path, engine=e, **GENERAL[q]),
+                ]
                 wall, cpu, seconds = ratio(calls, rounds)
                 page.row(engine, question, f"{wall:.2f}", f"{cpu:.2f}", f"{n / seconds:,.0f}")
                 promise = f"{engine}, {question}: at most {RATIO_BAR:g}× the group-by by hand"
-                page.bar(promise, f"{wall:.2f}×", bool(wall <= RATIO_BAR) if n >= 2 * 10**7 else None)
+                page.bar(
+                    promise, f"{wall:.2f}×", bool(wall <= RATIO_BAR) if n >= 2 * 10**7 else None
+                )
 
 
 def write_keys(path: Path, n: int) -> None:
@@ -269,14 +329,24 @@ def write_keys(path: Path, n: int) -> None:
     days = np.array([f"2024-{month:02}-{day:02}" for month in range(1, 13) for day in range(1, 29)])
     models = np.array([f"model {i} of a longer name" for i in range(20)])
     schema = pa.schema(
-        [("p", pa.float32()), ("y", pa.bool_()), ("number", pa.int64()), *((k, pa.string()) for k in TEXTS)]
+        [
+            ("p", pa.float32()),
+            ("y", pa.bool_()),
+            ("number", pa.int64()),
+            *((k, pa.string()) for k in TEXTS),
+        ]
     )
     with pq.ParquetWriter(path, schema) as file:
         for start in range(0, n, GROUP):
             m = min(GROUP, n - start)
             p = rng.beta(2, 5, m).astype(np.float32)
             users = pa.array(rng.integers(0, 500_000, m)).cast(pa.string())
-            keys = [rng.integers(0, 100, m), days[rng.integers(0, 336, m)], models[rng.integers(0, 20, m)], users]
+            keys = [
+                rng.integers(0, 100, m),
+                days[rng.integers(0, 336, m)],
+                models[rng.integers(0, 20, m)],
+                users,
+            ]
             columns = dict(zip(schema.names, [p, rng.random(m) < p, *keys], strict=True))
             file.write_table(pa.table(columns, schema=schema), row_group_size=GROUP)
 
@@ -299,7 +369,11 @@ def group_by_hand(engine: str, path: Path, key: str) -> Any:
     return duckdb.read_parquet(str(path)).aggregate(sums, f'"{key}", bin').to_arrow_table()
 
 
-@case("engines-keys", "`scan_groups` by keys of several types, and clusters, against group-bys", "5 min, 1 GB of disk")
+@case(
+    "engines-keys",
+    "`scan_groups` by keys of several types, and clusters, against group-bys",
+    "5 min, 1 GB of disk",
+)
 def engines_keys(page: Page, quick: bool, *, rows: int = 0, rounds: int = 0) -> None:
     n, rounds = rows or (3 * 10**5 if quick else 2 * 10**7), rounds or (2 if quick else 3)
     options: dict[str, Any] = {"label": "y", "prob": "p"}
@@ -314,12 +388,21 @@ def engines_keys(page: Page, quick: bool, *, rows: int = 0, rounds: int = 0) -> 
                 wall, cpu, seconds = ratio(calls, rounds)
                 page.row(engine, key, f"{wall:.2f}", f"{cpu:.2f}", f"{n / seconds:,.0f}")
                 promise = f"{engine}, {key}: at most {KEYS_BAR:g}× the group-by by hand"
-                page.bar(promise, f"{wall:.2f}×", bool(wall <= KEYS_BAR) if n >= 2 * 10**7 else None)
-        page.head("engine", "sums of 64 buckets of 500,000 users", "× without clusters", "(CPU)", "rows/s")
+                page.bar(
+                    promise, f"{wall:.2f}×", bool(wall <= KEYS_BAR) if n >= 2 * 10**7 else None
+                )
+        page.head(
+            "engine", "sums of 64 buckets of 500,000 users", "× without clusters", "(CPU)", "rows/s"
+        )
         for engine in BARE:
             for bins in (10, "sketch"):
-                scans = [{**options, "bins": bins, "engine": engine, **more} for more in ({}, {"cluster": "user"})]
-                wall, cpu, seconds = ratio([lambda o=one: tn.scan(path, **o) for one in scans], rounds)
+                scans = [
+                    {**options, "bins": bins, "engine": engine, **more}
+                    for more in ({}, {"cluster": "user"})
+                ]
+                wall, cpu, seconds = ratio(
+                    [lambda o=one: tn.scan(path, **o) for one in scans], rounds
+                )
                 page.row(engine, str(bins), f"{wall:.2f}", f"{cpu:.2f}", f"{n / seconds:,.0f}")
 
 
@@ -341,7 +424,11 @@ def engines_sketch(page: Page, quick: bool, *, rows: int = 0, rounds: int = 0) -
             page.row(engine, *(f"{ratio:.2f}" for ratio in sketch_ratios(engine, path, rounds)))
 
 
-@case("engines-spark", "`scan` on a Spark cluster of one and of two workers; needs Java", "10 min, 0.6 GB of disk")
+@case(
+    "engines-spark",
+    "`scan` on a Spark cluster of one and of two workers; needs Java",
+    "10 min, 0.6 GB of disk",
+)
 def engines_spark(page: Page, quick: bool, *, rows: int = 0, rounds: int = 0) -> None:
     n, rounds = rows or (10**6 if quick else 10**8), rounds or (2 if quick else 5)
     seconds: dict[int, list[float]] = {1: [], 2: []}
@@ -350,7 +437,9 @@ def engines_spark(page: Page, quick: bool, *, rows: int = 0, rounds: int = 0) ->
             seconds[workers] += on_spark(path, path.with_name(f"spark-{turn}"), workers, rounds)
     page.head("workers", "median seconds", "range")
     for workers, found in seconds.items():
-        page.row(str(workers), f"{statistics.median(found):.2f}", f"{min(found):.2f}–{max(found):.2f}")
+        page.row(
+            str(workers), f"{statistics.median(found):.2f}", f"{min(found):.2f}–{max(found):.2f}"
+        )
     one, two = (statistics.median(seconds[workers]) for workers in (1, 2))
     page.text(f"Two workers are {one / two:.2f} times as fast as one.")
 

@@ -87,7 +87,10 @@ def sizes(data: Iterator[Rows], criteria: tuple[str, ...]) -> list[str]:
                 accepts(rows, criterion, true[criterion]) if true[criterion] > 0.004 else math.nan
             )
     shares = [np.mean(accepted[c]) if c in accepted else math.nan for c in CRITERIA]
-    return [f"{np.mean(errors):.3f}", *("–" if math.isnan(share) else f"{share:.3f}" for share in shares)]
+    return [
+        f"{np.mean(errors):.3f}",
+        *("–" if math.isnan(share) else f"{share:.3f}" for share in shares),
+    ]
 
 
 @case("equivalence", "size and power of the equivalence test", "5 min")
@@ -95,9 +98,7 @@ def equivalence(page: Page, quick: bool, *, runs: int = 0, seed: int = 0) -> Non
     runs = runs or (40 if quick else 400)
     rng = np.random.default_rng(seed)
     error = math.sqrt(ALPHA * (1 - ALPHA) / runs)
-    title = (
-        f"Size: an error equal to the margin, accepted at {ALPHA:g} in {runs:,} data sets (standard error {error:.3f})"
-    )
+    title = f"Size: an error equal to the margin, accepted at {ALPHA:g} in {runs:,} data sets (standard error {error:.3f})"
     page.head("scores", "error", "n", "l2 error", *CRITERIA, title=title)
     for law in LAWS:
         for name in ERRORS:
@@ -112,10 +113,18 @@ def equivalence(page: Page, quick: bool, *, runs: int = 0, seed: int = 0) -> Non
         )
     few = max(20, runs // 8)
     columns = [f"{criterion}, {within:g}" for criterion in CRITERIA for within in MARGINS]
-    page.head("scores", "n", *columns, title=f"Power: calibrated scores accepted at {ALPHA:g}, {few:,} data sets")
+    page.head(
+        "scores",
+        "n",
+        *columns,
+        title=f"Power: calibrated scores accepted at {ALPHA:g}, {few:,} data sets",
+    )
     for law in LAWS:
         for n in (1_000, 10_000) if quick else (1_000, 10_000, 100_000):
             shares = np.array(
-                [[accepts(rows, c, w) for c in CRITERIA for w in MARGINS] for rows in draws(law, "", n, few, rng)]
+                [
+                    [accepts(rows, c, w) for c in CRITERIA for w in MARGINS]
+                    for rows in draws(law, "", n, few, rng)
+                ]
             ).mean(axis=0)
             page.row(law, f"{n:,}", *(f"{share:.2f}" for share in shares))

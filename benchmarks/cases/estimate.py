@@ -21,7 +21,16 @@ from trueness.infer._estimate import estimates_of
 LAWS = ("uniform", "rare", "confident", "tied")
 TIES = np.array([0.05, 0.2, 0.5, 0.8, 0.95])
 ERRORS = {"calibrated": (1.0, 0.0), "slope 0.6": (0.6, 0.0), "shift 0.7": (1.0, 0.7)}
-MEANS = ("observed_expected", "intercept", "slope", "free_intercept", "brier", "scaled_brier", "log_loss", "auc")
+MEANS = (
+    "observed_expected",
+    "intercept",
+    "slope",
+    "free_intercept",
+    "brier",
+    "scaled_brier",
+    "log_loss",
+    "auc",
+)
 ERRORS_IN_BINS = ("ece", "ace", "ece_l2", "squared_ece")
 RATES = ("prevalence", "uncertainty", "discrimination")
 SIZE = 5
@@ -64,7 +73,9 @@ def probability(error: str, p: np.ndarray) -> np.ndarray:
     return expit(slope * logit(p) + shift)
 
 
-def draw(scenario: Scenario, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+def draw(
+    scenario: Scenario, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Labels, scores and clusters; scores and labels of a cluster are correlated through latent normals."""
     cluster = np.repeat(np.arange(scenario.n // SIZE), SIZE) if scenario.clustered else None
 
@@ -118,7 +129,9 @@ def truths(law: str, error: str) -> dict[str, float]:
     }
 
 
-def coverage(scenario: Scenario, names: tuple[str, ...], runs: int, rng: np.random.Generator) -> dict[str, float]:
+def coverage(
+    scenario: Scenario, names: tuple[str, ...], runs: int, rng: np.random.Generator
+) -> dict[str, float]:
     """The share of data sets whose interval contains the truth; data sets without an interval are left out."""
     truth = truths(scenario.law, scenario.error)
     held: dict[str, list[bool]] = {name: [] for name in names}
@@ -128,7 +141,9 @@ def coverage(scenario: Scenario, names: tuple[str, ...], runs: int, rng: np.rand
         truth["observed_expected"] = float(probability(scenario.error, p).sum() / p.sum())
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", tn.TruenessWarning)
-            found = estimates_of(names, Evidence.of(y, p, {}, cluster=cluster), rng=rng, floor=False)
+            found = estimates_of(
+                names, Evidence.of(y, p, {}, cluster=cluster), rng=rng, floor=False
+            )
         for name, one in found.items():
             if one.bounded:
                 slack = 1e-12 * (1 + abs(truth[name]))
@@ -138,7 +153,13 @@ def coverage(scenario: Scenario, names: tuple[str, ...], runs: int, rng: np.rand
 
 @case("estimate", "coverage of the interval of every measure", "25 min")
 def estimate(
-    page: Page, quick: bool, *, runs: int = 0, measures: str = "", clustered: bool = False, seed: int = 0
+    page: Page,
+    quick: bool,
+    *,
+    runs: int = 0,
+    measures: str = "",
+    clustered: bool = False,
+    seed: int = 0,
 ) -> None:
     """All measures, or some of them (separated by commas); `clustered` leaves out independent rows."""
     runs = runs or (10 if quick else 300)
@@ -154,4 +175,7 @@ def estimate(
         page.head("scores, error, rows", *names, title=title)
         for scenario in chosen:
             found = coverage(scenario, names, number, rng)
-            page.row(scenario.name, *("–" if math.isnan(found[name]) else f"{found[name]:.3f}" for name in names))
+            page.row(
+                scenario.name,
+                *("–" if math.isnan(found[name]) else f"{found[name]:.3f}" for name in names),
+            )

@@ -16,18 +16,27 @@ from trueness.infer.interval._score_interval import DefaultParts
 
 ALPHA = 0.05
 VALUES = (1, 2, 5, 11)
-LAWS = {"around 1/2": (0.25, 0.75), "all over": (0.05, 0.95), "rare": (0.01, 0.1), "confident": (0.9, 0.99)}
+LAWS = {
+    "around 1/2": (0.25, 0.75),
+    "all over": (0.05, 0.95),
+    "rare": (0.01, 0.1),
+    "confident": (0.9, 0.99),
+}
 ERRORS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "calibrated": lambda p: p,
     "shift 0.3": lambda p: expit(logit(p) + 0.3),
     "shift 0.8": lambda p: expit(logit(p) + 0.8),
     "shift −0.8": lambda p: expit(logit(p) - 0.8),
     "slope 0.6": lambda p: expit(0.6 * logit(p)),
-    "one value too low": lambda p: np.where(np.arange(p.size) == p.size // 2, np.minimum(p + 0.1, 1), p),
+    "one value too low": lambda p: np.where(
+        np.arange(p.size) == p.size // 2, np.minimum(p + 0.1, 1), p
+    ),
 }
 
 
-def upper_ends(p: np.ndarray, truth: np.ndarray, n: int, runs: int, rng: np.random.Generator) -> np.ndarray:
+def upper_ends(
+    p: np.ndarray, truth: np.ndarray, n: int, runs: int, rng: np.random.Generator
+) -> np.ndarray:
     """The upper ends of the error and, without the distribution of squares, the normal ones: shape (runs, 2)."""
     found = np.empty((runs, 2))
     for i in range(runs):
@@ -49,8 +58,22 @@ def few_scores(page: Page, quick: bool, *, runs: int = 0, seed: int = 0) -> None
         for law, (low, high) in LAWS.items():
             for size in VALUES:
                 p = low + (high - low) * (np.arange(size) + 0.5) / size
-                ends = {name: upper_ends(p, error(p), n, runs, rng) for name, error in ERRORS.items()}
-                truth = {name: math.sqrt(np.mean((error(p) - p) ** 2)) for name, error in ERRORS.items()}
-                shares = (f"{np.mean(ends[name][:, 0] >= truth[name] - 1e-9):.3f}" for name in ERRORS)
+                ends = {
+                    name: upper_ends(p, error(p), n, runs, rng) for name, error in ERRORS.items()
+                }
+                truth = {
+                    name: math.sqrt(np.mean((error(p) - p) ** 2)) for name, error in ERRORS.items()
+                }
+                shares = (
+                    f"{np.mean(ends[name][:, 0] >= truth[name] - 1e-9):.3f}" for name in ERRORS
+                )
                 mean, normal = ends["calibrated"].mean(axis=0)
-                page.row(law, f"{n:,}", str(size), *shares, f"{mean:.4f}", f"{normal:.4f}", f"{normal / mean:.2f}")
+                page.row(
+                    law,
+                    f"{n:,}",
+                    str(size),
+                    *shares,
+                    f"{mean:.4f}",
+                    f"{normal:.4f}",
+                    f"{normal / mean:.2f}",
+                )

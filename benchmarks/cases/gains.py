@@ -105,7 +105,11 @@ def bent(rng: np.random.Generator) -> Law:
 
     def truth(p: np.ndarray) -> np.ndarray:
         x = logit(p)
-        return expit(np.where(x > centre, slope * (x - centre) + centre, x) + bend * np.tanh(x) + shift * (bend != 0))
+        return expit(
+            np.where(x > centre, slope * (x - centre) + centre, x)
+            + bend * np.tanh(x)
+            + shift * (bend != 0)
+        )
 
     return Law(lambda n: expit(rng.logistic(centre, spread, n)), truth)
 
@@ -145,14 +149,24 @@ def map_chance(page: Page, quick: bool, *, runs: int = 0, seed: int = 1) -> None
     for n in (50, 200, 1_000) if quick else (50, 200, 500, 1_000, 3_000):
         found = {family: chances(family, n, runs, seed) for family in LAWS}
         title = f"{n:,} rows: {runs:,} fits per family of laws, {NEW_SAMPLES} new samples each"
-        page.head("laws", "stated", "fits", "stated before", "stated now", "happened (standard error)", title=title)
+        page.head(
+            "laws",
+            "stated",
+            "fits",
+            "stated before",
+            "stated now",
+            "happened (standard error)",
+            title=title,
+        )
         for family, rows in found.items():
             told = ~np.isnan(rows[:, 0])
             for some, column in ((rows[~told], 1), (rows[told], 0)):
                 cut = np.digitize(some[:, column], STATED)
                 for i in np.unique(cut):
                     few = some[cut == i]
-                    error = few[:, 2].std(ddof=1) / math.sqrt(len(few)) if len(few) > 1 else math.nan
+                    error = (
+                        few[:, 2].std(ddof=1) / math.sqrt(len(few)) if len(few) > 1 else math.nan
+                    )
                     page.row(
                         family,
                         f"{STATED[i - 1]:g} to {min(1, STATED[i]):g}",
@@ -209,7 +223,9 @@ def segment_gains(law: Segments, runs: int, seed: int) -> tuple[float, float]:
     return float(now), float(before)
 
 
-def drawn(law: Segments, share: np.ndarray, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def drawn(
+    law: Segments, share: np.ndarray, n: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
     """Scores and segments."""
     p = np.clip(rng.beta(law.a, law.b, n), 1e-4, 1 - 1e-4)
     return p, rng.choice(share.size, n, p=share)
@@ -220,7 +236,9 @@ def segment_gain(page: Page, quick: bool, *, runs: int = 0, seed: int = 1) -> No
     runs = runs or (20 if quick else 200)
     error = math.sqrt(0.95 * 0.05 / runs)
     title = f"Coverage of 95 % limits of `gain_` over {runs:,} fits (standard error {error:.3f})"
-    page.head("scores", "n", "segments", "spread of shifts", "settings", "before", "now", title=title)
+    page.head(
+        "scores", "n", "segments", "spread of shifts", "settings", "before", "now", title=title
+    )
     for law in SEGMENTS:
         now, before = segment_gains(law, runs, seed)
         page.row(

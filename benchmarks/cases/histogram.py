@@ -43,7 +43,9 @@ def ours(p: np.ndarray, y: np.ndarray, new: np.ndarray) -> dict[str, Callable[[]
     def call(scheme: str) -> Callable[[], Any]:
         return lambda: HistogramBinning(N_BINS, scheme, seed=0).fit(p, y).predict(new)
 
-    return {scheme: call(scheme) for scheme in ("fixed-width", "umd", "randomized", "original", "split")}
+    return {
+        scheme: call(scheme) for scheme in ("fixed-width", "umd", "randomized", "original", "split")
+    }
 
 
 def equal_width(p: np.ndarray, y: np.ndarray, new: np.ndarray) -> dict[str, Callable[[], Any]]:
@@ -85,5 +87,10 @@ def histogram_binning(page: Page, quick: bool, *, rows: int = 0) -> None:
     for package in ("netcal", "calibration"):
         if find_spec(package) is None:
             page.text(f"{package} is not installed, and left out.")
-    n, pace = rows or (10_000 if quick else 100_000), Pace(rounds=5, fewest=3) if quick else Pace(rounds=25)
-    time_table(page, f"histogram binning, {n:,} rows, {N_BINS} bins", histogram(n, pace), judged=not quick)
+    n, pace = (
+        rows or (10_000 if quick else 100_000),
+        Pace(rounds=5, fewest=3) if quick else Pace(rounds=25),
+    )
+    time_table(
+        page, f"histogram binning, {n:,} rows, {N_BINS} bins", histogram(n, pace), judged=not quick
+    )

@@ -98,7 +98,9 @@ def t_cal_by_sorting(y: np.ndarray, z: np.ndarray, levels: int) -> list[float]:
     found = []
     u = y - z
     for b in range(1, levels + 1):
-        _, place, n = np.unique(np.minimum((z * 2**b).astype(int), 2**b - 1), return_inverse=True, return_counts=True)
+        _, place, n = np.unique(
+            np.minimum((z * 2**b).astype(int), 2**b - 1), return_inverse=True, return_counts=True
+        )
         s, q = np.bincount(place, u), np.bincount(place, u * u)
         found.append(float(((s**2 - q) / n).sum() / u.size))
     return found
@@ -142,10 +144,14 @@ def analytic_interval(n: int, pace: Pace) -> list[Line]:
 
 def many_classes(page: Page, n: int, pace: Pace, judged: bool) -> list[Line]:
     d = simulate.multiclass(n, 10, seed=0)
-    found = race_or_fail({"k": lambda: ece_interval(d.y_true, d.y_prob, k=2, method="analytic")}, pace)["k"]
+    found = race_or_fail(
+        {"k": lambda: ece_interval(d.y_true, d.y_prob, k=2, method="analytic")}, pace
+    )["k"]
     wall = statistics.median(found.wall.values())
     title = f"analytic interval, {n:,} rows, K = 10, k = 2"
-    page.bar(f"{title}: under {SECONDS_BAR:g} s", f"{wall:.3g} s", wall < SECONDS_BAR if judged else None)
+    page.bar(
+        f"{title}: under {SECONDS_BAR:g} s", f"{wall:.3g} s", wall < SECONDS_BAR if judged else None
+    )
     return [Line(title, found)]
 
 
@@ -154,21 +160,36 @@ def t_cal(n: int, pace: Pace) -> list[Line]:
     y, z, draws, few, more = d.y_true, d.y_prob, 1000, 2, 20
     rows = y.tolist(), z.tolist()
     levels = math.ceil(2 * math.log2(n / math.sqrt(math.log(n))))
-    np.testing.assert_allclose(t_cal_by_rows(*rows, levels), t_cal_by_sorting(y, z, levels), atol=1e-12)
-    ours = [calibration_test(y, z, method="t-cal", bins=2**b, resamples=1).statistic for b in range(1, 9)]
+    np.testing.assert_allclose(
+        t_cal_by_rows(*rows, levels), t_cal_by_sorting(y, z, levels), atol=1e-12
+    )
+    ours = [
+        calibration_test(y, z, method="t-cal", bins=2**b, resamples=1).statistic
+        for b in range(1, 9)
+    ]
     np.testing.assert_allclose(t_cal_by_sorting(y, z, 8), ours, atol=1e-12)
     found = race_or_fail(
         {
-            "trueness": lambda: calibration_test(y, z, method="adaptive-t-cal", resamples=draws, seed=0),
+            "trueness": lambda: calibration_test(
+                y, z, method="adaptive-t-cal", resamples=draws, seed=0
+            ),
             "rows": partial(adaptive_t_cal, t_cal_by_rows, *rows, few),
             "sorting": partial(adaptive_t_cal, t_cal_by_sorting, y, z, more),
         },
         pace,
     )
     return [
-        Line(f"adaptive T-Cal, {n:,} rows, {draws:,} draws, {levels} resolutions", found["trueness"]),
+        Line(
+            f"adaptive T-Cal, {n:,} rows, {draws:,} draws, {levels} resolutions", found["trueness"]
+        ),
         # The observed statistics are one more turn of the loop.
-        Line(f"… row by row, from {few} draws", found["rows"], (draws + 1) / (few + 1), found["trueness"], RATIO_BAR),
+        Line(
+            f"… row by row, from {few} draws",
+            found["rows"],
+            (draws + 1) / (few + 1),
+            found["trueness"],
+            RATIO_BAR,
+        ),
         Line(
             f"… a sort per resolution, from {more} draws",
             found["sorting"],
@@ -185,7 +206,9 @@ def bootstrap(page: Page, n: int, pace: Pace, judged: bool) -> list[Line]:
     found = race_or_fail(
         {
             "pass": lambda: tn.ece(y, p, bins=10),
-            "interval": lambda: ece_interval(y, p, bins=10, method="bootstrap", resamples=1000, seed=0),
+            "interval": lambda: ece_interval(
+                y, p, bins=10, method="bootstrap", resamples=1000, seed=0
+            ),
         },
         pace,
     )
@@ -201,7 +224,12 @@ def bootstrap(page: Page, n: int, pace: Pace, judged: bool) -> list[Line]:
     ]
 
 
-@case("inference", "intervals and tests against plain transcriptions of their formulas", "30 s", one_thread=True)
+@case(
+    "inference",
+    "intervals and tests against plain transcriptions of their formulas",
+    "30 s",
+    one_thread=True,
+)
 def inference(page: Page, quick: bool, *, rows: int = 0) -> None:
     pace = Pace(rounds=5, fewest=3) if quick else Pace(slow_s=30.0)
     n = rows or (100_000 if quick else 1_000_000)

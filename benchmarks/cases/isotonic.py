@@ -77,7 +77,12 @@ def inductive(n: int, pace: Pace) -> list[Line]:
     return [
         Line(f"`VennAbers`, {n:,} rows", found["ours"]),
         Line("… `folds=5`", found["cross"]),
-        Line(f"… venn-abers {version('venn-abers')}", found["peer"], against=found["ours"], at_least=VENN_ABERS_BAR),
+        Line(
+            f"… venn-abers {version('venn-abers')}",
+            found["peer"],
+            against=found["ours"],
+            at_least=VENN_ABERS_BAR,
+        ),
     ]
 
 

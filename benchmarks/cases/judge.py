@@ -33,7 +33,10 @@ def asked(judge: str, n: int, runs: int, power: float = 1.0, humans: bool = Fals
         gap = np.array([(p**power - p)[which == b].mean() for b in range(one.score.size)])
         alone = humans and tn.calibration_test(y[:n], p[:n], seed=seed).pvalue <= 0.05
         rate = 2 / (2 + power)
-        inside = one.event_rate.low <= rate <= one.event_rate.high, ((one.low <= gap) & (gap <= one.high)).all()
+        inside = (
+            one.event_rate.low <= rate <= one.event_rate.high,
+            ((one.low <= gap) & (gap <= one.high)).all(),
+        )
         found.append([one.pvalue <= 0.05, alone, *inside])
     return np.mean(found, axis=0)
 
@@ -44,13 +47,28 @@ def judge(page: Page, quick: bool, *, runs: int = 0) -> None:
     fewer = max(40, runs // 5)
     head = [f"size, {n:,}" for n in (100, 300, 1_000)]
     title = f"Human labels of a tenth of the rows, {runs:,} data sets; power {fewer:,}, true rate p to the power 1.25"
-    page.head("judge", *head, "event rate covered, 100", "all bins, 100", "power, 300", "humans alone", title=title)
+    page.head(
+        "judge",
+        *head,
+        "event rate covered, 100",
+        "all bins, 100",
+        "power, 300",
+        "humans alone",
+        title=title,
+    )
     sizes, covered = [], []
     for name in JUDGES:
         found = [asked(name, n, runs) for n in (100, 300, 1_000)]
         strong = asked(name, 300, fewer, 1.25, humans=True)
-        page.row(name, *(f"{one:.3f}" for one in [*(one[0] for one in found), *found[0][2:], *strong[:2]]))
+        page.row(
+            name,
+            *(f"{one:.3f}" for one in [*(one[0] for one in found), *found[0][2:], *strong[:2]]),
+        )
         sizes += [float(one[0]) for one in found]
         covered += found[0][2:].tolist()
     page.bar("size at most 0.065", f"{max(sizes):.3f}", None if quick else max(sizes) <= 0.065)
-    page.bar("covered at least 0.93 with 100 labels", f"{min(covered):.3f}", None if quick else min(covered) >= 0.93)
+    page.bar(
+        "covered at least 0.93 with 100 labels",
+        f"{min(covered):.3f}",
+        None if quick else min(covered) >= 0.93,
+    )

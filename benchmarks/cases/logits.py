@@ -24,7 +24,9 @@ def logits(n: int, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
     Z = 2 * rng.standard_normal((n, n_classes), dtype=np.float32)
     y = rng.integers(0, n_classes, n)
     right = rng.random(n) < 0.5
-    Z[np.arange(n), np.where(right, y, rng.integers(0, n_classes, n))] += rng.uniform(0, 20, n).astype(np.float32)
+    Z[np.arange(n), np.where(right, y, rng.integers(0, n_classes, n))] += rng.uniform(
+        0, 20, n
+    ).astype(np.float32)
     return y, Z
 
 
@@ -42,7 +44,9 @@ def torchmetrics(y: np.ndarray, Z: np.ndarray) -> Callable[[], float]:
 
     # It takes the softmax if the scores are not probabilities.
     scores, labels = torch.from_numpy(Z), torch.from_numpy(y)
-    return lambda: multiclass_calibration_error(scores, labels, Z.shape[1], n_bins=BINS, validate_args=False).item()
+    return lambda: multiclass_calibration_error(
+        scores, labels, Z.shape[1], n_bins=BINS, validate_args=False
+    ).item()
 
 
 def check(calls: dict[str, Callable[[], object]], y: np.ndarray, Z: np.ndarray) -> None:
@@ -77,8 +81,12 @@ def ece_of_logits(page: Page, quick: bool, *, rows: int = 0) -> None:
     lines = [
         Line("`tn.ece(kind='confidence', from_logits=True)`", ours),
         Line("`tn.ece(from_logits=True)`, class by class", found["class by class"], against=ours),
-        Line("NumPy softmax in float32, without bins", found["NumPy softmax, float32"], against=ours),
-        Line("NumPy softmax in float64, without bins", found["NumPy softmax, float64"], against=ours),
+        Line(
+            "NumPy softmax in float32, without bins", found["NumPy softmax, float32"], against=ours
+        ),
+        Line(
+            "NumPy softmax in float64, without bins", found["NumPy softmax, float64"], against=ours
+        ),
     ]
     if "torchmetrics" in found:
         lines.append(Line("torchmetrics", found["torchmetrics"], against=ours, at_least=BAR))

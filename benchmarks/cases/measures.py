@@ -20,7 +20,17 @@ from benchmark import Page, case
 from processes import available_memory, child, cpu_of_statement, peak_beyond
 from timing import Call, Pace, Ratio, race, ratio
 
-from cases._contenders import COMPACT, EQUAL_MASS, EQUAL_WIDTH, TASKS, TCE, USUAL, Contender, Task, rows
+from cases._contenders import (
+    COMPACT,
+    EQUAL_MASS,
+    EQUAL_WIDTH,
+    TASKS,
+    TCE,
+    USUAL,
+    Contender,
+    Task,
+    rows,
+)
 
 MB = 1_000_000
 HUGE, HUGE_NEEDS = 10**8, 6 * 10**9
@@ -58,25 +68,39 @@ Races = dict[tuple[int, str], Race]
 
 @case("ece", "ECE, ten bins of equal width", "4 min", default=True)
 def ece(page: Page, quick: bool) -> None:
-    sizes = [(n, USUAL) for n in ((10, 10**4, 10**6) if quick else (10, 10**4, 10**5, 10**6, 10**7))]
+    sizes = [
+        (n, USUAL) for n in ((10, 10**4, 10**6) if quick else (10, 10**4, 10**5, 10**6, 10**7))
+    ]
     sizes += [(n, COMPACT) for n in ((10**6,) if quick else (10**6, 10**7))]
     if not quick:
         if (available_memory() or 0) >= HUGE_NEEDS:
             sizes.append((HUGE, COMPACT))
         else:
-            page.text(f"10⁸ rows were left out: they take {HUGE_NEEDS / 1e9:.0f} GB of free memory.")
+            page.text(
+                f"10⁸ rows were left out: they take {HUGE_NEEDS / 1e9:.0f} GB of free memory."
+            )
     races = _race_all(page, EQUAL_WIDTH, sizes, quick)
     cases = [("trueness", n, form) for n, form in sizes]
-    cases += [(c, n, USUAL) for n in (() if quick else (10**6, 10**7)) for c in _measured_peers(EQUAL_WIDTH, n)]
+    cases += [
+        (c, n, USUAL)
+        for n in (() if quick else (10**6, 10**7))
+        for c in _measured_peers(EQUAL_WIDTH, n)
+    ]
     most = _memory_table(page, EQUAL_WIDTH, cases, races)
     for form in (USUAL, COMPACT):
         promise = f"ECE at 10,000,000 rows ({form}): at most 8× the time of `{SUMS}`"
         times = _times(races, 10**7, form, SUMS)
-        page.bar(promise, "" if times is None else f"{1 / times:.2f}×", None if times is None else 1 / times <= 8)
+        page.bar(
+            promise,
+            "" if times is None else f"{1 / times:.2f}×",
+            None if times is None else 1 / times <= 8,
+        )
     for form in (USUAL, COMPACT):
         _faster(page, races, "ECE", 10**6, form, "torchmetrics", 20)
     for form in (USUAL, COMPACT):
-        peers = [e for e in races.get((10**6, form), {}).values() if e.is_peer and e.times is not None]
+        peers = [
+            e for e in races.get((10**6, form), {}).values() if e.is_peer and e.times is not None
+        ]
         fastest = min(peers, key=lambda e: e.times or math.inf, default=None)
         promise = f"ECE at 1,000,000 rows ({form}): at least 2.5× as fast as the fastest peer"
         if fastest is None or fastest.times is None:
@@ -84,7 +108,11 @@ def ece(page: Page, quick: bool) -> None:
         else:
             page.bar(promise, f"{_short(fastest.times)}× ({fastest.name})", fastest.times >= 2.5)
     promise = "ECE: at most 4 MB of memory beyond the inputs, at any size"
-    page.bar(promise, "" if most is None else f"{most / MB:.2f} MB", None if most is None else most <= 4 * MB)
+    page.bar(
+        promise,
+        "" if most is None else f"{most / MB:.2f} MB",
+        None if most is None else most <= 4 * MB,
+    )
 
 
 @case("ace", "ECE, ten bins of equal mass", "3 min", default=True)
@@ -105,7 +133,11 @@ def tce(page: Page, quick: bool) -> None:
     _faster(page, races, "TCE", 50_000, USUAL, "published algorithm", 1_000)
     values = [entry.value for entry in races[sizes[0]].values() if entry.value is not None]
     same = len(set(values)) == 1 if len(values) > 1 else None
-    page.bar("TCE: exactly the value of the published algorithm", " and ".join(f"{v!r}" for v in values), same)
+    page.bar(
+        "TCE: exactly the value of the published algorithm",
+        " and ".join(f"{v!r}" for v in values),
+        same,
+    )
     cpu = races[10**7, USUAL]["trueness"].cpu if (10**7, USUAL) in races else None
     promise = "TCE at 10,000,000 rows: below 10 s of CPU time"
     page.bar(promise, "" if cpu is None else f"{cpu:.3g} s", None if cpu is None else cpu < 10)
@@ -115,7 +147,9 @@ def tce(page: Page, quick: bool) -> None:
 def numpy_kernels(page: Page, quick: bool) -> None:
     # Kernels are chosen when trueness is imported: hence a process of its own.
     n = 10**6
-    answer = child("cases.measures", "numpy-kernels", str(n), str(int(quick)), TRUENESS_KERNELS="reference")
+    answer = child(
+        "cases.measures", "numpy-kernels", str(n), str(int(quick)), TRUENESS_KERNELS="reference"
+    )
     if answer is None:
         page.bar("ECE with the NumPy kernels")
         return
@@ -171,7 +205,12 @@ def startup(page: Page, quick: bool) -> None:
         found.pop(-1, None)
         if found:
             to_numpy = ratio(found, seconds[_NUMPY])
-            page.row(f"`{name}`", _time(statistics.median(found.values())), _ratio(to_numpy), str(len(found)))
+            page.row(
+                f"`{name}`",
+                _time(statistics.median(found.values())),
+                _ratio(to_numpy),
+                str(len(found)),
+            )
             if name == _FIRST_CALL:
                 promise = "`import trueness` and the first `ece`: at most 1.3× `import numpy`"
                 page.bar(promise, f"{to_numpy.median:.2f}×", to_numpy.median <= 1.3)
@@ -193,14 +232,18 @@ def _race_all(page: Page, task: Task, sizes: Iterable[tuple[int, str]], quick: b
     return races
 
 
-def _race_task(task: Task, n: int, form: str, pace: Pace, only: Collection[str] | None = None) -> Race:
+def _race_task(
+    task: Task, n: int, form: str, pace: Pace, only: Collection[str] | None = None
+) -> Race:
     """Race the contenders of a task on the same rows."""
     y, p = rows(n, form)
     race_entries: Race = {}
     calls: dict[str, Call] = {}
     for contender in task.contenders:
         if only is None or contender.name in only:
-            entry = race_entries[contender.name] = Entry(contender.name, contender.is_peer, contender.note)
+            entry = race_entries[contender.name] = Entry(
+                contender.name, contender.is_peer, contender.note
+            )
             call = _call(contender, y, p, entry)
             if call is not None:
                 calls[contender.name] = call
@@ -212,8 +255,13 @@ def _race_task(task: Task, n: int, form: str, pace: Pace, only: Collection[str] 
         if samples.error:
             entry.remark = f"fails: {samples.error.splitlines()[0]}"
             continue
-        entry.cpu, entry.wall = (statistics.median(seconds.values()) for seconds in (samples.cpu, samples.wall))
-        entry.rounds, entry.value = len(samples.cpu), task.contender(name).value(samples.result, y, p)
+        entry.cpu, entry.wall = (
+            statistics.median(seconds.values()) for seconds in (samples.cpu, samples.wall)
+        )
+        entry.rounds, entry.value = (
+            len(samples.cpu),
+            task.contender(name).value(samples.result, y, p),
+        )
         if not baseline.error:
             entry.cpu_ratio = ratio(samples.cpu, baseline.cpu)
             entry.wall_ratio = ratio(samples.wall, baseline.wall)
@@ -228,7 +276,11 @@ def _call(contender: Contender, y: Any, p: Any, entry: Entry) -> Call | None:
         return contender.ready(y, p)
     except ImportError as error:
         missing = contender.version() is None
-        entry.remark = f"not installed: pip install {contender.package}" if missing else f"does not import: {error}"
+        entry.remark = (
+            f"not installed: pip install {contender.package}"
+            if missing
+            else f"does not import: {error}"
+        )
     return None
 
 
@@ -258,10 +310,16 @@ def _times(races: Races, n: int, form: str, peer: str) -> float | None:
     return None if entry is None else entry.times
 
 
-def _faster(page: Page, races: Races, what: str, n: int, form: str, peer: str, least: float) -> None:
+def _faster(
+    page: Page, races: Races, what: str, n: int, form: str, peer: str, least: float
+) -> None:
     times = _times(races, n, form, peer)
     promise = f"{what} at {n:,} rows ({form}): at least {least:,}× as fast as {peer}"
-    page.bar(promise, "" if times is None else f"{_short(times)}×", None if times is None else times >= least)
+    page.bar(
+        promise,
+        "" if times is None else f"{_short(times)}×",
+        None if times is None else times >= least,
+    )
 
 
 def _entry_from_dict(given: dict[str, Any]) -> Entry:
@@ -279,7 +337,10 @@ def _measured_peers(task: Task, n: int) -> list[str]:
 
 
 def _memory_table(
-    page: Page, task: Task, cases: Iterable[tuple[str, int, str]], races: Mapping[tuple[int, str], Race]
+    page: Page,
+    task: Task,
+    cases: Iterable[tuple[str, int, str]],
+    races: Mapping[tuple[int, str], Race],
 ) -> int | None:
     """Peak memory beyond the inputs, a fresh process each; the largest of ours."""
     page.head("", "rows", "form", "memory beyond the inputs", title="Memory")
@@ -314,7 +375,13 @@ def _distance(value: float | None, reference: float | None) -> str:
     if not value or not reference or math.isnan(value):
         return "–"
     distance = abs(value / reference - 1)
-    return "0" if distance == 0 else f"{distance:.0e}" if distance < 1e-4 else f"{100 * distance:.2g} %"
+    return (
+        "0"
+        if distance == 0
+        else f"{distance:.0e}"
+        if distance < 1e-4
+        else f"{100 * distance:.2g} %"
+    )
 
 
 def _time(seconds: float | None) -> str:
@@ -327,7 +394,11 @@ def _time(seconds: float | None) -> str:
 
 
 def _ratio(found: Ratio | None) -> str:
-    return "–" if found is None else f"{_short(found.median)} ({_short(found.low)}–{_short(found.high)})"
+    return (
+        "–"
+        if found is None
+        else f"{_short(found.median)} ({_short(found.low)}–{_short(found.high)})"
+    )
 
 
 def _short(number: float) -> str:
@@ -340,7 +411,11 @@ if __name__ == "__main__":  # a fresh process, started by `child`
     warnings.simplefilter("ignore")
     what, *arguments = sys.argv[1:]
     if what == "memory":
-        print(json.dumps({"extra": _peak_of(arguments[0], arguments[1], int(arguments[2]), arguments[3])}))
+        print(
+            json.dumps(
+                {"extra": _peak_of(arguments[0], arguments[1], int(arguments[2]), arguments[3])}
+            )
+        )
     else:
         names = ("trueness", SUMS, "relplot", "torchmetrics")
         pace = _QUICK if arguments[1] == "1" else Pace()

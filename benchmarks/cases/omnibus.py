@@ -76,29 +76,62 @@ ALTERNATIVES = (
     Alternative("uniform", "3 waves", wave(3), 0.12),
     Alternative("uniform", "6 waves", wave(6), 0.16),
     Alternative("uniform", "bump over 8 %", lambda p, a: p + a * (abs(p - 0.6) < 0.04), 0.25),
-    Alternative("uniform", "wide bump", lambda p, a: p + a * np.exp(-(((p - 0.3) / 0.1) ** 2)), 0.16),
+    Alternative(
+        "uniform", "wide bump", lambda p, a: p + a * np.exp(-(((p - 0.3) / 0.1) ** 2)), 0.16
+    ),
     Alternative("uniform", "saturation above", lambda p, a: np.minimum(p, 1 - a), 0.11),
-    Alternative("uniform", "too high above 1/2", lambda p, a: p - a * np.maximum(2 * p - 1, 0), 0.11),
+    Alternative(
+        "uniform", "too high above 1/2", lambda p, a: p - a * np.maximum(2 * p - 1, 0), 0.11
+    ),
     Alternative("Beta(2, 2)", "shift", shift, 0.22),
     Alternative("Beta(2, 2)", "slope < 1", slope, 0.28),
     Alternative("Beta(1, 3)", "4 waves", wave(4), 0.13),
     Alternative(
-        "Beta(1, 3)", "steps", lambda p, a: p + a * (1 - 2 * ((8 * p).astype(int) % 2)) * 2 * np.minimum(p, 1 - p), 0.13
+        "Beta(1, 3)",
+        "steps",
+        lambda p, a: p + a * (1 - 2 * ((8 * p).astype(int) % 2)) * 2 * np.minimum(p, 1 - p),
+        0.13,
     ),
     Alternative("bimodal: Beta(0.3, 0.3)", "slope < 1", slope, 0.18),
-    Alternative("bimodal: Beta(0.3, 0.3)", "saturation on both sides", lambda p, a: np.clip(p, a, 1 - a), 0.02),
-    Alternative("bimodal: Beta(0.3, 0.3)", "middle too low", lambda p, a: p + a * (abs(p - 0.5) < 0.2), 0.14),
+    Alternative(
+        "bimodal: Beta(0.3, 0.3)",
+        "saturation on both sides",
+        lambda p, a: np.clip(p, a, 1 - a),
+        0.02,
+    ),
+    Alternative(
+        "bimodal: Beta(0.3, 0.3)", "middle too low", lambda p, a: p + a * (abs(p - 0.5) < 0.2), 0.14
+    ),
     Alternative("confident: Beta(12, 0.5)", "slope < 1", slope, 0.18),
-    Alternative("confident: Beta(12, 0.5)", "saturation above", lambda p, a: np.minimum(p, 1 - a), 0.014),
-    Alternative("confident: Beta(12, 0.5)", "too high below 0.9", lambda p, a: p - a * (p < 0.9), 0.13),
+    Alternative(
+        "confident: Beta(12, 0.5)", "saturation above", lambda p, a: np.minimum(p, 1 - a), 0.014
+    ),
+    Alternative(
+        "confident: Beta(12, 0.5)", "too high below 0.9", lambda p, a: p - a * (p < 0.9), 0.13
+    ),
     Alternative("rare: Beta(0.5, 20)", "shift", shift, 0.55),
-    Alternative("rare: Beta(0.5, 20)", "slope < 1", lambda p, a: expit((1 - a) * (logit(p) + 3.5) - 3.5), 0.5),
+    Alternative(
+        "rare: Beta(0.5, 20)",
+        "slope < 1",
+        lambda p, a: expit((1 - a) * (logit(p) + 3.5) - 3.5),
+        0.5,
+    ),
     Alternative("rare: Beta(0.5, 20)", "too high", too_high, 0.6),
     Alternative("rare: Beta(0.5, 20)", "top tenth too high", top_tenth_too_high, 0.6),
     Alternative("rare: Beta(1, 50)", "too high", too_high, 0.6),
     Alternative("rare: Beta(1, 50)", "top tenth too high", top_tenth_too_high, 0.6),
-    Alternative("verbal: 0.05, …, 0.95", "one value too high", lambda p, a: p - a * (abs(p - 0.8) < 0.01), 0.18),
-    Alternative("verbal: 0.05, …, 0.95", "too high above 0.7", lambda p, a: p - a * np.maximum(2 * p - 1.4, 0), 0.17),
+    Alternative(
+        "verbal: 0.05, …, 0.95",
+        "one value too high",
+        lambda p, a: p - a * (abs(p - 0.8) < 0.01),
+        0.18,
+    ),
+    Alternative(
+        "verbal: 0.05, …, 0.95",
+        "too high above 0.7",
+        lambda p, a: p - a * np.maximum(2 * p - 1.4, 0),
+        0.17,
+    ),
 )
 
 
@@ -130,7 +163,8 @@ def single_statistics(cells: Cells) -> dict[str, Callable[[np.ndarray], np.ndarr
         "kuiper": lambda hits: extremes(hits)[0] - extremes(hits)[1],
         "spiegelhalter": lambda hits: np.abs((1 - 2 * p) @ (hits - expected[:, None])),
         "cox": lambda hits: (
-            (hits.sum(axis=0) - expected.sum()) ** 2 / v.sum() + (x @ (hits - expected[:, None])) ** 2 / (v @ x**2)
+            (hits.sum(axis=0) - expected.sum()) ** 2 / v.sum()
+            + (x @ (hits - expected[:, None])) ** 2 / (v @ x**2)
         ),
         "hosmer-lemeshow": lambda hits: (
             (np.add.reduceat(hits, first, axis=0) - events[:, None]) ** 2 / variance[:, None]
@@ -148,7 +182,9 @@ def powers(alternative: Alternative, n: int, runs: int, seed: int) -> dict[str, 
         scores = LAWS[alternative.law](rng, n)
         cells = tn.tally(np.arange(n) % 2, scores).parts[0]
         truth = np.clip(alternative.truth(cells.score, size), 0, 1)
-        found["omnibus"].append(power_function(cells, ALPHA, null_draws=NULL, rng=rng)(truth, draws))
+        found["omnibus"].append(
+            power_function(cells, ALPHA, null_draws=NULL, rng=rng)(truth, draws)
+        )
         shape = (cells.size, NULL), (cells.size, draws)
         null = rng.binomial(cells.weight[:, None], cells.score[:, None], shape[0])
         hits = rng.binomial(cells.weight[:, None], truth[:, None], shape[1])
@@ -173,4 +209,6 @@ def omnibus(page: Page, quick: bool, *, runs: int = 0, seed: int = 0) -> None:
             cells = (f"{found['omnibus']:.3f}", f"{found[best]:.3f}", best, f"{ratios[-1]:.2f}")
             page.row(alternative.law, alternative.name, *cells)
         mean, least = float(np.mean(ratios)), float(np.min(ratios))
-        page.text(f"Ratio: mean {mean:.3f}, least {least:.2f} (bars: {BARS[n][0]} and {BARS[n][1]}).")
+        page.text(
+            f"Ratio: mean {mean:.3f}, least {least:.2f} (bars: {BARS[n][0]} and {BARS[n][1]})."
+        )

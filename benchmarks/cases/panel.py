@@ -53,18 +53,35 @@ def panel(page: Page, quick: bool) -> None:
     page.head("scores", "wall", "CPU", f"CPU, times `{SUM}`", "memory beyond the inputs")
     for law in LAWS:
         y, p = rows(law, n)
-        calls = {"panel": lambda y=y, p=p: tn.panel(y, p, seed=0), SUM: lambda y=y, p=p: p.sum() + y.sum()}
+        calls = {
+            "panel": lambda y=y, p=p: tn.panel(y, p, seed=0),
+            SUM: lambda y=y, p=p: p.sum() + y.sum(),
+        }
         found = race_or_fail(calls, Pace(rounds=9))
-        wall, cpu = (statistics.median(s.values()) for s in (found["panel"].wall, found["panel"].cpu))
+        wall, cpu = (
+            statistics.median(s.values()) for s in (found["panel"].wall, found["panel"].cpu)
+        )
         many = ratio(found["panel"].cpu, found[SUM].cpu).median
         answer = child("cases.panel", law, str(n))
         extra = None if answer is None else answer["extra"]
-        page.row(law, seconds(wall), seconds(cpu), times(many), "–" if extra is None else f"{extra / 1e6:,.0f} MB")
+        page.row(
+            law,
+            seconds(wall),
+            seconds(cpu),
+            times(many),
+            "–" if extra is None else f"{extra / 1e6:,.0f} MB",
+        )
         if law == "uniform":
-            promise = f"panel of 1,000,000 distinct scores: at most {RATIO_BAR:.0f}× the time of `{SUM}`"
+            promise = (
+                f"panel of 1,000,000 distinct scores: at most {RATIO_BAR:.0f}× the time of `{SUM}`"
+            )
             page.bar(promise, times(many), None if quick else many <= RATIO_BAR)
             promise = f"panel of 1,000,000 distinct scores: at most {MEMORY_BAR / 1e6:.0f} MB beyond the inputs"
-            page.bar(promise, f"{(extra or 0) / 1e6:,.0f} MB", None if quick or extra is None else extra <= MEMORY_BAR)
+            page.bar(
+                promise,
+                f"{(extra or 0) / 1e6:,.0f} MB",
+                None if quick or extra is None else extra <= MEMORY_BAR,
+            )
     _parts(page, n)
 
 
@@ -75,19 +92,26 @@ def _parts(page: Page, n: int) -> None:
     def fresh() -> Any:  # a tally that remembers nothing of an earlier call
         return tn.Tally("binary", (type(tn.tally([0, 1], [0.1, 0.9]).parts[0])(**cells),))
 
-    calls: dict[str, Callable[[], Any]] = {SUM: lambda: p.sum() + y.sum(), "tally": lambda: tn.tally(y, p)}
+    calls: dict[str, Callable[[], Any]] = {
+        SUM: lambda: p.sum() + y.sum(),
+        "tally": lambda: tn.tally(y, p),
+    }
     rng = np.random.default_rng(0)
     calls |= {
         what: lambda names=names: estimates_of(names, Evidence.of_sums(fresh()), rng=rng)
         for what, names in PARTS.items()
     }
     for test in ("spiegelhalter", "cox"):
-        calls[f"{test.title()}'s test"] = lambda test=test: tn.calibration_test(fresh(), method=test)
+        calls[f"{test.title()}'s test"] = lambda test=test: tn.calibration_test(
+            fresh(), method=test
+        )
     found = race_or_fail(calls, Pace(rounds=9))
     page.head("part, uniform scores", "wall", "CPU", f"CPU, times `{SUM}`")
     for what, samples in found.items():
         wall, cpu = (statistics.median(s.values()) for s in (samples.wall, samples.cpu))
-        page.row(what, seconds(wall), seconds(cpu), times(ratio(samples.cpu, found[SUM].cpu).median))
+        page.row(
+            what, seconds(wall), seconds(cpu), times(ratio(samples.cpu, found[SUM].cpu).median)
+        )
 
 
 if __name__ == "__main__":

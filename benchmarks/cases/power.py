@@ -52,7 +52,9 @@ def counts(n: int) -> Scenario:
 
     def draw(rng: np.random.Generator) -> dict[str, Any]:
         data = simulate.binary(n, scores=TIED, seed=rng)
-        pairs, count = np.unique(np.column_stack([data.y_prob, data.y_true]), axis=0, return_counts=True)
+        pairs, count = np.unique(
+            np.column_stack([data.y_prob, data.y_true]), axis=0, return_counts=True
+        )
         return {"y_true": pairs[:, 1].astype(int), "y_prob": pairs[:, 0], "sample_weight": count}
 
     return Scenario("two digits, weights that count rows", n, draw)
@@ -63,7 +65,11 @@ def weights(n: int) -> Scenario:
 
     def draw(rng: np.random.Generator) -> dict[str, Any]:
         data = simulate.binary(n, seed=rng)
-        return {"y_true": data.y_true, "y_prob": data.y_prob, "sample_weight": rng.choice([0.5, 2.5], n)}
+        return {
+            "y_true": data.y_true,
+            "y_prob": data.y_prob,
+            "sample_weight": rng.choice([0.5, 2.5], n),
+        }
 
     return Scenario("uniform, weights 0.5 and 2.5", n, draw, frozenset(WEIGHTED))
 
@@ -118,12 +124,16 @@ def pvalues(scenario: Scenario, runs: int, seed: int) -> Pvalues:
     return found
 
 
-def shares(page: Page, title: str, alpha: float, results: Iterable[tuple[Scenario, Pvalues]], runs: int) -> None:
+def shares(
+    page: Page, title: str, alpha: float, results: Iterable[tuple[Scenario, Pvalues]], runs: int
+) -> None:
     error = math.sqrt(alpha * (1 - alpha) / runs)
     what = f"{title}: share of {runs:,} data sets rejected at {alpha:g} (standard error of a level: {error:.3f})"
     page.head("scores and truth", "n", *METHODS, title=what)
     for scenario, found in results:
-        cells = (f"{np.mean(p <= alpha):.3f}" if np.isfinite(p).all() else "–" for p in found.values())
+        cells = (
+            f"{np.mean(p <= alpha):.3f}" if np.isfinite(p).all() else "–" for p in found.values()
+        )
         page.row(scenario.name, f"{scenario.n:,}", *cells)
 
 

@@ -9,10 +9,17 @@ from scipy.special import expit, logit
 import trueness as tn
 
 LAWS = ((2, 3), (1, 1), (0.5, 10))
-TRUTHS = {"calibrated": (1.0, 1.0), "odds × 2": (1.0, 2.0), "slope 0.7": (0.7, 1.0), "slope 0.7, odds × 2": (0.7, 2.0)}
+TRUTHS = {
+    "calibrated": (1.0, 1.0),
+    "odds × 2": (1.0, 2.0),
+    "slope 0.7": (0.7, 1.0),
+    "slope 0.7, odds × 2": (0.7, 2.0),
+}
 
 
-def findings(law: tuple[float, float], n: int, slope: float, factor: float, runs: int, seed: int) -> np.ndarray:
+def findings(
+    law: tuple[float, float], n: int, slope: float, factor: float, runs: int, seed: int
+) -> np.ndarray:
     """The shares of data sets in which a shift is suspected, and shown."""
     rng, found = np.random.default_rng([seed, n]), []
     for _ in range(runs):
@@ -32,4 +39,6 @@ def prior_shift(page: Page, quick: bool, *, runs: int = 0, seed: int = 0) -> Non
     for law in LAWS:
         for name, (slope, factor) in TRUTHS.items():
             shares = (findings(law, n, slope, factor, runs, seed) for n in sizes)
-            page.row(f"Beta({law[0]:g}, {law[1]:g})", name, *(f"{a:.3f}, {b:.3f}" for a, b in shares))
+            page.row(
+                f"Beta({law[0]:g}, {law[1]:g})", name, *(f"{a:.3f}, {b:.3f}" for a, b in shares)
+            )

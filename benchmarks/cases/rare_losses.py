@@ -68,7 +68,10 @@ LOSSES: dict[str, dict[str, tuple[Draw, Truth]]] = {
     "few rows decide": {
         "1e-6 to 1e-3, rate .003": (spread(1e-6, 1e-3), constant(0.003)),
         "1e-6 to 1e-3, rate .02": (spread(1e-6, 1e-3), constant(0.02)),
-        "1e-4 or .3, rate .01 at the former": (mixed(0.5, 1e-4, spread(0.3, 0.3001)), surprising(0.1, 0.01)),
+        "1e-4 or .3, rate .01 at the former": (
+            mixed(0.5, 1e-4, spread(0.3, 0.3001)),
+            surprising(0.1, 0.01),
+        ),
         "logit-normal (−8, 2), slope .5": (
             lambda rng, n: expit(rng.normal(-8, 2, n)),
             lambda p: expit(0.5 * logit(p)),
@@ -98,7 +101,10 @@ LOSSES: dict[str, dict[str, tuple[Draw, Truth]]] = {
             lambda rng, n: expit(rng.normal(-6, 3, n)),
             lambda p: expit(0.7 * logit(p)),
         ),
-        "Beta(.3, 4), slope .8": (lambda rng, n: rng.beta(0.3, 4, n), lambda p: expit(0.8 * logit(p))),
+        "Beta(.3, 4), slope .8": (
+            lambda rng, n: rng.beta(0.3, 4, n),
+            lambda p: expit(0.8 * logit(p)),
+        ),
         "Beta(3, 3)": (lambda rng, n: rng.beta(3, 3, n), lambda p: p),
     },
 }
@@ -137,11 +143,16 @@ def loss(draw: Draw, truth: Truth, sizes: tuple[int, ...], runs: int) -> list[st
     return shown
 
 
-@case("rare-losses", "limits of means that a few rows decide", "6 min", one_thread=True, default=False)
+@case(
+    "rare-losses", "limits of means that a few rows decide", "6 min", one_thread=True, default=False
+)
 def rare_losses(page: Page, quick: bool, *, runs: int = 0) -> None:
     runs = runs or (40 if quick else 500)
     least = {}
-    for name, groups, sizes in (("AURC", AREAS, (300, 400, 1_000)), ("log loss", LOSSES, (100, 400, 1_000))):
+    for name, groups, sizes in (
+        ("AURC", AREAS, (300, 400, 1_000)),
+        ("log loss", LOSSES, (100, 400, 1_000)),
+    ):
         title = f"{name}, limits at 95 %, {runs:,} samples: covered, mean upper half of the limits"
         page.head("law", *(f"{n:,} rows" for n in sizes), title=title)
         for group, laws in groups.items():
@@ -152,4 +163,8 @@ def rare_losses(page: Page, quick: bool, *, runs: int = 0) -> None:
                 least[name, group] = min(worst, least.get((name, group), 1.0))
     allowed = 0.94 - 2 * np.sqrt(0.94 * 0.06 / runs)
     for (name, group), worst in least.items():
-        page.bar(f"{name}, {group}: at least .94 − 2 se = {allowed:.3f}", f"{worst:.3f}", bool(worst >= allowed))
+        page.bar(
+            f"{name}, {group}: at least .94 − 2 se = {allowed:.3f}",
+            f"{worst:.3f}",
+            bool(worst >= allowed),
+        )

@@ -19,7 +19,10 @@ from trueness import simulate
 from trueness.recalibrate import Calibrator, DirichletCalibration, MatrixScaling
 
 FILE = "cifar10_resnet50_logits.npz"
-PENALTIES = {"MatrixScaling(l2)": (1e-4, 1e-3, 1e-2, 0.1, 1.0), "DirichletCalibration(odir)": (0.1, 1.0, 10, 100, 1000)}
+PENALTIES = {
+    "MatrixScaling(l2)": (1e-4, 1e-3, 1e-2, 0.1, 1.0),
+    "DirichletCalibration(odir)": (0.1, 1.0, 10, 100, 1000),
+}
 FOLDS = 5
 
 
@@ -45,7 +48,10 @@ def data_sets() -> Iterator[tuple[str, Rows]]:
     for n, n_classes in ((1000, 3), (1000, 10), (5000, 10)):
         for name, truth in truths(n_classes).items():
             d = simulate.multiclass(n, n_classes, alpha=0.3, distortion=truth, seed=n_classes)
-            yield f"simulated, {n:,} rows, {n_classes} classes, {name}", Rows(d.y_prob, False, d.y_true)
+            yield (
+                f"simulated, {n:,} rows, {n_classes} classes, {name}",
+                Rows(d.y_prob, False, d.y_true),
+            )
         yield f"simulated, {n:,} rows, {n_classes} classes, some of them rarer", rarer(n, n_classes)
 
 
@@ -92,7 +98,12 @@ def compare_penalties(page: Page, name: str, quick: bool) -> float:
     page.head(f"{name}: log loss above the best, × 1,000", *(f"{p:g}" for p in penalties))
     excess = []
     for title, rows in list(data_sets())[-2 if quick else 0 :]:
-        losses = np.array([held_out_loss(lambda p=p, rows=rows: calibrator(name, p, rows), rows) for p in penalties])
+        losses = np.array(
+            [
+                held_out_loss(lambda p=p, rows=rows: calibrator(name, p, rows), rows)
+                for p in penalties
+            ]
+        )
         excess.append(1000 * (losses - losses.min()))
         page.row(title, *(f"{v:.2f}" for v in excess[-1]))
     mean = np.mean(excess, axis=0)
@@ -114,10 +125,14 @@ def report_test(page: Page, chosen: dict[str, float]) -> None:
         page.row(f"after {name} = {penalty:g}", f"{loss_of(test.y, p):.4f}")
 
 
-@case("regularisation", "default penalties of matrix and Dirichlet scaling", "2 min", one_thread=True)
+@case(
+    "regularisation", "default penalties of matrix and Dirichlet scaling", "2 min", one_thread=True
+)
 def regularisation(page: Page, quick: bool, *, test: bool = False) -> None:
     """With `test`, also the log loss of the test rows of CIFAR-10."""
     chosen = {name: compare_penalties(page, name, quick) for name in PENALTIES}
-    page.text("Best: " + ", ".join(f"{name} = {penalty:g}" for name, penalty in chosen.items()) + ".")
+    page.text(
+        "Best: " + ", ".join(f"{name} = {penalty:g}" for name, penalty in chosen.items()) + "."
+    )
     if test:
         report_test(page, chosen)

@@ -39,12 +39,19 @@ def sketch(page: Page, quick: bool, *, rows: int = 0) -> None:
     page.head("rows", "million rows per CPU second", "times `p.sum() + y.sum()`", "bytes")
     slowest = float("inf")
     for name, (p, y) in forms(n).items():
-        calls = {"sketch": lambda p=p, y=y: tn.sketch(y, p), "sums": lambda p=p, y=y: p.sum() + y.sum()}
+        calls = {
+            "sketch": lambda p=p, y=y: tn.sketch(y, p),
+            "sums": lambda p=p, y=y: p.sum() + y.sum(),
+        }
         found = race(calls, Pace(rounds=9))
         cpu = found["sketch"].cpu
         speed = n / statistics.median(cpu.values())
         slowest = min(slowest, speed)
         size = len(tn.sketch(y, p).to_bytes())
-        page.row(name, f"{speed / 1e6:.0f}", f"{ratio(cpu, found['sums'].cpu).median:.1f}×", f"{size:,}")
-    promise = f"sketch: at least {BAR / 1e6:.0f} million rows per CPU second, for every form of rows"
+        page.row(
+            name, f"{speed / 1e6:.0f}", f"{ratio(cpu, found['sums'].cpu).median:.1f}×", f"{size:,}"
+        )
+    promise = (
+        f"sketch: at least {BAR / 1e6:.0f} million rows per CPU second, for every form of rows"
+    )
     page.bar(promise, f"{slowest / 1e6:.0f} million", None if quick else slowest >= BAR)

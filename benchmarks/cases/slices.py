@@ -38,17 +38,23 @@ def planted(n: int, depth: int, share: float, seed: int) -> Rows:
     columns = {f"x{j}": rng.integers(0, 4, n).astype(str) for j in range(COLUMNS)}
     wrong = np.full(n, depth > 0)
     for j in range(depth):
-        columns[f"x{j}"] = np.where(rng.random(n) < share ** (1 / depth), "1", rng.choice(["0", "2", "3"], n))
+        columns[f"x{j}"] = np.where(
+            rng.random(n) < share ** (1 / depth), "1", rng.choice(["0", "2", "3"], n)
+        )
         wrong &= columns[f"x{j}"] == "1"
     p = rng.uniform(0.1, 0.6, n)
     sign = 1 if seed % 2 else -1
-    return Rows((rng.random(n) < expit(logit(p) + sign * SHIFT * wrong)).astype(int), p, columns, wrong)
+    return Rows(
+        (rng.random(n) < expit(logit(p) + sign * SHIFT * wrong)).astype(int), p, columns, wrong
+    )
 
 
 NULLS = ("uniform", "extreme", "rare", "rounded", "weights", "clusters")
 
 
-def calibrated(law: str, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+def calibrated(
+    law: str, n: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
     """Labels drawn from the scores, and options; in clusters of four, labels are alike."""
     p = {
         "extreme": lambda: rng.beta(0.2, 0.2, n).clip(1e-9, 1 - 1e-9),
@@ -56,29 +62,51 @@ def calibrated(law: str, n: int, rng: np.random.Generator) -> tuple[np.ndarray, 
         "rounded": lambda: rng.integers(1, 10, n) / 10,
     }.get(law, lambda: rng.uniform(0.05, 0.95, n))()
     if law != "clusters":
-        return rng.random(n) < p, p, {"sample_weight": rng.exponential(size=n)} if law == "weights" else {}
+        return (
+            rng.random(n) < p,
+            p,
+            {"sample_weight": rng.exponential(size=n)} if law == "weights" else {},
+        )
     cluster = np.arange(n) // 4
     common = rng.random(n)[cluster]
     return np.where(rng.random(n) < 0.5, common, rng.random(n)) < p, p, {"cluster": cluster}
 
 
-@case("slices-null", "how often a calibrated model is flagged, six laws, 10 and 50 columns", "40 min", one_thread=True)
+@case(
+    "slices-null",
+    "how often a calibrated model is flagged, six laws, 10 and 50 columns",
+    "40 min",
+    one_thread=True,
+)
 def slices_null(page: Page, quick: bool, *, runs: int = 0) -> None:
-    page.head("columns", "rows", "runs", *NULLS, title="Calibrated: share of data sets with any slice flagged at 0.05")
+    page.head(
+        "columns",
+        "rows",
+        "runs",
+        *NULLS,
+        title="Calibrated: share of data sets with any slice flagged at 0.05",
+    )
     for width, n, least, most in ((10, 1_000, 50, 1_000), (50, 500, 25, 600)):
         shares, times = list[float](), runs or (50 if quick else most)
         for law in NULLS:
             flags = 0
             for run in range(times):
                 rng = np.random.default_rng((run, width, NULLS.index(law)))
-                columns = {f"x{j}": rng.integers(0, 4, n) if j % 2 else rng.normal(size=n) for j in range(width)}
+                columns = {
+                    f"x{j}": rng.integers(0, 4, n) if j % 2 else rng.normal(size=n)
+                    for j in range(width)
+                }
                 y, p, options = calibrated(law, n, rng)
-                found = tn.worst_slices(y, p, columns, min_rows=least, resamples=39, seed=run, **options)
+                found = tn.worst_slices(
+                    y, p, columns, min_rows=least, resamples=39, seed=run, **options
+                )
                 flags += found.joint_p <= 0.05
             shares.append(flags / times)
         page.row(str(width), f"{n:,}", f"{times:,}", *(f"{share:.3f}" for share in shares))
         worst = max(shares)
-        page.bar(f"{width} columns: at most 0.065", f"{worst:.3f}", None if quick else worst <= 0.065)
+        page.bar(
+            f"{width} columns: at most 0.065", f"{worst:.3f}", None if quick else worst <= 0.065
+        )
 
 
 def mask(rows: Rows, conditions: list[tuple[str, str]]) -> np.ndarray:
@@ -101,7 +129,12 @@ def by_segments(rows: Rows) -> Answer:
     if not found.flagged.any():
         return Answer(False, None)
     i = int(np.argmin(found.adjusted_pvalue + 1e-9 * found.pvalue))
-    return Answer(True, mask(rows, list(zip(found.column[i].split(" × "), found.value[i].split(" × "), strict=True))))
+    return Answer(
+        True,
+        mask(
+            rows, list(zip(found.column[i].split(" × "), found.value[i].split(" × "), strict=True))
+        ),
+    )
 
 
 def by_mcgrad(rows: Rows) -> Answer:
@@ -118,8 +151,14 @@ def by_tree(rows: Rows) -> Answer:
     """The leaf with the largest mean residual, in units of its standard error, of a tree that nobody tests."""
     from sklearn.tree import DecisionTreeRegressor
 
-    x = np.stack([values == value for values in rows.columns.values() for value in np.unique(values)], axis=1)
-    leaf = DecisionTreeRegressor(max_depth=4, min_samples_leaf=50, random_state=0).fit(x, rows.y - rows.p).apply(x)
+    x = np.stack(
+        [values == value for values in rows.columns.values() for value in np.unique(values)], axis=1
+    )
+    leaf = (
+        DecisionTreeRegressor(max_depth=4, min_samples_leaf=50, random_state=0)
+        .fit(x, rows.y - rows.p)
+        .apply(x)
+    )
     excess, variance = (np.bincount(leaf, one) for one in (rows.y - rows.p, rows.p * (1 - rows.p)))
     z = np.abs(excess) / np.sqrt(np.maximum(variance, 1e-300))
     return Answer(bool(z.max() > 1.96), leaf == z.argmax())
@@ -144,12 +183,18 @@ def named(answer: Answer, rows: Rows) -> bool:
 def large(n: int, width: int) -> tuple[float, float, Any]:
     """CPU seconds, peak memory in bytes, and the result for numbers and codes by halves."""
     rng = np.random.default_rng(0)
-    columns = {f"x{j}": rng.normal(size=n) if j % 2 else rng.integers(0, 6, n) for j in range(width)}
+    columns = {
+        f"x{j}": rng.normal(size=n) if j % 2 else rng.integers(0, 6, n) for j in range(width)
+    }
     p = rng.beta(2, 3, n)
     y = rng.random(n) < expit(logit(p) + 0.4 * ((columns["x0"] == 1) & (columns["x1"] > 1.2)))
     start = time.process_time()
     found = tn.worst_slices(y, p, columns, seed=0)
-    return time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, found
+    return (
+        time.process_time() - start,
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        found,
+    )
 
 
 @case("slices", "planted slices found; time and memory of 50 columns", "10 min", one_thread=True)
@@ -157,16 +202,39 @@ def slices(page: Page, quick: bool, *, runs: int = 0, rows: int = 10_000) -> Non
     runs = runs or (5 if quick else 40)
     n, width = (100_000, 20) if quick else (1_000_000, 50)
     seconds, memory, found = large(n, width)
-    page.head("rows", "columns", "slices", "CPU s", "peak GB", "first slice", "method", title="Time and memory")
+    page.head(
+        "rows",
+        "columns",
+        "slices",
+        "CPU s",
+        "peak GB",
+        "first slice",
+        "method",
+        title="Time and memory",
+    )
     page.row(
-        f"{n:,}", str(width), f"{found.tried:,}", f"{seconds:.1f}", f"{memory / 1e9:.2f}", found.rule[0], found.method
+        f"{n:,}",
+        str(width),
+        f"{found.tried:,}",
+        f"{seconds:.1f}",
+        f"{memory / 1e9:.2f}",
+        found.rule[0],
+        found.method,
     )
     full = not quick
-    page.bar("50 columns × 10⁶ rows, depth 2, below 60 s", f"{seconds:.1f} s", seconds < SECONDS_BAR if full else None)
+    page.bar(
+        "50 columns × 10⁶ rows, depth 2, below 60 s",
+        f"{seconds:.1f} s",
+        seconds < SECONDS_BAR if full else None,
+    )
     page.bar("and below 2 GB", f"{memory / 1e9:.2f} GB", memory < MEMORY_BAR if full else None)
     cases = [(0, 0.0), *((depth, share) for share in (0.01, 0.03) for depth in (1, 2, 3))]
     titles = [f"depth {depth}, {share:.0%}" if depth else "calibrated" for depth, share in cases]
-    page.head("named (alarm)", *titles, title=f"{rows:,} rows, ten columns, log-odds ±{SHIFT}, {runs} data sets each")
+    page.head(
+        "named (alarm)",
+        *titles,
+        title=f"{rows:,} rows, ten columns, log-odds ±{SHIFT}, {runs} data sets each",
+    )
     for name, ask in METHODS.items():
         cells = []
         try:

@@ -77,11 +77,15 @@ WORKS = [
     Work("`tn.ece`, 1,000 rows", "12 µs", _rows(1_000), tn.ece),
     Work("equal-width ECE, 10^6", "0.8 ms", _rows(10**6), tn.ece),
     Work("smooth ECE, 10^6", "4 ms", _rows(10**6), tn.smooth_ece),
-    Work("isotonic fit, 10^6", "19 ms", _rows(10**6), lambda y, p: tn.IsotonicCalibration().fit(p, y)),
+    Work(
+        "isotonic fit, 10^6", "19 ms", _rows(10**6), lambda y, p: tn.IsotonicCalibration().fit(p, y)
+    ),
     Work("log loss, 10^6", "8 ms", _rows(10**6), tn.log_loss),
     Work("slope, 10^6", "25 ms", _rows(10**6), tn.calibration_slope),
     Work("interval, 10^6", "15 ms", _rows(10**6), lambda y, p: tn.ece_interval(y, p, seed=0)),
-    Work("omnibus test, 10^6", "15 ms", _rows(10**6), lambda y, p: tn.calibration_test(y, p, seed=0)),
+    Work(
+        "omnibus test, 10^6", "15 ms", _rows(10**6), lambda y, p: tn.calibration_test(y, p, seed=0)
+    ),
     Work(
         "bootstrap, 1,000 resamples, 10^6",
         "one pass + 5 ms",
@@ -123,7 +127,9 @@ _COMMANDS = {"trueness report": "0.6× of before", "trueness measure": "0.8× of
 @case("speed-table", "The speed table, beside an earlier version", "4 min, 3 GB", one_thread=True)
 def speed_table(page: Page, quick: bool, *, before: str = "", only: str = "") -> None:
     """CPU time of each work; `before` is another checkout with kernels of its own, `only` part of a work's name."""
-    sources = {"after": Path(tn.__file__).parents[1]} | ({"before": Path(before, "src").resolve()} if before else {})
+    sources = {"after": Path(tn.__file__).parents[1]} | (
+        {"before": Path(before, "src").resolve()} if before else {}
+    )
     page.text(
         "Least CPU times of interleaved rounds. The sum is `p.sum() + y.sum()`, or of a matrix `z.sum()`; *possible* "
         "is what prototypes reached on another day."
@@ -137,7 +143,12 @@ def speed_table(page: Page, quick: bool, *, before: str = "", only: str = "") ->
         for i, work in enumerate(WORKS):
             if only in work.name:
                 found = _race(workers, i, quick)
-                _print(page, work, {version: call for version, (call, _) in found.items()}, found["after"][1])
+                _print(
+                    page,
+                    work,
+                    {version: call for version, (call, _) in found.items()},
+                    found["after"][1],
+                )
     finally:
         for worker in workers.values():
             worker.close()
@@ -158,7 +169,15 @@ def _print(page: Page, work: Work, least: dict[str, float], total: float | None)
         "" if total is None else f"{after / total:.1f}",
         work.possible,
     )
-    page.data.append({"work": work.name, "before": before, "after": after, "sum": total, "possible": work.possible})
+    page.data.append(
+        {
+            "work": work.name,
+            "before": before,
+            "after": after,
+            "sum": total,
+            "possible": work.possible,
+        }
+    )
 
 
 def _duration(value: float) -> str:
@@ -171,10 +190,15 @@ def _race(workers: dict[str, "_Worker"], i: int, quick: bool) -> dict[str, tuple
     for _ in range(3 if quick else 15):
         for version, worker in workers.items():
             samples[version].append(worker.time(i, quick))
-    return {version: (min(c for c, _ in each), min(s for _, s in each)) for version, each in samples.items()}
+    return {
+        version: (min(c for c, _ in each), min(s for _, s in each))
+        for version, each in samples.items()
+    }
 
 
-def _race_command(arguments: tuple[str, ...], sources: dict[str, Path], rounds: int) -> dict[str, float]:
+def _race_command(
+    arguments: tuple[str, ...], sources: dict[str, Path], rounds: int
+) -> dict[str, float]:
     taken: dict[str, list[float]] = {version: [] for version in sources}
     with tempfile.TemporaryDirectory() as folder:
         commands.write_rows(folder)
@@ -231,7 +255,10 @@ class _Stopwatch:
                 self.arrays = ()  # before the next are drawn
                 self.arrays = work.inputs(quick)
             self.i, self.loops = i, {}
-        return [self._time("call", lambda: work.call(*self.arrays)), self._time("sum", lambda: _sum(work, self.arrays))]
+        return [
+            self._time("call", lambda: work.call(*self.arrays)),
+            self._time("sum", lambda: _sum(work, self.arrays)),
+        ]
 
     def _time(self, name: str, call: Callable[[], Any]) -> float:
         if name not in self.loops:

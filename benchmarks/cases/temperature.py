@@ -73,5 +73,7 @@ def temperature(page: Page, quick: bool, *, rows: int = 0, once: bool = False) -
         np.testing.assert_allclose(samples.result, own.result, rtol=1e-3, err_msg=name)
         against = None if samples is own else own
         value = f"T = {1 / samples.result:.6f}"
-        lines.append(Line(name, samples, against=against, at_least=against and RATIO_BAR, value=value))
+        lines.append(
+            Line(name, samples, against=against, at_least=against and RATIO_BAR, value=value)
+        )
     time_table(page, f"fit of a temperature, {n:,} × {n_classes:,}", lines, judged=not quick)

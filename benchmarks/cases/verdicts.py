@@ -44,7 +44,11 @@ def judge(name: str, y: np.ndarray, p: np.ndarray) -> Outcome:
     accused, refuted = code in ACCUSED, cox <= 1 - LEVEL
     why = ""
     if accused and not refuted:
-        why = f"neither shift nor slope: {test.strongest}" if found.rejected else "a class, not the top label"
+        why = (
+            f"neither shift nor slope: {test.strongest}"
+            if found.rejected
+            else "a class, not the top label"
+        )
     elif refuted and code == "too-good":
         why = "too good to be true"
     elif refuted and not accused:
@@ -65,17 +69,32 @@ def verdicts(page: Page, quick: bool) -> None:
         return
     with np.load(file) as arrays, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        names = [name.removesuffix(".pt") for name in arrays.files if name.endswith(".pt")][:: 8 if quick else 1]
-        outcomes = [judge(name, arrays[f"{name}.yt"], arrays[f"{name}.pt"].astype(np.float64)) for name in names]
+        names = [name.removesuffix(".pt") for name in arrays.files if name.endswith(".pt")][
+            :: 8 if quick else 1
+        ]
+        outcomes = [
+            judge(name, arrays[f"{name}.yt"], arrays[f"{name}.pt"].astype(np.float64))
+            for name in names
+        ]
     counts = Counter((one.code, one.cox <= 1 - LEVEL) for one in outcomes)
-    page.head("verdict", "Cox's test refutes", "it does not", title=f"{len(outcomes)} models at 5 %")
+    page.head(
+        "verdict", "Cox's test refutes", "it does not", title=f"{len(outcomes)} models at 5 %"
+    )
     for code in dict.fromkeys(one.code for one in outcomes):
         page.row(code, str(counts[code, True]), str(counts[code, False]))
     page.head("explanation", "models", title="Disagreements by kind")
     kinds = Counter(one.why for one in outcomes if one.why)
     for why, number in kinds.most_common():
         page.row(why, str(number))
-    page.head("model", "rows", "verdict", "p (omnibus)", "p (Cox)", "explanation", title="Every disagreement")
+    page.head(
+        "model",
+        "rows",
+        "verdict",
+        "p (omnibus)",
+        "p (Cox)",
+        "explanation",
+        title="Every disagreement",
+    )
     for one in outcomes:
         if one.why:
             page.row(one.name, str(one.n), one.code, f"{one.pvalue:.3g}", f"{one.cox:.3g}", one.why)

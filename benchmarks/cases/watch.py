@@ -62,7 +62,9 @@ class Watches:
         """Enter a look of each stream; `share` is 1/m for rows in clusters of m."""
         streams = len(p)
         weight = np.full(p.size, share)
-        look = Look(p.ravel(), weight, weight * y.ravel(), np.repeat(np.arange(streams), p.shape[1]))
+        look = Look(
+            p.ravel(), weight, weight * y.ravel(), np.repeat(np.arange(streams), p.shape[1])
+        )
         ratios = look.log_ratios(*self.grid.T, streams)
         self.process.step(np.arange(streams), ratios, look.refuted(streams), self.looks)
         now = (self.process.log_evidence >= -np.log(ALPHA)) & (self.rung < 0)
@@ -71,7 +73,9 @@ class Watches:
 
     def check(self, one: "tn.Watch", stream: int = 0) -> None:
         """That a `tn.Watch` of the same rows has the same evidence."""
-        assert np.isclose(np.log(one.evidence[""]), self.process.log_evidence[stream], rtol=1e-6, atol=1e-6)
+        assert np.isclose(
+            np.log(one.evidence[""]), self.process.log_evidence[stream], rtol=1e-6, atol=1e-6
+        )
 
 
 class Cox:
@@ -81,14 +85,18 @@ class Cox:
         self.sums = np.zeros((3, streams, 512))
         self.line = np.zeros((2, streams))
         self.line[1] = 1
-        self.least = np.log(looks / ALPHA)  # half of the quantile of chi-squared with 2 degrees of freedom
+        self.least = np.log(
+            looks / ALPHA
+        )  # half of the quantile of chi-squared with 2 degrees of freedom
         self.rung, self.looks = np.full(streams, -1), 0
 
     def update(self, y: np.ndarray, p: np.ndarray) -> None:
         x = logit(p)
         cell = np.clip((16 * x).astype(int) + 256, 0, 511) + 512 * np.arange(len(p))[:, None]
         for k, values in enumerate((np.ones(x.shape), y, x)):
-            self.sums[k] += np.bincount(cell.ravel(), values.ravel(), self.sums[k].size).reshape(self.sums[k].shape)
+            self.sums[k] += np.bincount(cell.ravel(), values.ravel(), self.sums[k].size).reshape(
+                self.sums[k].shape
+            )
         now = (self.gain() >= self.least) & (self.rung < 0)
         self.rung[now] = self.looks
         self.looks += 1
@@ -100,7 +108,9 @@ class Cox:
 
         def likelihood(line: np.ndarray) -> np.ndarray:
             z = line[0][:, None] + line[1][:, None] * x
-            return np.asarray((e * z - n * (np.maximum(z, 0) + np.log1p(np.exp(-np.abs(z))))).sum(axis=1))
+            return np.asarray(
+                (e * z - n * (np.maximum(z, 0) + np.log1p(np.exp(-np.abs(z))))).sum(axis=1)
+            )
 
         best = likelihood(self.line)
         for _ in range(4):
@@ -150,7 +160,13 @@ def probcal_rings(looks: list[tuple[np.ndarray, np.ndarray]], streams: int) -> n
     return rung
 
 
-@case("watch", "Watch: false alarms, delay, segments, size", time="10 min", one_thread=True, default=False)
+@case(
+    "watch",
+    "Watch: false alarms, delay, segments, size",
+    time="10 min",
+    one_thread=True,
+    default=False,
+)
 def watch(page: Page, quick: bool) -> None:
     false_alarms(page, runs=50 if quick else 400, looks=200 if quick else 1000)
     clusters(page, runs=50 if quick else 400, looks=100 if quick else 500)
@@ -165,7 +181,12 @@ def most(runs: int) -> float:
 
 
 def false_alarms(page: Page, runs: int, looks: int) -> None:
-    page.head("scores", "rows", "ten bins", title=f"Streams that ever ring, {looks:,} looks of 50 rows, {runs} streams")
+    page.head(
+        "scores",
+        "rows",
+        "ten bins",
+        title=f"Streams that ever ring, {looks:,} looks of 50 rows, {runs} streams",
+    )
     worst, rng = 0.0, np.random.default_rng(1)
     for name, law in LAWS.items():
         both, one, sums = [Watches(runs), Watches(runs)], tn.Watch(ALPHA), tn.Watch(ALPHA)
@@ -182,12 +203,18 @@ def false_alarms(page: Page, runs: int, looks: int) -> None:
         rates = [float(np.mean(watches.rung >= 0)) for watches in both]
         worst = max(worst, *rates)
         page.row(name, *(f"{rate:.3f}" for rate in rates))
-    page.bar(f"ever false: at most {ALPHA} + 2 standard errors = {most(runs):.3f}", f"{worst:.3f}", worst <= most(runs))
+    page.bar(
+        f"ever false: at most {ALPHA} + 2 standard errors = {most(runs):.3f}",
+        f"{worst:.3f}",
+        worst <= most(runs),
+    )
 
 
 def clusters(page: Page, runs: int, looks: int) -> None:
     title = f"Streams that ever ring, clusters of 5 rows with one cause, {looks} looks of 10 clusters, {runs} streams"
-    page.head("scores", "mean of a cluster", "ten bins, divided by 5", "clusters ignored", title=title)
+    page.head(
+        "scores", "mean of a cluster", "ten bins, divided by 5", "clusters ignored", title=title
+    )
     worst, rng = 0.0, np.random.default_rng(6)
     for name in ("uniform", "rare, Beta(1, 60)", "confident, Beta(.3, .3)"):
         kept, sums, ignored = Watches(runs), Watches(runs), Watches(runs)
@@ -200,7 +227,9 @@ def clusters(page: Page, runs: int, looks: int) -> None:
         rates = [float(np.mean(watches.rung >= 0)) for watches in (kept, sums, ignored)]
         worst = max(worst, *rates[:2])
         page.row(name, *(f"{rate:.3f}" for rate in rates))
-    page.bar(f"clusters of 5, ever false: at most {most(runs):.3f}", f"{worst:.3f}", worst <= most(runs))
+    page.bar(
+        f"clusters of 5, ever false: at most {most(runs):.3f}", f"{worst:.3f}", worst <= most(runs)
+    )
 
 
 def delays(page: Page, runs: int, looks: int, peers: int) -> None:
@@ -217,11 +246,16 @@ def delays(page: Page, runs: int, looks: int, peers: int) -> None:
             p = law(rng, (4 * runs, 200))
             calm.update(rng.uniform(size=p.shape) < p, p)
         threshold = float(np.quantile(np.max(calm.path, axis=0), 1 - ALPHA))
-        for error, onset in ((None, looks), *((error, at) for error in ERRORS for at in (0, looks // 2))):
+        for error, onset in (
+            (None, looks),
+            *((error, at) for error in ERRORS for at in (0, looks // 2)),
+        ):
             watches, cox, cusum, kept = Watches(runs), Cox(runs, looks), Cusum(runs), []
             for t in range(looks):
                 p = law(rng, (runs, 200)).clip(1e-12, 1 - 1e-12)
-                y = rng.uniform(size=p.shape) < (p if error is None or t < onset else moved(p, ERRORS[error]))
+                y = rng.uniform(size=p.shape) < (
+                    p if error is None or t < onset else moved(p, ERRORS[error])
+                )
                 for monitor in (watches, cox, cusum):
                     monitor.update(y, p)
                 kept.append((y[:peers], p[:peers]))
@@ -229,7 +263,9 @@ def delays(page: Page, runs: int, looks: int, peers: int) -> None:
             found += [probcal_rings(kept, peers)] if there else []
             cells = [delay(rung, onset, looks) for rung in found] + ["not installed"] * (not there)
             page.row(name, error or "none", "" if error is None else str(onset), *cells)
-    page.text("Without an error: the share of streams that ever ring. Late onsets: (share that rang before the onset).")
+    page.text(
+        "Without an error: the share of streams that ever ring. Late onsets: (share that rang before the onset)."
+    )
 
 
 def delay(rung: np.ndarray, onset: int, looks: int) -> str:
@@ -246,14 +282,18 @@ def segments(page: Page, runs: int) -> None:
     title = f"200 segments, 40 wrong, 105 there at the first look, 60 looks of 20 rows each, {runs} runs"
     page.head("look", "mean false share", "power", title=title)
     rng, ever_key = np.random.default_rng(4), "all names ever listed (not promised)"
-    shares: dict[Any, list[float]] = {key: [] for key in (10, 20, 40, 60, "first look with a name", ever_key)}
+    shares: dict[Any, list[float]] = {
+        key: [] for key in (10, 20, 40, 60, "first look with a name", ever_key)
+    }
     power: dict[Any, list[float]] = {key: [] for key in shares}
     for _ in range(runs):
         one, ever = tn.Watch(ALPHA), set[str]()
         for t in range(1, 61):
             code = np.repeat(np.arange(min(200, 100 + 5 * t)), 20)
             p = rng.uniform(size=code.size)
-            y = rng.uniform(size=code.size) < moved(p, (0.8, 1.0)) * (code % 5 == 0) + p * (code % 5 > 0)
+            y = rng.uniform(size=code.size) < moved(p, (0.8, 1.0)) * (code % 5 == 0) + p * (
+                code % 5 > 0
+            )
             one.update(y, p, by=code)
             names = set(one.alarms)
             first = ["first look with a name"] * bool(names and not ever)
@@ -265,7 +305,9 @@ def segments(page: Page, runs: int) -> None:
     for key in shares:
         page.row(str(key), f"{np.mean(shares[key]):.4f}", f"{np.mean(power[key]):.2f}")
     worst = max(float(np.mean(values)) for key, values in shares.items() if key != ever_key)
-    page.bar(f"mean false share of the names at a look: at most {ALPHA}", f"{worst:.4f}", worst <= ALPHA)
+    page.bar(
+        f"mean false share of the names at a look: at most {ALPHA}", f"{worst:.4f}", worst <= ALPHA
+    )
 
 
 def sizes(page: Page, rows: int) -> None:
@@ -300,4 +342,8 @@ def sizes(page: Page, rows: int) -> None:
             ratios.append((time.process_time() - start) / (scanned - start))
     ratio = float(np.median(ratios))
     page.row(f"{rows:,} rows of Parquet: CPU time of scan and update / scan alone", f"{ratio:.3f}")
-    page.bar("10⁷ rows: at most 1.1 × scan_groups alone", f"{ratio:.3f}", ratio <= 1.1 if rows >= 10**7 else None)
+    page.bar(
+        "10⁷ rows: at most 1.1 × scan_groups alone",
+        f"{ratio:.3f}",
+        ratio <= 1.1 if rows >= 10**7 else None,
+    )

@@ -14,7 +14,11 @@ class Library(Adapter):
         if c.norm == "l2":
             return metrics.binned_calibration_error(c.y, c.p, n_bins=c.bins)
         self.offers(c.rule == "equal-width")
-        kind = metrics.maximum_calibration_error if c.norm == "max" else metrics.expected_calibration_error
+        kind = (
+            metrics.maximum_calibration_error
+            if c.norm == "max"
+            else metrics.expected_calibration_error
+        )
         return kind(c.y, c.p, n_bins=c.bins)
 
     def brier(self, c):

@@ -12,7 +12,9 @@ class Library(Adapter):
     notes = "Scores are given as two columns. Cox's regression clips scores at 1e-7, as documented."
 
     def calibration_error(self, c):
-        self.offers(c.w is None, c.pos_label is None, c.norm != "l2", c.classes in ("binary", "confidence"))
+        self.offers(
+            c.w is None, c.pos_label is None, c.norm != "l2", c.classes in ("binary", "confidence")
+        )
         p = c.p if c.p.ndim == 2 else _two_columns(c)
         rate, score, _, count = reliability_diagram(
             c.y,

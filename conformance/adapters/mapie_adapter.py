@@ -12,7 +12,10 @@ class Library(Adapter):
 
     def calibration_error(self, c):
         self.offers(c.w is None, c.pos_label is None, c.norm == "l1")
-        how = {"num_bins": c.bins, "split_strategy": "uniform" if c.rule == "equal-width" else "quantile"}
+        how = {
+            "num_bins": c.bins,
+            "split_strategy": "uniform" if c.rule == "equal-width" else "quantile",
+        }
         if c.classes == "binary":
             return expected_calibration_error(c.y, c.p, **how)
         if c.classes == "top-label":

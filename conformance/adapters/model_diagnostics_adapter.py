@@ -9,9 +9,7 @@ from model_diagnostics.scoring import LogLoss, SquaredError
 class Library(Adapter):
     name = "model-diagnostics"
     packages = ("model-diagnostics",)
-    notes = (
-        "Scoring functions for regression: the squared error takes any numbers, the log loss observations in [0, 1]."
-    )
+    notes = "Scoring functions for regression: the squared error takes any numbers, the log loss observations in [0, 1]."
 
     documented: ClassVar = {"log_loss-label-half": "observations between 0 and 1"} | {
         f"brier-{name}": "the squared error of any numbers"

@@ -15,7 +15,9 @@ class Library(Adapter):
     )
 
     def calibration_error(self, c):
-        self.offers(c.w is None, c.pos_label is None, c.classes in ("binary", "confidence"), c.norm != "l2")
+        self.offers(
+            c.w is None, c.pos_label is None, c.classes in ("binary", "confidence"), c.norm != "l2"
+        )
         if c.rule == "equal-mass":
             return ACE(bins=c.bins, equal_intervals=False).measure(c.p, c.y)
         return (MCE if c.norm == "max" else ECE)(bins=c.bins).measure(c.p, c.y)

@@ -16,7 +16,12 @@ class Library(Adapter):
     )
 
     def calibration_error(self, c):
-        self.offers(c.w is None, c.pos_label is None, c.rule == "equal-width", c.classes in ("binary", "confidence"))
+        self.offers(
+            c.w is None,
+            c.pos_label is None,
+            c.rule == "equal-width",
+            c.classes in ("binary", "confidence"),
+        )
         self.offers(c.classes == "binary" or c.p.shape[1] > 2)  # two columns are the binary problem
         return CalibrationError(n_bins=c.bins, norm=c.norm).compute_from_labels_probs(*_tensors(c))
 

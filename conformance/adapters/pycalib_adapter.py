@@ -16,7 +16,13 @@ class Library(Adapter):
     )
 
     def calibration_error(self, c):
-        self.offers(c.w is None, c.pos_label is None, c.rule == "equal-width", c.norm != "l2", c.classes != "top-label")
+        self.offers(
+            c.w is None,
+            c.pos_label is None,
+            c.rule == "equal-width",
+            c.norm != "l2",
+            c.classes != "top-label",
+        )
         name = {"binary": "binary", "classwise": "classwise", "confidence": "conf"}[c.classes]
         kind = "MCE" if c.norm == "max" else "ECE"
         y = c.one_hot if c.classes == "classwise" else c.y

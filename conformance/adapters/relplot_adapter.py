@@ -7,9 +7,7 @@ from adapter import Adapter
 class Library(Adapter):
     name = "relplot"
     packages = ("relplot",)
-    notes = (
-        "Its subject is the smooth ECE, which has no exact value to compare with; asked here is `metrics.binnedECE`."
-    )
+    notes = "Its subject is the smooth ECE, which has no exact value to compare with; asked here is `metrics.binnedECE`."
 
     def calibration_error(self, c):
         self.offers(c.w is None, c.pos_label is None, c.rule == "equal-width", c.norm == "l1")

@@ -20,7 +20,9 @@ class Library(Adapter):
 
     def brier(self, c):
         self.offers(c.p.ndim == 1)
-        return brier_score(_column(c.p), _column(c.y), weights=None if c.w is None else _column(c.w))
+        return brier_score(
+            _column(c.p), _column(c.y), weights=None if c.w is None else _column(c.w)
+        )
 
     def isotonic(self, c):
         fit = isotonic_fit(c.p, c.y, functional="mean", weight=c.w)

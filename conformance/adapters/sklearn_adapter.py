@@ -24,9 +24,16 @@ class Library(Adapter):
     }
 
     def calibration_error(self, c):
-        self.offers(c.classes == "binary", c.norm == "max" or c.rule != "equal-width", c.norm == "max", c.w is None)
+        self.offers(
+            c.classes == "binary",
+            c.norm == "max" or c.rule != "equal-width",
+            c.norm == "max",
+            c.w is None,
+        )
         strategy = "uniform" if c.rule == "equal-width" else "quantile"
-        rate, score = calibration_curve(c.y, c.p, n_bins=c.bins, strategy=strategy, pos_label=c.pos_label)
+        rate, score = calibration_curve(
+            c.y, c.p, n_bins=c.bins, strategy=strategy, pos_label=c.pos_label
+        )
         return np.abs(rate - score).max()
 
     def brier(self, c):
@@ -35,7 +42,14 @@ class Library(Adapter):
 
     def log_loss(self, c):
         labels = list(range(c.p.shape[1] if c.p.ndim == 2 else 2))
-        return log_loss(c.y, c.p, sample_weight=c.w, labels=labels if set(np.unique(c.y)) <= set(labels) else None)
+        return log_loss(
+            c.y,
+            c.p,
+            sample_weight=c.w,
+            labels=labels if set(np.unique(c.y)) <= set(labels) else None,
+        )
 
     def isotonic(self, c):
-        return IsotonicRegression(out_of_bounds="clip").fit(c.p, c.y, sample_weight=c.w).predict(c.p)
+        return (
+            IsotonicRegression(out_of_bounds="clip").fit(c.p, c.y, sample_weight=c.w).predict(c.p)
+        )

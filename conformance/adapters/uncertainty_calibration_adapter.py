@@ -21,5 +21,11 @@ class Library(Adapter):
 
     def squared_ece(self, c):
         return calibration.lower_bound_scaling_ce(
-            c.p, c.y, p=2, debias=True, num_bins=c.bins, binning_scheme=get_equal_prob_bins, mode="marginal"
+            c.p,
+            c.y,
+            p=2,
+            debias=True,
+            num_bins=c.bins,
+            binning_scheme=get_equal_prob_bins,
+            mode="marginal",
         )

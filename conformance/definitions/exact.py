@@ -66,7 +66,10 @@ def by_multiplied_edges_right(p, bins):
 
 def by_mirrored_edges(p, bins):
     """The same, counted from 1 downwards in the upper half."""
-    return _before([i * (1 / bins) if 2 * i <= bins else 1 - (bins - i) * (1 / bins) for i in range(1, bins)], p)
+    return _before(
+        [i * (1 / bins) if 2 * i <= bins else 1 - (bins - i) * (1 / bins) for i in range(1, bins)],
+        p,
+    )
 
 
 def by_mirrored_edges_with_one(p, bins):
@@ -117,7 +120,11 @@ def larger_bins_first(p, bins, _w):
 def smaller_bins_first(p, bins, _w):
     """Rows in ascending order, cut after ⌊jn/B⌋; ties are split."""
     order, n = sorted(range(len(p)), key=lambda i: p[i]), len(p)
-    return [order[j * n // bins : (j + 1) * n // bins] for j in range(bins) if (j + 1) * n // bins > j * n // bins]
+    return [
+        order[j * n // bins : (j + 1) * n // bins]
+        for j in range(bins)
+        if (j + 1) * n // bins > j * n // bins
+    ]
 
 
 def between_larger_bins(p, bins, _w):
@@ -174,7 +181,9 @@ def width_groups(rule):
 def range_groups(p, bins, _w):
     """Bins of equal width between the smallest and the largest score, closed on the left."""
     low, high = min(p), max(p)
-    return _grouped(p, lambda q: left_closed((q - low) / (high - low), bins) if high > low else bins - 1)
+    return _grouped(
+        p, lambda q: left_closed((q - low) / (high - low), bins) if high > low else bins - 1
+    )
 
 
 # --------------------------------------------------------------------------------------- calibration errors
@@ -236,7 +245,12 @@ def top_label_views(y, P):
     views = []
     for k in sorted(set(predicted)):
         rows = [i for i, label in enumerate(predicted) if label == k]
-        views.append((Fraction(len(rows), len(y)), ([correct[i] for i in rows], [confidence[i] for i in rows])))
+        views.append(
+            (
+                Fraction(len(rows), len(y)),
+                ([correct[i] for i in rows], [confidence[i] for i in rows]),
+            )
+        )
     return views
 
 
@@ -286,7 +300,9 @@ def brier(y, p, w):
 
 def brier_classes(y, P, w):
     """Summed over the classes."""
-    squares = (w[i] * sum((int(y[i] == k) - q) ** 2 for k, q in enumerate(P[i])) for i in range(len(y)))
+    squares = (
+        w[i] * sum((int(y[i] == k) - q) ** 2 for k, q in enumerate(P[i])) for i in range(len(y))
+    )
     return sum(squares, Fraction(0)) / sum(w)
 
 
@@ -330,7 +346,9 @@ def logistic_fit(y, p, fit_slope=True):
                 det = h00 * h11 - h01 * h01
                 step = ((h11 * g0 - h01 * g1) / det, (h00 * g1 - h01 * g0) / det)
             largest = max(abs(step[0]), abs(step[1]))
-            scale = min(Decimal(1), 1 / (2 * largest)) if largest else Decimal(1)  # short steps cannot overshoot far
+            scale = (
+                min(Decimal(1), 1 / (2 * largest)) if largest else Decimal(1)
+            )  # short steps cannot overshoot far
             a, b = a + scale * step[0], b + scale * step[1]
             if largest < Decimal(10) ** -40:
                 return a, b
@@ -359,7 +377,9 @@ def histogram(y, p, bins, at, place, pseudo=0, empty="overall"):
     """The event rate of each equal-width bin at the scores `at`; a bin without rows gives the overall rate."""
     rates = {}
     for rows in width_groups(place)(p, bins, None):
-        rates[place(p[rows[0]], bins)] = Fraction(sum(y[i] for i in rows) + pseudo, len(rows) + 2 * pseudo)
+        rates[place(p[rows[0]], bins)] = Fraction(
+            sum(y[i] for i in rows) + pseudo, len(rows) + 2 * pseudo
+        )
     found = []
     for q in at:
         b = place(q, bins)

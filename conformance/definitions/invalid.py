@@ -12,7 +12,13 @@ BINARY = [
     ("scores-percent", GOOD[0], [20.0, 45.0, 60.0, 85.0], "Percentages.", {}),
     ("scores-logits", GOOD[0], [-1.5, -0.2, 0.4, 1.7], "Logits.", {}),
     ("label-nan", [0, 1, NAN, 1], GOOD[1], "A missing label.", {"dtype": {"y_true": "float64"}}),
-    ("label-half", [0, 0.5, 0, 1], GOOD[1], "A label that is neither 0 nor 1.", {"dtype": {"y_true": "float64"}}),
+    (
+        "label-half",
+        [0, 0.5, 0, 1],
+        GOOD[1],
+        "A label that is neither 0 nor 1.",
+        {"dtype": {"y_true": "float64"}},
+    ),
     ("labels-1-2", [1, 2, 1, 2], GOOD[1], "Labels 1 and 2, the event not declared.", {}),
     ("labels-minus-one", [-1, 1, -1, 1], GOOD[1], "Labels −1 and 1, the event not declared.", {}),
     (
@@ -47,7 +53,14 @@ def invalid():
         bins = 5 if measure == "ece" else None
         for id, y, p, why, fields in BINARY:
             suite.refused(
-                f"{measure}-{id}", measure, y, p, why, bins=bins, convention=invalid_convention(measure), **fields
+                f"{measure}-{id}",
+                measure,
+                y,
+                p,
+                why,
+                bins=bins,
+                convention=invalid_convention(measure),
+                **fields,
             )
         for id, w, why in WEIGHTS:
             suite.refused(
@@ -69,7 +82,15 @@ def invalid():
         ("label-below-zero", [0, -1, 1, 1, 0, 2], P3, "Label −1: it must not count from the end."),
         ("matrix-length-mismatch", Y3[:5], P3, "Five labels and six rows."),
     ]:
-        suite.refused(f"ece-{id}", "ece", y, P, why, bins=5, convention=conventions("equal-width", "l1", "confidence"))
+        suite.refused(
+            f"ece-{id}",
+            "ece",
+            y,
+            P,
+            why,
+            bins=5,
+            convention=conventions("equal-width", "l1", "confidence"),
+        )
         suite.refused(f"log_loss-{id}", "log_loss", y, P, why)
     for bins, name in ((0, "zero"), (-3, "negative"), (2.5, "fractional")):
         suite.refused(

@@ -25,13 +25,28 @@ def _brier(suite, id, y, p, why, **fields):
     w = [number(v) for v in fields.get("sample_weight") or [1] * len(p)]
     value = exact.brier([int(v) for v in y], scores, w)
     others = [("both classes summed", 2 * value, False), ("root", exact.root(value), False)]
-    suite.value(f"brier-{id}", "brier", y, p, value, why, others=others, convention={"classes": "binary"}, **fields)
+    suite.value(
+        f"brier-{id}",
+        "brier",
+        y,
+        p,
+        value,
+        why,
+        others=others,
+        convention={"classes": "binary"},
+        **fields,
+    )
 
 
 def _brier_classes(suite, id, y, rows, why):
-    value = exact.brier_classes(y, [[number(q) for q in row] for row in rows], [Fraction(1)] * len(y))
+    value = exact.brier_classes(
+        y, [[number(q) for q in row] for row in rows], [Fraction(1)] * len(y)
+    )
     k = len(rows[0])
-    others = [("half the sum over classes", value / 2, False), ("mean over classes", value / k, False)]
+    others = [
+        ("half the sum over classes", value / 2, False),
+        ("mean over classes", value / k, False),
+    ]
     if k == 2:
         value, others = value / 2, [("both classes summed", value, False)]
     suite.value(
@@ -48,11 +63,16 @@ def _brier_classes(suite, id, y, rows, why):
 
 def _log_loss(suite, id, y, p, why, **fields):
     matrix = isinstance(p[0], list)
-    rows = [[number(q) for q in row] for row in p] if matrix else [[1 - number(q), number(q)] for q in p]
+    rows = (
+        [[number(q) for q in row] for row in p]
+        if matrix
+        else [[1 - number(q), number(q)] for q in p]
+    )
     w = [number(v) for v in fields.get("sample_weight") or [1] * len(p)]
     value = exact.log_loss([int(v) for v in y], rows, w)
     others = [
-        (f"clipped at {eps}", exact.log_loss([int(v) for v in y], rows, w, Fraction(eps)), False) for eps in CLIPS
+        (f"clipped at {eps}", exact.log_loss([int(v) for v in y], rows, w, Fraction(eps)), False)
+        for eps in CLIPS
     ]
     others.append(("in bits", value / Decimal(2).ln() if value.is_finite() else value, False))
     suite.value(
@@ -73,7 +93,13 @@ def proper_scores():
     for score in (_brier, _log_loss):
         score(suite, "eight-rows", Y, P, "Plain data.")
         score(suite, "one-row", [1], [0.3], "One row.")
-        score(suite, "one-class", [1, 1, 1], [0.2, 0.5, 0.9], "One class only: the score exists all the same.")
+        score(
+            suite,
+            "one-class",
+            [1, 1, 1],
+            [0.2, 0.5, 0.9],
+            "One class only: the score exists all the same.",
+        )
         score(suite, "constant", [0, 1, 1, 0, 1], [0.35] * 5, "All scores equal.")
         score(
             suite,
@@ -89,7 +115,14 @@ def proper_scores():
             [0.0, 0.5, 0.75],
             "Certain and wrong once: the log loss is infinite unless clipped.",
         )
-        score(suite, "labels-bool", [False, True], [0.2, 0.9], "Labels True and False.", dtype={"y_true": "bool"})
+        score(
+            suite,
+            "labels-bool",
+            [False, True],
+            [0.2, 0.9],
+            "Labels True and False.",
+            dtype={"y_true": "bool"},
+        )
         score(
             suite,
             "whole-weights",
@@ -99,7 +132,12 @@ def proper_scores():
             sample_weight=[2, 1, 3],
         )
         score(
-            suite, "zero-weight", [0, 1, 1], [0.2, 0.6, 0.9], "A weight of 0 removes the row.", sample_weight=[1, 0, 2]
+            suite,
+            "zero-weight",
+            [0, 1, 1],
+            [0.2, 0.6, 0.9],
+            "A weight of 0 removes the row.",
+            sample_weight=[1, 0, 2],
         )
         score(
             suite,
@@ -111,7 +149,11 @@ def proper_scores():
         )
     _brier_classes(suite, "three-classes", Y3, P3, "Brier's definition sums over the classes.")
     _brier_classes(
-        suite, "two-columns", [0, 1, 1], [[0.8, 0.2], [0.35, 0.65], [0.55, 0.45]], "Two columns are the binary problem."
+        suite,
+        "two-columns",
+        [0, 1, 1],
+        [[0.8, 0.2], [0.35, 0.65], [0.55, 0.45]],
+        "Two columns are the binary problem.",
     )
     _log_loss(suite, "three-classes", Y3, P3, "−log of the probability of the label.")
     _log_loss(
@@ -163,7 +205,19 @@ def slopes():
     inner = exact.logistic_fit(many_rows[0], [number(v) for v in many_rows[1]])
     y, p = [*many_rows[0], 0, 1, 1], [*many_rows[1], 0.0, 1.0, 0.0]
     others = []
-    for eps in ("1e-2", "1e-3", "1e-4", "1e-5", "1e-6", "1e-7", "1e-8", "1e-9", "1e-10", "1e-12", "1e-15"):
+    for eps in (
+        "1e-2",
+        "1e-3",
+        "1e-4",
+        "1e-5",
+        "1e-6",
+        "1e-7",
+        "1e-8",
+        "1e-9",
+        "1e-10",
+        "1e-12",
+        "1e-15",
+    ):
         q = [min(max(number(v), Fraction(eps)), 1 - Fraction(eps)) for v in p]
         others.append((f"clipped at {eps}", exact.logistic_fit(y, q)[1], False))
     suite.value(
@@ -184,8 +238,16 @@ def slopes():
         [0.2, 0.4, 0.6, 0.8],
         "The scores separate the classes: no finite slope.",
     )
-    suite.undefined("slope-constant", "slope", [0, 1, 1, 0], [0.4] * 4, "One score only: the slope is not identified.")
-    suite.undefined("slope-one-class", "slope", [1, 1, 1], [0.3, 0.5, 0.8], "One class only: no finite slope.")
+    suite.undefined(
+        "slope-constant",
+        "slope",
+        [0, 1, 1, 0],
+        [0.4] * 4,
+        "One score only: the slope is not identified.",
+    )
+    suite.undefined(
+        "slope-one-class", "slope", [1, 1, 1], [0.3, 0.5, 0.8], "One class only: no finite slope."
+    )
     _observed_expected(suite)
     return suite
 
@@ -198,7 +260,15 @@ def _observed_expected(suite):
     ]:
         ratio = Fraction(sum(y)) / sum(number(q) for q in p)
         others = [("expected over observed", 1 / ratio, False)] if ratio else []
-        suite.value(f"oe-{id}", "observed_expected", y, p, ratio, "Observed divided by expected events.", others=others)
+        suite.value(
+            f"oe-{id}",
+            "observed_expected",
+            y,
+            p,
+            ratio,
+            "Observed divided by expected events.",
+            others=others,
+        )
 
 
 def tested_and_debiased():
@@ -211,7 +281,13 @@ def tested_and_debiased():
 def _tested(suite):
     ten = [1, 1, 1, 0, 0, 0, 0, 0, 0, 0]
     for id, y, p, bins, why in [
-        ("two-groups", ten + ten, [0.3] * 10 + [0.9] * 10, 2, "3 of 10 events refute 0.9 and not 0.3."),
+        (
+            "two-groups",
+            ten + ten,
+            [0.3] * 10 + [0.9] * 10,
+            2,
+            "3 of 10 events refute 0.9 and not 0.3.",
+        ),
         (
             "one-bin",
             [0, 0, 0, 0, 0, 1],
@@ -249,14 +325,21 @@ def _debiased(suite):
         ("eight-rows", Y, P, 3, "May be negative: it is unbiased."),
         ("pair", [0, 1], [0.5, 0.5], 1, "Two rows: the product of the residuals, −1/4."),
         ("ties", [0, 1, 1, 1, 0], [0.2, 0.2, 0.2, 0.9, 0.9], 2, "Tied scores."),
-        ("single-rows", [0, 1, 1], [0.1, 0.5, 0.9], 3, "A bin with one row has no pair and adds nothing."),
+        (
+            "single-rows",
+            [0, 1, 1],
+            [0.1, 0.5, 0.9],
+            3,
+            "A bin with one row has no pair and adds nothing.",
+        ),
     ]:
         scores = [number(q) for q in p]
         groups = width(scores, bins, None)
         value = exact.debiased(y, scores, groups)
         other = exact.debiased_by_label_variance(y, scores, groups)
         plugin = sum(
-            (n * gap**2 for n, gap in exact.gaps(y, scores, [Fraction(1)] * len(p), groups)), Fraction(0)
+            (n * gap**2 for n, gap in exact.gaps(y, scores, [Fraction(1)] * len(p), groups)),
+            Fraction(0),
         ) / len(p)
         suite.value(
             f"debiased-{id}",
@@ -296,7 +379,9 @@ def _isotonic(suite):
     ]:
         scores, weights = [number(q) for q in p], [number(v) for v in w or [1] * len(p)]
         value = exact.isotonic(y, scores, weights)
-        others = [("ties split in row order", exact.isotonic(y, scores, weights, split_ties=True), False)]
+        others = [
+            ("ties split in row order", exact.isotonic(y, scores, weights, split_ties=True), False)
+        ]
         suite.value(
             f"isotonic-{id}",
             "isotonic",
@@ -313,7 +398,10 @@ def _isotonic(suite):
 def _histogram(suite):
     at = [0.0, 0.05, 0.2, 0.4, 0.6, 0.8, 1.0]
     where = [number(q) for q in at]
-    for id, y, p in [("eight-rows", Y, P), ("empty-bin", [0, 1, 1, 1, 0], [0.1, 0.15, 0.3, 0.9, 0.95])]:
+    for id, y, p in [
+        ("eight-rows", Y, P),
+        ("empty-bin", [0, 1, 1, 1, 0], [0.1, 0.15, 0.3, 0.9, 0.95]),
+    ]:
         scores = [number(q) for q in p]
         suite.value(
             f"histogram-{id}",
@@ -325,13 +413,20 @@ def _histogram(suite):
             bins=5,
             at=at,
             others=_other_histograms(y, scores, where),
-            convention={"bin_rule": "equal-width", "edge_side": "closed on the left", "empty bin": "overall rate"},
+            convention={
+                "bin_rule": "equal-width",
+                "edge_side": "closed on the left",
+                "empty bin": "overall rate",
+            },
         )
 
 
 def _other_histograms(y, scores, where):
     low, high = min(scores), max(scores)
-    spread = [[min(max((q - low) / (high - low), Fraction(0)), Fraction(1)) for q in row] for row in (scores, where)]
+    spread = [
+        [min(max((q - low) / (high - low), Fraction(0)), Fraction(1)) for q in row]
+        for row in (scores, where)
+    ]
 
     def rates(place, *options, **keywords):
         return exact.histogram(y, scores, 5, where, place, *options, **keywords)
@@ -339,7 +434,11 @@ def _other_histograms(y, scores, where):
     return [
         ("bins closed on the right", rates(exact.right_closed), False),
         ("rounded edges, i times 1/B", rates(exact.by_multiplied_edges), True),
-        ("rounded edges, i times 1/B, closed on the right", rates(exact.by_multiplied_edges_right), True),
+        (
+            "rounded edges, i times 1/B, closed on the right",
+            rates(exact.by_multiplied_edges_right),
+            True,
+        ),
         (
             "bins closed on the right; an empty bin gives its midpoint",
             rates(exact.right_closed, empty="midpoint"),

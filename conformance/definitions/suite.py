@@ -10,7 +10,14 @@ NAN, INF = float("nan"), float("inf")
 # Rows that many cases use.
 Y, P = [0, 1, 0, 1, 1, 0, 1, 1], [0.05, 0.15, 0.22, 0.45, 0.55, 0.62, 0.85, 0.97]
 Y3 = [0, 2, 1, 1, 0, 2]
-P3 = [[0.71, 0.19, 0.1], [0.15, 0.3, 0.55], [0.25, 0.45, 0.3], [0.62, 0.33, 0.05], [0.82, 0.1, 0.08], [0.1, 0.65, 0.25]]
+P3 = [
+    [0.71, 0.19, 0.1],
+    [0.15, 0.3, 0.55],
+    [0.25, 0.45, 0.3],
+    [0.62, 0.33, 0.05],
+    [0.82, 0.1, 0.08],
+    [0.1, 0.65, 0.25],
+]
 
 
 def number(x):
@@ -44,7 +51,20 @@ class Suite:
     def __init__(self):
         self.cases = []
 
-    def add(self, id, measure, y, p, expect, why, *, others=(), tolerance=TOLERANCE, convention=None, **fields):
+    def add(
+        self,
+        id,
+        measure,
+        y,
+        p,
+        expect,
+        why,
+        *,
+        others=(),
+        tolerance=TOLERANCE,
+        convention=None,
+        **fields,
+    ):
         entry = {"id": id, "measure": measure, "y_true": encode(y), "y_prob": encode(p)}
         for name, value in fields.items():
             if value is not None:

@@ -12,7 +12,9 @@ os.environ["COLUMNS"] = "88"
 def _bash(_: str, script: str) -> None:
     # IPython's own magic passes output on in pieces, between which myst-nb would put line breaks.
     command = ["bash", "-c", script]
-    run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    run = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
     sys.stdout.write(run.stdout)
     run.check_returncode()
 

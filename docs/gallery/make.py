@@ -109,7 +109,9 @@ CASES: dict[str, Callable[[], Case]] = {
 
 
 def _reliability(case: Case, **options: Any) -> Any:
-    return plot.ReliabilityDisplay.from_predictions(case.y, case.p, **options, **case.options).plot()
+    return plot.ReliabilityDisplay.from_predictions(
+        case.y, case.p, **options, **case.options
+    ).plot()
 
 
 def _one_class(case: Case) -> dict[str, Any]:
@@ -118,7 +120,9 @@ def _one_class(case: Case) -> dict[str, Any]:
 
 
 def _tested(case: Case, **options: Any) -> Any:
-    return plot.TestReliabilityDisplay.from_predictions(case.y, case.one, **options, **_one_class(case)).plot()
+    return plot.TestReliabilityDisplay.from_predictions(
+        case.y, case.one, **options, **_one_class(case)
+    ).plot()
 
 
 def _bins(case: Case) -> Any:
@@ -147,8 +151,12 @@ DISPLAYS: dict[str, Callable[[Case], Any]] = {
     "bins": _bins,
     "walk": _walk,
     "forest": _forest,
-    "net benefit": lambda case: plot.NetBenefitDisplay.from_predictions(case.y, case.p, **case.options).plot(),
-    "risk": lambda case: plot.RiskCoverageDisplay.from_predictions(case.y, case.p, **case.options).plot(),
+    "net benefit": lambda case: plot.NetBenefitDisplay.from_predictions(
+        case.y, case.p, **case.options
+    ).plot(),
+    "risk": lambda case: plot.RiskCoverageDisplay.from_predictions(
+        case.y, case.p, **case.options
+    ).plot(),
 }
 
 
@@ -182,13 +190,22 @@ def draw_every(out: Path, only: str | None) -> None:
             if only is None or only in (case_name, name):
                 for shade in GROUNDS:
                     with ground(shade):
-                        save(draw(case), out / shade / f"{name} - {case_name}.png".replace(" ", "_"), dpi=70)
+                        save(
+                            draw(case),
+                            out / shade / f"{name} - {case_name}.png".replace(" ", "_"),
+                            dpi=70,
+                        )
 
 
 def main() -> None:
     """Read the arguments and draw."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--every", type=Path, required=True, help="draw every display for every case into this folder")
+    parser.add_argument(
+        "--every",
+        type=Path,
+        required=True,
+        help="draw every display for every case into this folder",
+    )
     parser.add_argument("--only", help="one case or one display")
     asked = parser.parse_args()
     draw_every(asked.every, asked.only)

@@ -31,7 +31,9 @@ def first_line():
 
     async def score(state, target):
         answer = state.output.completion.partition("\n")[0].strip()
-        value = NOANSWER if not answer.isdigit() else CORRECT if answer == target.text else INCORRECT
+        value = (
+            NOANSWER if not answer.isdigit() else CORRECT if answer == target.text else INCORRECT
+        )
         return Score(value=value, answer=answer)
 
     return score
@@ -50,14 +52,19 @@ def write_log(name, folder):
     """Let inspect ask every question in every epoch, and log it."""
     said = [list(answers(MODELS[name], epoch)) for epoch in range(EPOCHS)]
     outputs = [ModelOutput.from_content("mockllm/model", text) for epoch in said for text in epoch]
-    questions = [Sample(input=f"Which digit is on card {i}?", target=str(d), id=i) for i, d in enumerate(digit[asked])]
+    questions = [
+        Sample(input=f"Which digit is on card {i}?", target=str(d), id=i)
+        for i, d in enumerate(digit[asked])
+    ]
     task = inspect_ai.Task(name="digits", dataset=questions, scorer=first_line(), epochs=EPOCHS)
     model = get_model("mockllm/model", custom_outputs=outputs)
     (log,) = inspect_ai.eval(task, model=model, log_dir=str(folder), display="none", max_samples=1)
     for sample in log.samples:
         sample.events = []  # nine tenths of the bytes
     write_eval_log(log, str(folder / f"{name}.json"))
-    (folder / f"{name}.json.xz").write_bytes(lzma.compress((folder / f"{name}.json").read_bytes(), preset=9))
+    (folder / f"{name}.json.xz").write_bytes(
+        lzma.compress((folder / f"{name}.json").read_bytes(), preset=9)
+    )
 
 
 if __name__ == "__main__":

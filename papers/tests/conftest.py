@@ -10,7 +10,11 @@ from trueness_papers import EXPERIMENTS, run_experiment
 from trueness_papers.experiment import missing_files
 
 settings.register_profile(
-    "quick", deadline=None, max_examples=30, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    "quick",
+    deadline=None,
+    max_examples=30,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("quick")
 
@@ -34,7 +38,9 @@ def recomputed(tmp_path_factory):
         if missing:
             pytest.skip(f"TRUENESS_DATA must name a folder with {', '.join(missing)}")
         if name not in records:
-            records[name] = run_experiment(EXPERIMENTS[name], folder, pictures=False, progress=False)
+            records[name] = run_experiment(
+                EXPERIMENTS[name], folder, pictures=False, progress=False
+            )
         return records[name]
 
     return run

@@ -30,21 +30,36 @@ def test_a_reader_that_has_seen_enough_is_no_error(tmp_path, module):
     reader, writer = os.pipe()
     os.close(reader)
     command = [sys.executable, "-m", *module, "--list"]
-    done = subprocess.run(command, cwd=tmp_path, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=120)
+    done = subprocess.run(
+        command, cwd=tmp_path, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=120
+    )
     os.close(writer)
     assert done.stderr == ""
 
 
 def test_a_quick_run_writes_tables_and_the_page(tmp_path):
-    done = reproduce("gupta-sample-size", "--quick", "--out", "docs/runs", "--page", "page.md", cwd=tmp_path)
+    done = reproduce(
+        "gupta-sample-size", "--quick", "--out", "docs/runs", "--page", "page.md", cwd=tmp_path
+    )
     assert done.returncode == 0, done.stderr
     assert "gupta-sample-size: " in done.stdout
     assert (tmp_path / "docs/runs/gupta-sample-size.json").is_file()
-    assert "python -m trueness_papers gupta-sample-size --quick" in (tmp_path / "page.md").read_text()
+    assert (
+        "python -m trueness_papers gupta-sample-size --quick" in (tmp_path / "page.md").read_text()
+    )
 
 
 def test_trueness_reproduce_is_the_same_command(tmp_path):
-    command = [sys.executable, "-m", "trueness", "reproduce", "gupta-sample-size", "--quick", "--out", "out"]
+    command = [
+        sys.executable,
+        "-m",
+        "trueness",
+        "reproduce",
+        "gupta-sample-size",
+        "--quick",
+        "--out",
+        "out",
+    ]
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=120)
     assert (tmp_path / "out/gupta-sample-size.json").is_file()
 
@@ -69,7 +84,10 @@ def test_without_matplotlib_there_are_tables(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nothing-such"], "must be the name of an experiment (--list shows them); got 'nothing-such'"),
+        (
+            ["nothing-such"],
+            "must be the name of an experiment (--list shows them); got 'nothing-such'",
+        ),
         (["--quick"], "Name an experiment"),
         (["--page", "page.md", "--out", "empty"], "There are no results in 'empty'"),
     ],
@@ -114,7 +132,12 @@ def interrupted(name, folder, cwd):
     before = {path.name for path in folder.glob("*.json")}
     command = [sys.executable, "-m", "trueness_papers", name, "--out", "out", "--jobs", "2"]
     process = subprocess.Popen(
-        command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command,
+        cwd=cwd,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     try:
         until(lambda: {path.name for path in folder.glob("*.json")} - before, process)

@@ -25,7 +25,14 @@ def test_a_column_per_number_of_rows_and_a_line_per_method():
 
 
 def test_what_a_benchmark_kept_can_be_read():
-    rows = [{"n": 500, "truth": 0.0004, "runs": 10, "found": {"score": {"coverage": 0.9, "length": 0.1, "power": 0.2}}}]
+    rows = [
+        {
+            "n": 500,
+            "truth": 0.0004,
+            "runs": 10,
+            "found": {"score": {"coverage": 0.9, "length": 0.1, "power": 0.2}},
+        }
+    ]
     (result,) = CoverageDisplay.from_rows(rows).results
     assert result == Behaviour("score", 500, pytest.approx(0.02), 0.9, 0.1, 0.2, 10)
 
@@ -45,7 +52,9 @@ def test_axes_can_be_given():
 def test_names_are_drawn_as_they_are_written(name):
     from matplotlib.text import Text
 
-    drawn = CoverageDisplay([Behaviour(name, 500, e, 0.9, 0.1, 0.5, 100) for e in (0.0, 0.1)], title=name).plot()
+    drawn = CoverageDisplay(
+        [Behaviour(name, 500, e, 0.9, 0.1, 0.5, 100) for e in (0.0, 0.1)], title=name
+    ).plot()
     drawn.figure_.canvas.draw()
     assert [text.get_text() for text in drawn.figure_.legends[0].get_texts()] == [name]
     named = [text for text in drawn.figure_.findobj(Text) if name in text.get_text()]

@@ -46,7 +46,9 @@ def seen(d, kind):
     z, t = z[rows, top], t[rows, top]
     if kind == "confidence":
         return binned_errors(z, t)
-    return sum((top == k).mean() * binned_errors(z[top == k], t[top == k], 100) for k in np.unique(top))
+    return sum(
+        (top == k).mean() * binned_errors(z[top == k], t[top == k], 100) for k in np.unique(top)
+    )
 
 
 @pytest.mark.parametrize(("classes", "alpha", "distortion"), CASES, ids=str)
@@ -58,7 +60,9 @@ def test_true_errors_agree_with_fine_bins(classes, alpha, distortion):
         assert max(e.uncertainty for e in true) < 1e-4
         assert true[0].value <= true[1].value
     squares = ((d.truth - d.y_prob) ** 2).sum(axis=1)
-    assert d.true_squared_ece(classes) == pytest.approx(squares.mean(), abs=5 * squares.std() / np.sqrt(len(d)) + 1e-4)
+    assert d.true_squared_ece(classes) == pytest.approx(
+        squares.mean(), abs=5 * squares.std() / np.sqrt(len(d)) + 1e-4
+    )
     assert d.true_squared_ece(1) == pytest.approx(d.true_ece("l2", kind="confidence") ** 2)
 
 
@@ -85,7 +89,9 @@ def test_three_classes_agree_with_a_double_quadrature():
     def gap(s):
         return np.abs(np.array([truth(x) for x in s]) - expit(s)) * 2 * expit(s) * expit(-s) ** 2
 
-    exact = integral(gap, np.array([-40.0, -20, -10, -5, -2, -1, 0, 1, 2, 5, 10, 20]), tolerance=1e-9)[0]
+    exact = integral(
+        gap, np.array([-40.0, -20, -10, -5, -2, -1, 0, 1, 2, 5, 10, 20]), tolerance=1e-9
+    )[0]
     found = true_error(d, "l1", "classwise")
     assert found.method == "quasi-Monte Carlo"
     assert found.value == pytest.approx(exact, abs=6 * found.uncertainty + 1e-7)
@@ -110,7 +116,9 @@ def test_quasi_random_points_agree_with_closed_forms(alpha, kind):
     for norm in ("l1", "l2", "max"):
         by_points = true_error(matrix, norm, kind)
         known = true_error(even, norm, kind)
-        assert by_points.value == pytest.approx(known.value, abs=6 * (by_points.uncertainty + known.uncertainty) + 1e-6)
+        assert by_points.value == pytest.approx(
+            known.value, abs=6 * (by_points.uncertainty + known.uncertainty) + 1e-6
+        )
 
 
 def test_tiny_and_huge_alphas_give_finite_errors():
@@ -124,10 +132,14 @@ def test_tiny_and_huge_alphas_give_finite_errors():
 @pytest.mark.parametrize("pieces", [2, 3, 10, 200])
 def test_the_largest_piece_of_a_broken_stick(pieces):
     d = several(1, pieces, distortion=LabelNoise(1.0))
-    assert d.true_ece(kind="confidence") == pytest.approx((1 / np.arange(1, pieces + 1)).sum() / pieces - 1 / pieces)
+    assert d.true_ece(kind="confidence") == pytest.approx(
+        (1 / np.arange(1, pieces + 1)).sum() / pieces - 1 / pieces
+    )
 
 
 def test_calibrated_scores_have_no_error_and_a_bad_k_is_named():
     assert several(1, 4).true_ece(kind="top-label") == several(1, 4).true_squared_ece(4) == 0
-    with pytest.raises(InputError, match="`k` must be 1 or 4, for which the true error is known; got 2"):
+    with pytest.raises(
+        InputError, match="`k` must be 1 or 4, for which the true error is known; got 2"
+    ):
         several(3, 4).true_squared_ece(2)

@@ -28,7 +28,9 @@ def test_every_figure_of_the_stored_page_exists():
 
 def test_every_row_of_a_table_has_as_many_cells_as_its_head():
     for table in re.findall(r"(?:^\|.*\n)+", results_page(RESULTS), re.MULTILINE):
-        assert len({line.replace("\\|", "").count("|") for line in table.splitlines()}) == 1, table.splitlines()[0]
+        assert len({line.replace("\\|", "").count("|") for line in table.splitlines()}) == 1, (
+            table.splitlines()[0]
+        )
 
 
 def test_every_stored_result_belongs_to_an_experiment():

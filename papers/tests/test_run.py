@@ -9,7 +9,18 @@ from contextlib import contextmanager
 import pytest
 
 from trueness.errors import InputError
-from trueness_papers import Estimate, Experiment, Outcome, Picture, Piece, Record, Row, Table, Timing, run_experiment
+from trueness_papers import (
+    Estimate,
+    Experiment,
+    Outcome,
+    Picture,
+    Piece,
+    Record,
+    Row,
+    Table,
+    Timing,
+    run_experiment,
+)
 from trueness_papers.experiment import GUPTA
 from trueness_papers.page import section
 
@@ -31,8 +42,12 @@ def pieces(size, seed):
 
 
 def assemble(results, size):
-    rows = tuple(Row((key,), value, published=value, note="a | b") for key, value in results.items())
-    return Outcome((Table("Squares", "Table 0", ("x",), rows, digits=1),), remarks=("That is all.",))
+    rows = tuple(
+        Row((key,), value, published=value, note="a | b") for key, value in results.items()
+    )
+    return Outcome(
+        (Table("Squares", "Table 0", ("x",), rows, digits=1),), remarks=("That is all.",)
+    )
 
 
 EXPERIMENT = Experiment("gupta-squares", GUPTA, "Table 0", "squares", pieces, assemble, minutes=0.1)
@@ -84,7 +99,10 @@ def test_ctrl_c_while_a_piece_is_saved_waits_until_no_lock_is_held(tmp_path, mon
     monkeypatch.setattr("trueness_papers.run._pool", pool)
     with pytest.raises(KeyboardInterrupt):
         run_experiment(EXPERIMENT, tmp_path, jobs=2, progress=press)
-    assert seen in ([KeyboardInterrupt], [])  # raised where results are awaited, not where the signal arrived
+    assert seen in (
+        [KeyboardInterrupt],
+        [],
+    )  # raised where results are awaited, not where the signal arrived
     assert len(list(tmp_path.glob("pieces/*/*/*.json"))) == max(done)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
@@ -107,7 +125,9 @@ def test_a_piece_of_another_version_is_done_again(tmp_path, monkeypatch):
 def test_figures_are_forgotten_when_they_are_written(tmp_path):
     plt = pytest.importorskip("matplotlib.pyplot", reason="figures need matplotlib")
     picture = Picture("one", "A figure.", plt.figure)
-    drawing = dataclasses.replace(EXPERIMENT, assemble=lambda results, size: Outcome((), (picture,)))
+    drawing = dataclasses.replace(
+        EXPERIMENT, assemble=lambda results, size: Outcome((), (picture,))
+    )
     before = plt.get_fignums()
     run_experiment(drawing, tmp_path, progress=False)
     assert (tmp_path / "gupta-squares-one.png").is_file()
@@ -129,7 +149,10 @@ def test_a_record_reads_back(tmp_path):
 def test_two_runs_give_the_same_bytes_and_times_are_in_a_file_of_their_own(tmp_path):
     times = Table("Seconds", "", ("x",), (Row(("a",), 1.0),))
     timed = dataclasses.replace(
-        EXPERIMENT, assemble=lambda results, size: dataclasses.replace(assemble(results, size), timings=(times,))
+        EXPERIMENT,
+        assemble=lambda results, size: dataclasses.replace(
+            assemble(results, size), timings=(times,)
+        ),
     )
     for folder in ("one", "two"):
         run_experiment(timed, tmp_path / folder, progress=False, pictures=False)
@@ -152,7 +175,9 @@ def test_the_section_has_published_ours_and_the_difference(tmp_path):
 
 
 def test_a_reference_that_is_not_in_print_is_not_called_published():
-    table = Table("T", "20,000 runs", ("x",), (Row(("a",), 1.0, published=1.0),), against="reference")
+    table = Table(
+        "T", "20,000 runs", ("x",), (Row(("a",), 1.0, published=1.0),), against="reference"
+    )
     record = Record("gupta-squares", "full", 0, "0", (table,), (), ())
     text = section(EXPERIMENT, record)
     assert "**T** (reference: 20,000 runs)" in text
@@ -207,7 +232,10 @@ def test_labels_become_columns_and_the_published_number_stands_where_it_differs(
 
 
 def test_a_wide_table_says_what_brackets_mean():
-    assert WIDE.agreement_text() == "1 of 2 numbers agree with the published ones; the others are in brackets."
+    assert (
+        WIDE.agreement_text()
+        == "1 of 2 numbers agree with the published ones; the others are in brackets."
+    )
 
 
 def test_a_wide_table_reads_back():
@@ -225,7 +253,15 @@ FIVE = Table(
     "Table 0",
     ("n", "measure"),
     (
-        Row(("10", "a"), published=1.0, printed="1.0", authors=1.0123, text=1.5, code=1.0123, improved=0.9),
+        Row(
+            ("10", "a"),
+            published=1.0,
+            printed="1.0",
+            authors=1.0123,
+            text=1.5,
+            code=1.0123,
+            improved=0.9,
+        ),
         Row(("10", "b"), published=2.0, authors=2.5, text=2.5, code=2.5, note="a slip"),
         Row(("20", "a"), authors=3.0, code=Estimate(3.1, 2.9, 3.3)),
         Row(("20", "b"), published=4.0, note="no data"),

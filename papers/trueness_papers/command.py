@@ -33,9 +33,19 @@ _IN_A_CHECKOUT = Path("papers") / "results"
     help="Folder for tables and figures. Default: papers/results in a checkout, elsewhere results; with --quick "
     "results-quick.",
 )
-@click.option("--quick", is_flag=True, help="Run a smaller version: less than a minute per experiment.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed for the simulated data.")
-@click.option("--jobs", type=click.IntRange(min=1), help="Processes. Default: one per core, with --quick one.")
+@click.option(
+    "--quick", is_flag=True, help="Run a smaller version: less than a minute per experiment."
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Seed for the simulated data.",
+)
+@click.option(
+    "--jobs", type=click.IntRange(min=1), help="Processes. Default: one per core, with --quick one."
+)
 @click.option("--fresh", is_flag=True, help="Ignore the results of an earlier or interrupted run.")
 @click.option(
     "--page",
@@ -44,7 +54,12 @@ _IN_A_CHECKOUT = Path("papers") / "results"
 )
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def command(
-    names: tuple[str, ...], listed: bool, out: str | None, page: str | None, debug: bool, **options: Any
+    names: tuple[str, ...],
+    listed: bool,
+    out: str | None,
+    page: str | None,
+    debug: bool,
+    **options: Any,
 ) -> None:
     """Recompute the tables and figures of three papers and compare them with the published numbers.
 
@@ -94,7 +109,9 @@ def _exit_codes(folder: Path, debug: bool) -> Iterator[None]:
         )
         raise click.exceptions.Exit(130) from None
     except (TruenessError, OSError) as error:
-        if debug or getattr(error, "errno", None) == errno.EPIPE:  # a closed pipe (`| head`), which click handles
+        if (
+            debug or getattr(error, "errno", None) == errno.EPIPE
+        ):  # a closed pipe (`| head`), which click handles
             raise
         raise _Refusal(str(error)) from error
 
@@ -108,7 +125,9 @@ def _list() -> None:
         missing = missing_files(experiment.needs)
         needs = f" (needs {', '.join(missing)})" if missing else ""
         source = f"{experiment.paper.short}, {experiment.covers}"
-        click.echo(f"{name:<{width}}  {source}: {experiment.title}; {_estimated_time(experiment)}{needs}")
+        click.echo(
+            f"{name:<{width}}  {source}: {experiment.title}; {_estimated_time(experiment)}{needs}"
+        )
 
 
 def _estimated_time(experiment: "Experiment") -> str:
@@ -118,7 +137,9 @@ def _estimated_time(experiment: "Experiment") -> str:
     return f"{'about ' if seconds >= 1 else ''}{duration(seconds)} of computing"
 
 
-def _run(names: tuple[str, ...], folder: Path, *, quick: bool, jobs: int | None, seed: int, fresh: bool) -> None:
+def _run(
+    names: tuple[str, ...], folder: Path, *, quick: bool, jobs: int | None, seed: int, fresh: bool
+) -> None:
     from trueness_papers.progress import progress_bars
     from trueness_papers.run import run_experiment
 
@@ -127,11 +148,16 @@ def _run(names: tuple[str, ...], folder: Path, *, quick: bool, jobs: int | None,
         jobs = 1 if quick else os.cpu_count() or 1
     figures = find_spec("matplotlib") is not None
     if not figures:
-        click.echo("Tables only, no figures: they need matplotlib (`pip install 'trueness[plot]'`).", err=True)
+        click.echo(
+            "Tables only, no figures: they need matplotlib (`pip install 'trueness[plot]'`).",
+            err=True,
+        )
     with progress_bars(experiments) as bars:
         for experiment in experiments:
             size = "at the small size" if quick else _estimated_time(experiment)
-            bars.echo(f"{experiment.name}: {experiment.covers}, {experiment.title}; {size}.", err=True)
+            bars.echo(
+                f"{experiment.name}: {experiment.covers}, {experiment.title}; {size}.", err=True
+            )
             record = run_experiment(
                 experiment,
                 folder,
@@ -157,11 +183,15 @@ def _select(names: tuple[str, ...]) -> list["Experiment"]:
             continue
         several = [known for known in EXPERIMENTS if name == _ALL or known.startswith(f"{name}-")]
         if not several:
-            raise InputError("NAME", "must be the name of an experiment (--list shows them)", f"got {name!r}")
+            raise InputError(
+                "NAME", "must be the name of an experiment (--list shows them)", f"got {name!r}"
+            )
         for known in several:
             missing = missing_files(EXPERIMENTS[known].needs)
             if missing:
-                about = " ".join(f"TRUENESS_DATA has no {file}. {contents(file)}".rstrip() for file in missing)
+                about = " ".join(
+                    f"TRUENESS_DATA has no {file}. {contents(file)}".rstrip() for file in missing
+                )
                 click.echo(f"Skipping {known}: {about}", err=True)
             else:
                 wanted.add(known)
@@ -184,7 +214,9 @@ def _write_page(folder: Path, target: Path) -> None:
     if target.is_dir() or not target.parent.is_dir():
         raise InputError("--page", "must be a file in an existing folder", f"got {str(target)!r}")
     link = Path(os.path.relpath(folder, target.parent)).as_posix()
-    target.write_text(results_page(folder, link="" if link == "." else f"{link}/"), encoding="utf-8")
+    target.write_text(
+        results_page(folder, link="" if link == "." else f"{link}/"), encoding="utf-8"
+    )
     times = target.with_name(f"{TIMINGS}.md")
     times.write_text(timings_page(folder), encoding="utf-8")
     click.echo(f"Pages: {target}, {times}")

@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Behaviour", "CoverageDisplay"]
 
-_LABELS = {"coverage": "coverage", "length": "mean length (squared error)", "power": "share without zero"}
+_LABELS = {
+    "coverage": "coverage",
+    "length": "mean length (squared error)",
+    "power": "share without zero",
+}
 
 
 class Behaviour(NamedTuple):
@@ -76,7 +80,9 @@ class CoverageDisplay:
     axes_: list[Axes]
     figure_: Any
 
-    def __init__(self, results: Iterable[Behaviour], *, level: float = 0.9, title: str = "") -> None:
+    def __init__(
+        self, results: Iterable[Behaviour], *, level: float = 0.9, title: str = ""
+    ) -> None:
         self.results = tuple(results)
         if not self.results:
             raise InputError("results", "must hold at least one row", "got none")
@@ -84,7 +90,9 @@ class CoverageDisplay:
         self.title = title
 
     @classmethod
-    def from_rows(cls, rows: Iterable[Mapping[str, Any]], *, level: float = 0.9, title: str = "") -> Self:
+    def from_rows(
+        cls, rows: Iterable[Mapping[str, Any]], *, level: float = 0.9, title: str = ""
+    ) -> Self:
         """Read the results of a simulation, such as those of ``benchmarks/cases/coverage.py``.
 
         Parameters
@@ -99,7 +107,13 @@ class CoverageDisplay:
         return cls(
             [
                 Behaviour(
-                    name, row["n"], row["truth"] ** 0.5, one["coverage"], one["length"], one["power"], row["runs"]
+                    name,
+                    row["n"],
+                    row["truth"] ** 0.5,
+                    one["coverage"],
+                    one["length"],
+                    one["power"],
+                    row["runs"],
                 )
                 for row in rows
                 for name, one in row["found"].items()
@@ -118,7 +132,9 @@ class CoverageDisplay:
         """
         sizes = sorted({row.n for row in self.results})
         count = len(_LABELS) * len(sizes)
-        self.axes_, own = axes_for("CoverageDisplay", ax, count, size=(3.7, 2.5), columns=len(sizes))
+        self.axes_, own = axes_for(
+            "CoverageDisplay", ax, count, size=(3.7, 2.5), columns=len(sizes)
+        )
         self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
         self.lines_ = []
         for i, panel in enumerate(self.axes_):
@@ -129,7 +145,9 @@ class CoverageDisplay:
             if row == 0:
                 head = f"{self.title}, " if self.title else ""
                 runs = next(r.runs for r in self.results if r.n == sizes[column])
-                panel.set_title(f"{head}n = {sizes[column]:,}, {runs:,} runs", fontsize=10, parse_math=False)
+                panel.set_title(
+                    f"{head}n = {sizes[column]:,}, {runs:,} runs", fontsize=10, parse_math=False
+                )
             if row == len(_LABELS) - 1:
                 panel.set_xlabel("l2 calibration error")
         self.line_ = self.lines_[0]
@@ -142,7 +160,9 @@ class CoverageDisplay:
         methods = list(dict.fromkeys(row.method for row in self.results))
         for i, method in enumerate(methods):
             points = sorted(
-                (row.error, getattr(row, what)) for row in self.results if (row.method, row.n) == (method, n)
+                (row.error, getattr(row, what))
+                for row in self.results
+                if (row.method, row.n) == (method, n)
             )
             if not points:
                 continue
@@ -162,7 +182,13 @@ class CoverageDisplay:
         if what == "coverage":
             runs = next(row.runs for row in self.results if row.n == n)
             deviation = (self.level * (1 - self.level) / runs) ** 0.5
-            ax.axhspan(self.level - 2 * deviation, self.level + 2 * deviation, color=GREY, alpha=0.25, linewidth=0)
+            ax.axhspan(
+                self.level - 2 * deviation,
+                self.level + 2 * deviation,
+                color=GREY,
+                alpha=0.25,
+                linewidth=0,
+            )
         if what == "length":
             ax.set_yscale("log")
         else:

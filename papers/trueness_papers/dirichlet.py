@@ -65,10 +65,16 @@ class Dirichlet:
     def squared_error(self, k: int) -> float:
         """The squared error of the largest score, or of all columns."""
         if k not in (1, len(self.alpha)):
-            raise InputError("k", f"must be 1 or {len(self.alpha)}, for which the true error is known", f"got {k}")
+            raise InputError(
+                "k",
+                f"must be 1 or {len(self.alpha)}, for which the true error is known",
+                f"got {k}",
+            )
         if self.confusion is None:
             return 0.0
-        return self.error(2, "confidence") ** 2 if k == 1 else _full_square(self.alpha, self.confusion)
+        return (
+            self.error(2, "confidence") ** 2 if k == 1 else _full_square(self.alpha, self.confusion)
+        )
 
     def true_error(self, power: float, kind: Kind) -> TrueError:
         """The error with its accuracy."""
@@ -118,7 +124,9 @@ def _top(alpha: tuple[float, ...], confusion: Confusion, power: float, kind: Kin
         if known is not None and (kind == "confidence" or power in (1, inf) or alike):
             return known
     # If the classes are exchangeable, the predicted class carries no information.
-    groups = [classes[:1]] if alike else [classes] if kind == "confidence" else [(k,) for k in classes]
+    groups = (
+        [classes[:1]] if alike else [classes] if kind == "confidence" else [(k,) for k in classes]
+    )
     if len(alpha) == 2:
         tops = [_Top(alpha, confusion, group, None) for group in groups]
         shares = np.array([top.weight() for top in tops])
@@ -160,7 +168,9 @@ def _full_square(alpha: tuple[float, ...], confusion: Confusion) -> float:
     classes = range(1 if _exchangeable(alpha, confusion) else a.size)
 
     def error_at(others: _Others) -> float:
-        columns = [_rough_error(_FullColumn(alpha, confusion, k, others), 2)[0] ** 2 for k in classes]
+        columns = [
+            _rough_error(_FullColumn(alpha, confusion, k, others), 2)[0] ** 2 for k in classes
+        ]
         return a.size * float(np.mean(columns))
 
     return _average_over_points(alpha, confusion, error_at).value
@@ -216,7 +226,9 @@ class _LogOddsLine(Line):
 class _Column(_LogOddsLine):
     """One class: its score is Beta; the shares of the others are Dirichlet and independent of it."""
 
-    def __init__(self, alpha: tuple[float, ...], confusion: Confusion, k: int, others: _Others | None) -> None:
+    def __init__(
+        self, alpha: tuple[float, ...], confusion: Confusion, k: int, others: _Others | None
+    ) -> None:
         self.alpha, self.confusion, self.k = alpha, confusion, k
         self.mix = _mean_mix(alpha, confusion, k) if others is None else others.of(k)[1]
 
@@ -252,12 +264,17 @@ class _Top(_LogOddsLine):
     """The largest score if its class is among `classes`; on the half-line where it can be the largest."""
 
     def __init__(
-        self, alpha: tuple[float, ...], confusion: Confusion, classes: tuple[int, ...], others: _Others | None
+        self,
+        alpha: tuple[float, ...],
+        confusion: Confusion,
+        classes: tuple[int, ...],
+        others: _Others | None,
     ) -> None:
         self.alpha, self.confusion, self.classes = alpha, confusion, classes
         # Without points there are two classes, and the other one has the rest.
         self.parts = [
-            (np.zeros(1), _mean_mix(alpha, confusion, k)) if others is None else others.of(k) for k in classes
+            (np.zeros(1), _mean_mix(alpha, confusion, k)) if others is None else others.of(k)
+            for k in classes
         ]
 
     def breaks(self) -> Floats:
@@ -288,7 +305,10 @@ class _Top(_LogOddsLine):
         """Log-density of the score of each class, plus the log-probability that it is the largest."""
         total = sum(self.alpha)
         with np.errstate(divide="ignore"):
-            largest = [np.log(np.searchsorted(peaks, s, side="right") / peaks.size) for peaks, _ in self.parts]
+            largest = [
+                np.log(np.searchsorted(peaks, s, side="right") / peaks.size)
+                for peaks, _ in self.parts
+            ]
         own = [beta_log_density(s, self.alpha[k], total - self.alpha[k]) for k in self.classes]
         return np.asarray(np.stack(own) + np.stack(largest))
 
@@ -299,7 +319,9 @@ class _Top(_LogOddsLine):
         def mean(c: Floats) -> Floats:
             left = np.searchsorted(peaks, c, side="right")
             sums = np.where(
-                np.arange(mix.size) < left[:, None], _truth(self.confusion, len(self.alpha), k, c[:, None], mix), 0.0
+                np.arange(mix.size) < left[:, None],
+                _truth(self.confusion, len(self.alpha), k, c[:, None], mix),
+                0.0,
             ).sum(axis=1)
             return np.asarray(sums / np.maximum(left, 1))
 
@@ -315,7 +337,9 @@ def _rough_error(line: Line, power: float, *, split: bool = False) -> tuple[floa
     weight = w * line.density(s)
     total = float(weight.sum())
     if power == inf:
-        return supremum(line.gap, np.union1d(breaks, np.linspace(-40, 40, 401)), hills=2, rounds=5), total
+        return supremum(
+            line.gap, np.union1d(breaks, np.linspace(-40, 40, 401)), hills=2, rounds=5
+        ), total
     heavy = weight > 1e-16 * total  # gaps are expensive
     return float((weight[heavy] @ line.gap(s[heavy]) ** power / total) ** (1 / power)), total
 
@@ -336,7 +360,9 @@ def _average_over_points(
 ) -> TrueError:
     """The mean over sets of points, with its standard error."""
     values = np.array([error_at(_Others(logs, confusion)) for logs in _repeats(alpha)])
-    return TrueError(float(values.mean()), float(values.std(ddof=1) / sqrt(values.size)), "quasi-Monte Carlo")
+    return TrueError(
+        float(values.mean()), float(values.std(ddof=1) / sqrt(values.size)), "quasi-Monte Carlo"
+    )
 
 
 @lru_cache(maxsize=1)
@@ -369,7 +395,9 @@ def _by_chunks(s: Floats, width: int, mean: Callable[[Floats], Floats]) -> Float
 
 def _exchangeable(alpha: tuple[float, ...], confusion: Confusion) -> bool:
     """Whether the classes are exchangeable."""
-    return len(set(alpha)) == 1 and not (isinstance(confusion, LabelNoise) and confusion.even is None)
+    return len(set(alpha)) == 1 and not (
+        isinstance(confusion, LabelNoise) and confusion.even is None
+    )
 
 
 def _panels(breaks: Floats) -> tuple[Floats, Floats]:

@@ -84,7 +84,9 @@ class Oscillation:
     cycles: int = 5
 
     def __post_init__(self) -> None:
-        checked_number(abs(self.height), "height", "a number from -1/4 to 1/4", high=np.nextafter(0.25, 1))
+        checked_number(
+            abs(self.height), "height", "a number from -1/4 to 1/4", high=np.nextafter(0.25, 1)
+        )
         checked_whole(self.cycles, "cycles", 10**6)
 
     def __call__(self, z: Floats) -> Floats:

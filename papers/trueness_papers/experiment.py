@@ -46,10 +46,16 @@ class Paper(NamedTuple):
 
 
 MATSUBARA = Paper(
-    "matsubara", "Matsubara, Tax, Mudd, Guy", "TCE: a test-based approach to measuring calibration error", 2023
+    "matsubara",
+    "Matsubara, Tax, Mudd, Guy",
+    "TCE: a test-based approach to measuring calibration error",
+    2023,
 )
 SUN = Paper(
-    "sun", "Sun, Chaudhari, Barnett, Dobriban", "A confidence interval for the l2 expected calibration error", 2025
+    "sun",
+    "Sun, Chaudhari, Barnett, Dobriban",
+    "A confidence interval for the l2 expected calibration error",
+    2025,
 )
 GUPTA = Paper(
     "gupta",
@@ -124,7 +130,14 @@ class Experiment:
     needs: tuple[str, ...] = ()
 
 
-_BENCHMARK = {2: "optical_digits", 3: "satimage", 4: "pen_digits", 5: "abalone", 9: "isolet", 15: "coil_2000"}
+_BENCHMARK = {
+    2: "optical_digits",
+    3: "satimage",
+    4: "pen_digits",
+    5: "abalone",
+    9: "isolet",
+    15: "coil_2000",
+}
 _BENCHMARK |= {21: "letter_img", 23: "webpage", 25: "mammography"}
 _CONTENTS = {
     "credit_default.csv.gz": "'default of credit card clients' (Yeh & Lien 2009), number 350 at the UCI machine "
@@ -167,7 +180,9 @@ def data_file(name: str) -> Path:
     path = _find(name)
     if path is None:
         about = contents(name)
-        raise InputError("TRUENESS_DATA", f"must be set to the folder that contains {name}", remedy=about)
+        raise InputError(
+            "TRUENESS_DATA", f"must be set to the folder that contains {name}", remedy=about
+        )
     return path
 
 

@@ -59,7 +59,11 @@ def read_records(folder: str | Path) -> dict[str, Record]:
 def read_timings(folder: str | Path) -> dict[str, Timing]:
     """The computing times that belong to the results in a folder, by name of the experiment."""
     path = Path(folder) / f"{TIMINGS}.json"
-    found = _read(path, lambda data: {one["name"]: Timing.from_dict(one) for one in data}) if path.is_file() else {}
+    found = (
+        _read(path, lambda data: {one["name"]: Timing.from_dict(one) for one in data})
+        if path.is_file()
+        else {}
+    )
     known = {name: found.pop(name) for name in EXPERIMENTS if name in found}
     return known | found
 
@@ -79,12 +83,16 @@ def results_page(folder: str | Path, *, link: str = "") -> str:
         raise InputError("", f"There are no results in {str(folder)!r}", remedy=remedy)
     parts = [_OPENING, _summary(records)]
     for paper in PAPERS:
-        findings = (files("trueness_papers") / paper.key / "findings.md").read_text(encoding="utf-8")
+        findings = (files("trueness_papers") / paper.key / "findings.md").read_text(
+            encoding="utf-8"
+        )
         parts += [f"## {paper.citation}", findings]
         for experiment in EXPERIMENTS.values():
             if experiment.paper == paper:
                 record = records.get(experiment.name)
-                parts.append(_short_section(experiment, record, link) if record else _not_run(experiment))
+                parts.append(
+                    _short_section(experiment, record, link) if record else _not_run(experiment)
+                )
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
@@ -98,7 +106,10 @@ def timings_page(folder: str | Path) -> str:
     parts = [_TIMINGS_OPENING, "\n".join(lines)]
     for name, timing in timings.items():
         if timing.tables or timing.remarks:
-            parts += [f"## {EXPERIMENTS[name].covers}: {EXPERIMENTS[name].title}", *map(_table, timing.tables)]
+            parts += [
+                f"## {EXPERIMENTS[name].covers}: {EXPERIMENTS[name].title}",
+                *map(_table, timing.tables),
+            ]
             parts += ["\n".join(f"- {remark}" for remark in timing.remarks)]
     return "\n\n".join(part.strip() for part in parts if part) + "\n"
 
@@ -122,8 +133,12 @@ def _short_section(experiment: Experiment, record: Record, link: str) -> str:
 
 def _figures(record: Record, link: str) -> list[str]:
     """The figures of a run, and its remarks."""
-    figures = [part for file, text in record.pictures for part in (f"![{text}]({link}{file})", f"*{text}*")]
-    return figures + (["\n".join(f"- {remark}" for remark in record.remarks)] if record.remarks else [])
+    figures = [
+        part for file, text in record.pictures for part in (f"![{text}]({link}{file})", f"*{text}*")
+    ]
+    return figures + (
+        ["\n".join(f"- {remark}" for remark in record.remarks)] if record.remarks else []
+    )
 
 
 def _table(table: Table, where: str = "") -> str:
@@ -143,7 +158,10 @@ def _not_run(experiment: Experiment) -> str:
 
 
 def _summary(records: dict[str, Record]) -> str:
-    lines = ["| experiment | source | published numbers that agree | others that agree |", "|---|---|---:|---:|"]
+    lines = [
+        "| experiment | source | published numbers that agree | others that agree |",
+        "|---|---|---:|---:|",
+    ]
     for name, experiment in EXPERIMENTS.items():
         cells = _summary_cells(records[name]) if name in records else "not run | "
         lines.append(f"| `{name}` | {experiment.paper.short}, {experiment.covers} | {cells} |")

@@ -49,24 +49,40 @@ class _TerminalBars:
 
     def __init__(self, experiments: Sequence[Experiment]) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import (
+            BarColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
 
-        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[count]}"))
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.fields[count]}"),
+        )
         times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
         self._experiments = experiments
         self._bars = Progress(*columns, *times, console=Console(stderr=True), transient=True)
-        self._all = self._bars.add_task("all experiments", total=sum(e.minutes for e in experiments), count="")
+        self._all = self._bars.add_task(
+            "all experiments", total=sum(e.minutes for e in experiments), count=""
+        )
         self._one = self._bars.add_task("", total=1, count="")
 
     def follow(self, experiment: Experiment) -> Report:
         place = self._experiments.index(experiment)
         before = sum(e.minutes for e in self._experiments[:place])
         self._bars.reset(self._one, description=experiment.name, total=1, count="")
-        self._bars.update(self._all, completed=before, count=f"{place + 1} of {len(self._experiments)}")
+        self._bars.update(
+            self._all, completed=before, count=f"{place + 1} of {len(self._experiments)}"
+        )
         self._bars.start()
 
         def report(done: int, total: int) -> None:
-            self._bars.update(self._one, completed=done, total=total, count=f"{done:,} of {total:,} pieces")
+            self._bars.update(
+                self._one, completed=done, total=total, count=f"{done:,} of {total:,} pieces"
+            )
             self._bars.update(self._all, completed=before + experiment.minutes * done / total)
 
         return report

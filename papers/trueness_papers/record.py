@@ -87,7 +87,9 @@ class Row:
     @property
     def several(self) -> bool:
         """Whether there is more than a published number and `ours`."""
-        return any(value is not None for value in (self.authors, self.text, self.code, self.improved))
+        return any(
+            value is not None for value in (self.authors, self.text, self.code, self.improved)
+        )
 
     @property
     def difference(self) -> float | None:
@@ -103,7 +105,9 @@ class Row:
         limited = (column or first) == "ours" and self.low is not None and self.high is not None
         return Estimate(value, *((self.low, self.high) if limited else (value, value)))  # type: ignore[arg-type]  # `limited` says both are numbers
 
-    def agrees(self, within: float, column: Ours | None = None, source: Source = "published") -> bool | None:
+    def agrees(
+        self, within: float, column: Ours | None = None, source: Source = "published"
+    ) -> bool | None:
         """Whether the numbers agree up to rounding and simulation error; None if one of them is missing."""
         other, found = getattr(self, source), self.estimate(column)
         if other is None or found is None:
@@ -128,7 +132,9 @@ class Row:
         """Inverse of :meth:`to_dict`."""
         labels = tuple(data["labels"])
         rest: dict[str, Any] = {name: value for name, value in data.items() if name != "labels"}
-        estimates = {name: Estimate(*value) for name, value in rest.items() if isinstance(value, list)}
+        estimates = {
+            name: Estimate(*value) for name, value in rest.items() if isinstance(value, list)
+        }
         return cls(labels, **{**rest, **estimates})
 
 
@@ -179,9 +185,13 @@ class Table:
     against: str = "published"
 
     def __post_init__(self) -> None:
-        assert not self.across or self.across in self.headings, f"{self.title}: {self.across} of {self.headings}"
+        assert not self.across or self.across in self.headings, (
+            f"{self.title}: {self.across} of {self.headings}"
+        )
         for row in self.rows:
-            assert len(row.labels) == len(self.headings), f"{self.title}: {row.labels} under {self.headings}"
+            assert len(row.labels) == len(self.headings), (
+                f"{self.title}: {row.labels} under {self.headings}"
+            )
 
     @property
     def several(self) -> bool:
@@ -203,12 +213,22 @@ class Table:
         if not self.several:
             agree, known = self.agreement
             where = "; the others are in brackets" if self.across and agree < known else ""
-            return f"{agree:,} of {known:,} numbers agree with the {self.against} ones{where}." if known else ""
+            return (
+                f"{agree:,} of {known:,} numbers agree with the {self.against} ones{where}."
+                if known
+                else ""
+            )
         sources: dict[Source, str] = {"published": self.against, "authors": f"of the {_AUTHORS}"}
         sentences = []
         for source, words in sources.items():
-            counts = {column: self.agreement_with(source, column) for column in _OURS if column != "improved"}
-            parts = [f"{a:,} of {n:,} with {_OURS[column]}" for column, (a, n) in counts.items() if n]
+            counts = {
+                column: self.agreement_with(source, column)
+                for column in _OURS
+                if column != "improved"
+            }
+            parts = [
+                f"{a:,} of {n:,} with {_OURS[column]}" for column, (a, n) in counts.items() if n
+            ]
             numbers = f"{words} numbers" if source == "published" else f"numbers {words}"
             sentences += [f"Agreement of the {numbers}: {', '.join(parts)}."] if parts else []
         return " ".join(sentences)
@@ -217,7 +237,11 @@ class Table:
         """Plain Python, ready for JSON."""
         names = ("title", "source", "within", "digits", "note", "across", "against")
         rows = [row.to_dict() for row in self.rows]
-        return {**{name: getattr(self, name) for name in names}, "headings": list(self.headings), "rows": rows}
+        return {
+            **{name: getattr(self, name) for name in names},
+            "headings": list(self.headings),
+            "rows": rows,
+        }
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Table":
@@ -234,14 +258,22 @@ class Table:
         head = "| " + " | ".join(name for name, _, _ in columns) + " |"
         rule = "|" + "|".join("---:" if right else "---" for _, right, _ in columns) + "|"
         cells = zip(*(values for _, _, values in columns), strict=True)
-        lines = ["| " + " | ".join(text.replace("|", "\\|") for text in line) + " |" for line in cells]
+        lines = [
+            "| " + " | ".join(text.replace("|", "\\|") for text in line) + " |" for line in cells
+        ]
         return "\n".join([head, rule, *lines])
 
     def _labels(self, rows: Iterable[Row]) -> list[_Column]:
-        return [(name, False, [row.labels[i] for row in rows]) for i, name in enumerate(self.headings)]
+        return [
+            (name, False, [row.labels[i] for row in rows]) for i, name in enumerate(self.headings)
+        ]
 
     def _notes(self) -> list[_Column]:
-        return [("note", False, [row.note for row in self.rows])] if any(row.note for row in self.rows) else []
+        return (
+            [("note", False, [row.note for row in self.rows])]
+            if any(row.note for row in self.rows)
+            else []
+        )
 
     def _columns(self) -> list[_Column]:
         rows = self.rows
@@ -252,7 +284,9 @@ class Table:
         if any(row.low is not None for row in rows):
             columns.append(("from – to", True, [self._range(row.estimate()) for row in rows]))
         if any(row.difference is not None for row in rows):
-            columns.append(("difference", True, [self._number(row.difference, "+") for row in rows]))
+            columns.append(
+                ("difference", True, [self._number(row.difference, "+") for row in rows])
+            )
         return columns + self._notes()
 
     def _columns_by_source(self) -> list[_Column]:
@@ -278,7 +312,9 @@ class Table:
         for column, name in _OURS.items():
             found = row.estimate(column)
             if found is not None:
-                text = self._number(found.value) + (f" ({self._range(found)})" if found.low != found.high else "")
+                text = self._number(found.value) + (
+                    f" ({self._range(found)})" if found.low != found.high else ""
+                )
                 differs = column != "improved" and row.agrees(self.within, column, source) is False
                 cells[name] = f"**{text}**" if differs else text
         return cells
@@ -311,18 +347,29 @@ class Table:
                 (*labels, " = ".join(sources), *numbers, "" if i else notes)
                 for i, (numbers, sources) in enumerate(shared.items())
             ]
-        heads = [*((name, False) for name in (*others, "source")), *((name, True) for name in names), ("note", False)]
+        heads = [
+            *((name, False) for name in (*others, "source")),
+            *((name, True) for name in names),
+            ("note", False),
+        ]
         columns = zip(*body, strict=True)
-        found = [(name, right, list(cells)) for (name, right), cells in zip(heads, columns, strict=True)]
+        found = [
+            (name, right, list(cells)) for (name, right), cells in zip(heads, columns, strict=True)
+        ]
         return found if any(found[-1][2]) else found[:-1]
 
     def _wide_columns(self) -> list[_Column]:
         at, lines = self._across()
         others = self.headings[:at] + self.headings[at + 1 :]
-        columns: list[_Column] = [(name, False, [labels[i] for labels in lines]) for i, name in enumerate(others)]
+        columns: list[_Column] = [
+            (name, False, [labels[i] for labels in lines]) for i, name in enumerate(others)
+        ]
         for name in dict.fromkeys(row.labels[at] for row in self.rows):
             columns.append((name, True, [self._cell(line.get(name)) for line in lines.values()]))
-        notes = ["; ".join(dict.fromkeys(row.note for row in line.values() if row.note)) for line in lines.values()]
+        notes = [
+            "; ".join(dict.fromkeys(row.note for row in line.values() if row.note))
+            for line in lines.values()
+        ]
         return [*columns, ("note", False, notes)] if any(notes) else columns
 
     def _cell(self, row: Row | None) -> str:
@@ -330,7 +377,9 @@ class Table:
             return ""
         differs = row.agrees(self.within) is False or (row.published is None and row.printed)
         limits = f" ({self._range(row.estimate())})" if row.low is not None else ""
-        return f"{self._number(row.ours)}{limits}" + (f" [{self._published(row)}]" if differs else "")
+        return f"{self._number(row.ours)}{limits}" + (
+            f" [{self._published(row)}]" if differs else ""
+        )
 
     def _published(self, row: Row) -> str:
         return row.printed or self._number(row.published)
@@ -386,7 +435,13 @@ class Record:
         plain = {name: getattr(self, name) for name in ("name", "size", "seed", "version")}
         pictures = [list(picture) for picture in self.pictures]
         tables = [table.to_dict() for table in self.tables]
-        return {"schema": SCHEMA, **plain, "tables": tables, "pictures": pictures, "remarks": list(self.remarks)}
+        return {
+            "schema": SCHEMA,
+            **plain,
+            "tables": tables,
+            "pictures": pictures,
+            "remarks": list(self.remarks),
+        }
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Record":

@@ -63,11 +63,19 @@ def run_experiment(
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError("out", "must be a folder", f"got {str(folder)!r} ({error.strerror or error})") from error
+        raise InputError(
+            "out", "must be a folder", f"got {str(folder)!r} ({error.strerror or error})"
+        ) from error
     store = folder / "pieces" / experiment.name / f"{size}-{seed}"
-    pieces = _run_pieces(experiment.pieces(size, seed), store, jobs=jobs, fresh=fresh, report=reporter(progress))
+    pieces = _run_pieces(
+        experiment.pieces(size, seed), store, jobs=jobs, fresh=fresh, report=reporter(progress)
+    )
     outcome = experiment.assemble({key: piece.result for key, piece in pieces.items()}, size)
-    files = [_save_figure(picture, experiment.name, folder) for picture in outcome.pictures] if pictures else []
+    files = (
+        [_save_figure(picture, experiment.name, folder) for picture in outcome.pictures]
+        if pictures
+        else []
+    )
     record = Record(
         name=experiment.name,
         size=size,
@@ -114,12 +122,19 @@ class _Finished(NamedTuple):
 
 
 def _run_pieces(
-    pieces: Sequence[Piece], folder: Path, *, jobs: int, fresh: bool, report: Callable[[int, int], None]
+    pieces: Sequence[Piece],
+    folder: Path,
+    *,
+    jobs: int,
+    fresh: bool,
+    report: Callable[[int, int], None],
 ) -> dict[str, _Finished]:
     """All results by key, read from the folder where an earlier run saved them."""
     assert len({piece.key for piece in pieces}) == len(pieces), "two pieces have one key"
     folder.mkdir(parents=True, exist_ok=True)
-    finished = {} if fresh else {p.key: saved for p in pieces if (saved := _load(folder, p)) is not None}
+    finished = (
+        {} if fresh else {p.key: saved for p in pieces if (saved := _load(folder, p)) is not None}
+    )
     left = [piece for piece in pieces if piece.key not in finished]
     report(len(finished), len(pieces))
     for piece, result in _compute(left, jobs):
@@ -136,7 +151,9 @@ def _compute(pieces: Sequence[Piece], jobs: int) -> Iterator[tuple[Piece, _Finis
     finished: SimpleQueue[Future[_Finished] | None] = SimpleQueue()
     with _interrupts_queued(finished), _pool(min(jobs, len(pieces))) as pool:
         with _interrupts_blocked():  # the processes start with the first piece, and inherit this
-            running = {pool.submit(_timed, piece.function, piece.arguments): piece for piece in pieces}
+            running = {
+                pool.submit(_timed, piece.function, piece.arguments): piece for piece in pieces
+            }
         for future in running:
             future.add_done_callback(finished.put)
         for _ in pieces:
@@ -154,7 +171,10 @@ def _interrupts_queued(queue: "SimpleQueue[Any]") -> Iterator[None]:
     thread that manages the processes would wait for them, and Python for this thread, forever.
     """
     before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or before is not signal.default_int_handler:
+    if (
+        threading.current_thread() is not threading.main_thread()
+        or before is not signal.default_int_handler
+    ):
         yield
         return
     pressed: list[None] = []
@@ -175,7 +195,9 @@ def _interrupts_queued(queue: "SimpleQueue[Any]") -> Iterator[None]:
 @contextmanager
 def _pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
     """Processes that leave Ctrl-C to their parent, which then ends them."""
-    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_ignore_interrupts)
+    pool = ProcessPoolExecutor(
+        jobs, mp_context=get_context("spawn"), initializer=_ignore_interrupts
+    )
     try:
         yield pool
     except BaseException:
@@ -213,7 +235,11 @@ def _timed(function: Callable[..., Any], arguments: dict[str, Any]) -> _Finished
 
 def _identity(piece: Piece) -> dict[str, Any]:
     """A saved piece with another function, other arguments or another version is not reused."""
-    what = {"function": piece.function.__qualname__, "with": piece.arguments, "version": __version__}
+    what = {
+        "function": piece.function.__qualname__,
+        "with": piece.arguments,
+        "version": __version__,
+    }
     identity: dict[str, Any] = json.loads(json.dumps(what))
     return identity
 
@@ -225,7 +251,11 @@ def _path(folder: Path, piece: Piece) -> Path:
 def _load(folder: Path, piece: Piece) -> _Finished | None:
     try:
         data = json.loads(_path(folder, piece).read_text(encoding="utf-8"))
-        return _Finished(data["result"], data["seconds"]) if data["piece"] == _identity(piece) else None
+        return (
+            _Finished(data["result"], data["seconds"])
+            if data["piece"] == _identity(piece)
+            else None
+        )
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

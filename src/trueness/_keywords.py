@@ -8,16 +8,24 @@ from typing import Any, TypeVar, cast
 
 Target = TypeVar("Target", bound=Callable[..., Any])
 
-# The names of other libraries, and those of ours they may stand for; the first that a function has is suggested.
+# The names of other libraries, and those of ours they may stand for; the first that a function has
+# is suggested.
 _OTHER_NAMES = {
     **dict.fromkeys(("n_bins", "num_bins", "nbins", "bin_count"), ("bins", "n_bins", "n")),
     **dict.fromkeys(("bins", "strategy", "binning"), ("n_bins", "bins", "n", "scheme")),
-    **dict.fromkeys(("y_score", "y_pred", "y_proba", "y_probs", "probs", "scores", "preds", "p"), ("y_prob", "score")),
+    **dict.fromkeys(
+        ("y_score", "y_pred", "y_proba", "y_probs", "probs", "scores", "preds", "p"),
+        ("y_prob", "score"),
+    ),
     **dict.fromkeys(("labels", "label", "y", "target", "targets", "outcome"), ("y_true", "label")),
     **dict.fromkeys(("weights", "weight", "w", "sample_weights"), ("sample_weight", "weight")),
     **dict.fromkeys(("random_state", "rng", "random_seed"), ("seed",)),
-    **dict.fromkeys(("confidence", "confidence_level", "ci", "coverage", "alpha"), ("level", "alpha")),
-    **dict.fromkeys(("group", "groups", "clusters", "cluster_id"), ("cluster", "by", "group", "groups")),
+    **dict.fromkeys(
+        ("confidence", "confidence_level", "ci", "coverage", "alpha"), ("level", "alpha")
+    ),
+    **dict.fromkeys(
+        ("group", "groups", "clusters", "cluster_id"), ("cluster", "by", "group", "groups")
+    ),
     **dict.fromkeys(("n_resamples", "resamples", "n_boot"), ("n_resamples", "resamples")),
     **dict.fromkeys(("n_bootstrap", "n_bootstraps"), ("n_resamples", "resamples")),
     **dict.fromkeys(("order", "ord"), ("norm",)),
@@ -39,16 +47,22 @@ def unknown_keyword(function: str, keyword: str, known: Iterable[str]) -> TypeEr
     names = list(known)
     near = [name for name in _OTHER_NAMES.get(keyword.lower(), ()) if name in names]
     near += get_close_matches(keyword.lower(), names, n=1)
-    hint = f"Did you mean `{near[0]}=`?" if near else f"Its arguments are {', '.join(f'`{name}`' for name in names)}."
+    if near:
+        hint = f"Did you mean `{near[0]}=`?"
+    else:
+        hint = f"Its arguments are {', '.join(f'`{name}`' for name in names)}."
     return TypeError(f"{function}() got an unexpected keyword argument {keyword!r}. {hint}")
 
 
 def unknown_row_option(keyword: str, options: Iterable[str]) -> TypeError:
     """The same for a keyword that a public function has passed on among the options that describe rows.
 
-    The function is the outermost of ours on the stack that was called with this keyword: it costs nothing until then.
+    The function is the outermost of ours on the stack that was called with this keyword: it costs
+    nothing until then.
     """
-    frame, function, own = sys._getframe(1), "trueness", list[str]()
+    frame = sys._getframe(1)
+    function = "trueness"
+    own = list[str]()
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "trueness":
         code = frame.f_code
         last = code.co_argcount + code.co_kwonlyargcount

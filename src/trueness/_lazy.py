@@ -14,7 +14,9 @@ _IMPORT = re.compile(r"^from (\S+) import (?:\(([^)]*)\)|(.*))$", re.MULTILINE)
 _UNLISTED = {"torch", "CalibrationErrorMetric"}
 
 
-def lazily(package: str, file: str) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+def lazily(
+    package: str, file: str
+) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
     """`__all__`, `__getattr__` and `__dir__` of a package whose names live in other modules.
 
     The stub beside `file`, which type checkers read, lists the names: one import for each module.
@@ -32,7 +34,10 @@ def lazily(package: str, file: str) -> tuple[list[str], Callable[[str], Any], Ca
         if name not in module_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = module_of[name]
-        value = import_module(f"{package}.{name}") if module == package else getattr(import_module(module), name)
+        if module == package:
+            value = import_module(f"{package}.{name}")
+        else:
+            value = getattr(import_module(module), name)
         setattr(sys.modules[package], name, value)
         return value
 
@@ -43,8 +48,8 @@ def lazily(package: str, file: str) -> tuple[list[str], Callable[[str], Any], Ca
 def deferred(*modules: str) -> Iterator[None]:
     """Let ``import`` of these modules load them when they are first used, as long as the context lasts.
 
-    For programs, not for libraries: scikit-learn's base class imports all of SciPy's statistics and pandas, which takes
-    longer than a report of ten thousand rows, and does not use them.
+    For programs, not for libraries: scikit-learn's base class imports all of SciPy's statistics and
+    pandas, which takes longer than a report of ten thousand rows, and does not use them.
     """
     finder = _Deferred(modules)
     sys.meta_path.insert(0, finder)

@@ -8,7 +8,8 @@ import numpy as np
 from trueness.errors import InputError
 
 HIGHEST_DRAWN = 0.9999
-"""The highest level of an answer that draws labels: above it more than 200,000 sets would be needed."""
+"""The highest level of an answer that draws labels: above it more than 200,000 sets would be
+needed."""
 _LEAST_ALPHA = 1e-9
 
 

@@ -17,7 +17,8 @@ Progress: TypeAlias = Report | bool
 _PATIENCE = 0.5
 _PAUSE = 0.1
 _STARTED = time.monotonic()
-"""About when the command was started: libraries are imported before the first bar, and that counts as waiting."""
+"""About when the command was started: libraries are imported before the first bar, and that counts
+as waiting."""
 _WIDTH = 30
 _LABEL = 40
 
@@ -27,8 +28,12 @@ def reporter(progress: Progress) -> Report:
     if callable(progress):
         return progress
     if not isinstance(progress, bool):
-        raise InputError("progress", "must be True, False or a function of (done, total)", f"got {progress!r}")
-    return _Bar() if progress and _on_terminal() else _silent
+        raise InputError(
+            "progress", "must be True, False or a function of (done, total)", f"got {progress!r}"
+        )
+    if progress and _on_terminal():
+        return _Bar()
+    return _silent
 
 
 @contextmanager
@@ -40,7 +45,9 @@ def progress_bar(label: str) -> Iterator[Report]:
     from threading import Timer  # only on a terminal
 
     bar = _Bar(label)
-    timer = Timer(max(0.0, _STARTED + _PATIENCE - time.monotonic()), bar.draw)  # the first step may take long
+    timer = Timer(
+        max(0.0, _STARTED + _PATIENCE - time.monotonic()), bar.draw
+    )  # the first step may take long
     timer.daemon = True
     timer.start()
     try:
@@ -68,10 +75,12 @@ class _Bar:
         self._label = f"{printable[:_LABEL]} " if label else ""
         self._began = time.monotonic()
         self._drawn = 0.0
-        self._done, self._total = 0, 1
+        self._done = 0
+        self._total = 1
 
     def __call__(self, done: int, total: int) -> None:
-        self._done, self._total = done, total
+        self._done = done
+        self._total = total
         now = time.monotonic()
         if done >= total:
             self.clear()
@@ -80,7 +89,8 @@ class _Bar:
 
     def draw(self) -> None:
         """Draw the bar as it is, unless all is done."""
-        done, total = self._done, self._total
+        done = self._done
+        total = self._total
         if done < total:
             self._drawn = time.monotonic()
             seconds = (self._drawn - self._began) * (total - done) / done if done else 0.0

@@ -4,7 +4,18 @@ __all__ = ["__version__", "show_versions"]
 
 __version__ = "0.1.0"
 
-_LIBRARIES = ("numpy", "scipy", "narwhals", "click", "rich", "pandas", "polars", "pyarrow", "scikit-learn", "torch")
+_LIBRARIES = (
+    "numpy",
+    "scipy",
+    "narwhals",
+    "click",
+    "rich",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "scikit-learn",
+    "torch",
+)
 
 
 def show_versions() -> None:

@@ -9,12 +9,33 @@ from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
-__all__ = ["InputError", "MissingLibraryError", "Place", "Remedy", "TruenessError", "Wording", "remedies"]
-__all__ += ["CertainScoresWarning", "DroppedRowsWarning", "FewClustersWarning", "FewRowsWarning", "MovedScoresWarning"]
-__all__ += ["NoEstimateWarning", "NotConvergedWarning", "OneClassWarning", "OwnRowsWarning", "SelectedRowsWarning"]
+__all__ = [
+    "InputError",
+    "MissingLibraryError",
+    "Place",
+    "Remedy",
+    "TruenessError",
+    "Wording",
+    "remedies",
+]
+__all__ += [
+    "CertainScoresWarning",
+    "DroppedRowsWarning",
+    "FewClustersWarning",
+    "FewRowsWarning",
+    "MovedScoresWarning",
+]
+__all__ += [
+    "NoEstimateWarning",
+    "NotConvergedWarning",
+    "OneClassWarning",
+    "OwnRowsWarning",
+    "SelectedRowsWarning",
+]
 __all__ += ["SeparableWarning", "TiedScoresWarning", "TruenessWarning", "warn"]
 
-# Records are named tuples: this file is imported by every call, and dataclasses take milliseconds to load.
+# Records are named tuples: this file is imported by every call, and dataclasses take milliseconds
+# to load.
 
 _LONGEST = 2_000
 # Inside a text, an argument stands in backticks, with its value or without: `missing="drop"`.
@@ -27,7 +48,9 @@ def visible(text: str) -> str:
     >>> print(visible("a\x1b[31m‮b"))
     a\x1b[31m\u202eb
     """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text
+    )
 
 
 def capital(text: str) -> str:
@@ -36,7 +59,9 @@ def capital(text: str) -> str:
     >>> print(capital("column 'p' is empty."), capital("rows.csv is empty."), capital("runs/a has no log."))
     Column 'p' is empty. rows.csv is empty. runs/a has no log.
     """
-    return text[:1].upper() + text[1:] if re.match(r"[a-z-]+[ ,;]", text) else text
+    if re.match(r"[a-z-]+[ ,;]", text):
+        return text[:1].upper() + text[1:]
+    return text
 
 
 def visible_json(text: str) -> str:
@@ -50,8 +75,12 @@ def visible_json(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
 
 
-def did_you_mean(typed: Any, words: Iterable[str], other: Mapping[str, str] = MappingProxyType({})) -> str:
-    """A remedy for a misspelt word: the nearest of those allowed, or nothing; `other` maps other names to ours.
+def did_you_mean(
+    typed: Any, words: Iterable[str], other: Mapping[str, str] = MappingProxyType({})
+) -> str:
+    """A remedy for a misspelt word: the nearest of those allowed, or nothing.
+
+    `other` maps other names to ours.
 
     >>> did_you_mean("Isotnic", ("isotonic", "mass")), did_you_mean("quantile", (), {"quantile": "mass:10"})
     ("Did you mean 'isotonic'?", "Did you mean 'mass:10'?")
@@ -62,7 +91,9 @@ def did_you_mean(typed: Any, words: Iterable[str], other: Mapping[str, str] = Ma
 
     names = {str(word).lower(): word for word in words} | dict(other)
     near = get_close_matches(str(typed).lower(), names, n=1)
-    return f"Did you mean {names[near[0]]!r}?" if near else ""
+    if near:
+        return f"Did you mean {names[near[0]]!r}?"
+    return ""
 
 
 class Place(NamedTuple):
@@ -72,35 +103,44 @@ class Place(NamedTuple):
     column: int | None = None
 
     def __str__(self) -> str:
-        return f"row {self.row}" if self.column is None else f"row {self.row}, column {self.column}"
+        if self.column is None:
+            return f"row {self.row}"
+        return f"row {self.row}, column {self.column}"
 
 
 class Remedy(NamedTuple):
     """Advice that other front ends word differently.
 
-    `text` is the sentence for a caller of the library. The command line, the calibrators and the tensor metrics may
-    have their own sentence for each `name`, with `value` filled in (``{value}``, ``{value!r}``); else they use `text`.
+    `text` is the sentence for a caller of the library. The command line, the calibrators and the
+    tensor metrics may have their own sentence for each `name`, with `value` filled in (``{value}``,
+    ``{value!r}``); else they use `text`.
 
-    ===================  ====================================================================  =======================
-    name                 when                                                                  value
-    ===================  ====================================================================  =======================
+    ===================  ====================================================================
+    ======================= name                 when
+                      value ===================
+                      ====================================================================
+                      =======================
     ``drop-missing``     labels, scores or weights are missing; the rows could be left out     None
-    ``clip``             scores leave [0, 1] by so little that it may be rounding              tolerance, e.g. "3e-16"
-    ``sum-tolerance``    rows miss the sum 1 by so little that it may be rounding              tolerance, e.g. "2e-05"
-    ``divide-rows``      rows look like counts or shares that do not sum to 1                  None
-    ``multilabel``       columns may be labels of their own: rows do not sum to 1              None
-    ``from-logits``      scores look like logits                                               None
-    ``percent``          scores look like percentages                                          None
+    ``clip``             scores leave [0, 1] by so little that it may be rounding
+    tolerance, e.g. "3e-16" ``sum-tolerance``    rows miss the sum 1 by so little that it may be
+    rounding              tolerance, e.g. "2e-05" ``divide-rows``      rows look like counts or
+    shares that do not sum to 1                  None ``multilabel``       columns may be labels of
+    their own: rows do not sum to 1              None ``from-logits``      scores look like logits
+                                                None ``percent``          scores look like
+                                                percentages
+                                                None
     ``swapped``          labels and scores were passed in the wrong order                      None
-    ``pos-label``        two labels (or one) that are not 0/1; one of them is the event        the likely event
-    ``labels-order``     class labels are not codes; their column order must be stated         list of labels, or None
-    ``matrix``           several classes with a vector of scores                               None
+    ``pos-label``        two labels (or one) that are not 0/1; one of them is the event        the
+    likely event ``labels-order``     class labels are not codes; their column order must be stated
+           list of labels, or None ``matrix``           several classes with a vector of scores
+                                    None
     ``column-stack``     a matrix of two columns is needed, a vector of scores was passed      None
     ``rescale-weights``  the largest weight is too large or too small to be squared            None
     ``input-logits``     scores look like logits, and the calibrator has an option for them    None
     ``temperature``      scores look like logits, which this calibrator does not take          None
     ``one-vs-rest``      a matrix was passed to a calibrator of one score                      None
-    ===================  ====================================================================  =======================
+    ===================  ====================================================================
+    =======================
     """
 
     name: str
@@ -127,10 +167,13 @@ class Wording(NamedTuple):
         return _REFERENCE.sub(self._reference, text)
 
     def _reference(self, found: re.Match[str]) -> str:
-        name, value = found[1], found[2]
+        name = found[1]
+        value = found[2]
         if value is None and name in self.arguments:
             return self.arguments[name]
-        return found[0] if self.option is None else self.option(name, value)
+        if self.option is None:
+            return found[0]
+        return self.option(name, value)
 
     def remedy(self, remedy: "Remedy | str") -> str:
         """The way out, in these words."""
@@ -154,8 +197,8 @@ class InputError(TruenessError, ValueError):
     argument : str
         The argument's name, without backticks; empty if no single argument is at fault.
     demand : str
-        What it must be, as the rest of a sentence: ``"must lie in [0, 1]"``. Without an argument, the whole
-        sentence. No full stop.
+        What it must be, as the rest of a sentence: ``"must lie in [0, 1]"``. Without an argument,
+        the whole sentence. No full stop.
     got : str
         What was passed instead, as a clause: ``"3 of 1,000 values do not, the first is 1.2"``.
     place : Place, optional
@@ -184,8 +227,12 @@ class InputError(TruenessError, ValueError):
         remedy: Remedy | str = "",
         context: str = "",
     ) -> None:
-        self.argument, self.demand, self.got = argument, demand, got
-        self.place, self.remedy, self.context = place, remedy, context
+        self.argument = argument
+        self.demand = demand
+        self.got = got
+        self.place = place
+        self.remedy = remedy
+        self.context = context
         super().__init__(argument, demand, got)
 
     def __str__(self) -> str:
@@ -216,7 +263,9 @@ class InputError(TruenessError, ValueError):
         if len(sentence) > _LONGEST:  # a value or a name that is a file by itself
             sentence = f"{sentence[: _LONGEST // 2]} … {sentence[-_LONGEST // 3 :]}"
         # Names of models, columns and files come from anywhere, and a message goes to a terminal.
-        return sentence if sentence.isprintable() else "\n".join(map(visible, sentence.split("\n")))
+        if sentence.isprintable():
+            return sentence
+        return "\n".join(map(visible, sentence.split("\n")))
 
 
 @contextmanager
@@ -230,7 +279,10 @@ def in_context(context: str) -> Iterator[None]:
 
 @contextmanager
 def remedies(instead: Mapping[str, Remedy]) -> Iterator[None]:
-    """Replace the ways out of errors raised inside, by name; ``{value}`` in a text is the value of the old one."""
+    """Replace the ways out of errors raised inside, by name.
+
+    ``{value}`` in a text is the value of the old one.
+    """
     try:
         yield
     except InputError as error:
@@ -238,7 +290,9 @@ def remedies(instead: Mapping[str, Remedy]) -> Iterator[None]:
         if not isinstance(old, Remedy) or old.name not in instead:
             raise
         new = instead[old.name]
-        raise error.but(remedy=Remedy(new.name, new.text.format(value=old.value), old.value)) from None
+        raise error.but(
+            remedy=Remedy(new.name, new.text.format(value=old.value), old.value)
+        ) from None
 
 
 class MissingLibraryError(TruenessError, ImportError):
@@ -304,8 +358,11 @@ class SeparableWarning(TruenessWarning):
 
 
 Given: TypeAlias = list[tuple[type[TruenessWarning], str]]
-# Who takes the warnings of this thread, the last first: not the interpreter's filters, which all threads share.
-_TAKERS: ContextVar[tuple[tuple[tuple[type[TruenessWarning], ...], Given], ...]] = ContextVar("takers", default=())
+# Who takes the warnings of this thread, the last first: not the interpreter's filters, which all
+# threads share.
+_TAKERS: ContextVar[tuple[tuple[tuple[type[TruenessWarning], ...], Given], ...]] = ContextVar(
+    "takers", default=()
+)
 
 
 @contextmanager
@@ -319,11 +376,20 @@ def collected_warnings(*kinds: type[TruenessWarning]) -> Iterator[Given]:
         _TAKERS.reset(token)
 
 
-_BETWEEN = {"trueness", "contextlib", "functools", "joblib", "sklearn"}  # whose lines stand before the caller's
+_BETWEEN = {
+    "trueness",
+    "contextlib",
+    "functools",
+    "joblib",
+    "sklearn",
+}  # whose lines stand before the caller's
 
 
 def warn(message: str, category: type[TruenessWarning]) -> None:
-    """Give a warning that points at the caller's line, not at one of ours; unless it is collected."""
+    """Give a warning that points at the caller's line, not at one of ours.
+
+    Unless it is collected.
+    """
     for kinds, given in reversed(_TAKERS.get()):
         if issubclass(category, kinds):
             given.append((category, visible(message)))

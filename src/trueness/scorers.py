@@ -1,12 +1,14 @@
 """Measures as scikit-learn scorers: ``cross_val_score(model, X, y, scoring=tn.scorers.brier)``.
 
-Every measure of which one can tell whether more or less is better is here by its name. A scorer is a function of an
-estimator, its input and the labels whose larger values are better; so all errors are negated.
+Every measure of which one can tell whether more or less is better is here by its name. A scorer is
+a function of an estimator, its input and the labels whose larger values are better; so all errors
+are negated.
 
 .. warning::
-    Calibration errors alone reward constants: a model that predicts the event rate for every row has an ECE near zero
-    and no use. Select models by ``brier`` or ``log_loss``, which reward calibration and discrimination
-    together, and read calibration errors beside them: ``scoring={"brier": tn.scorers.brier, "ece": tn.scorers.ece}``.
+    Calibration errors alone reward constants: a model that predicts the event rate for every row
+    has an ECE near zero and no use. Select models by ``brier`` or ``log_loss``, which reward
+    calibration and discrimination together, and read calibration errors beside them:
+    ``scoring={"brier": tn.scorers.brier, "ece": tn.scorers.ece}``.
 """
 
 from collections.abc import Callable
@@ -40,31 +42,50 @@ class Scorer(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """
 
     def __init__(
-        self, measure: Callable[..., float], *, greater_is_better: bool = False, options: dict[str, Any] | None = None
+        self,
+        measure: Callable[..., float],
+        *,
+        greater_is_better: bool = False,
+        options: dict[str, Any] | None = None,
     ) -> None:
-        self.measure, self.greater_is_better, self.options = measure, greater_is_better, options
+        self.measure = measure
+        self.greater_is_better = greater_is_better
+        self.options = options
 
-    def score(self, estimator: Any, X: ArrayLike, y_true: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Score the estimator on some rows, as a call does; by this name scikit-learn routes weights.
+    def score(
+        self,
+        estimator: Any,
+        X: ArrayLike,
+        y_true: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """Score the estimator on some rows, as a call does.
+
+        By this name scikit-learn routes weights.
 
         ``set_score_request(sample_weight=True)`` asks for them.
         """
         if not hasattr(estimator, "predict_proba"):
             got = f"{type(estimator).__name__} has none"
             raise InputError("estimator", "must have the method `predict_proba`", got)
-        classes, scores = list(estimator.classes_), np.asarray(estimator.predict_proba(X))
+        classes = list(estimator.classes_)
+        scores = np.asarray(estimator.predict_proba(X))
         options: dict[str, Any] = {"sample_weight": sample_weight, **(self.options or {})}
         if len(classes) == 2:
             events = read_sample(y_true, scores[:, 1], labels=classes).y
             value = self.measure(events, scores[:, 1], **options)
         else:
             value = self.measure(y_true, scores, labels=classes, **options)
-        return float(value) if self.greater_is_better else -float(value)
+        if self.greater_is_better:
+            return float(value)
+        return -float(value)
 
     __call__ = score
 
 
-def scorer(measure: Callable[..., float], *, greater_is_better: bool = False, **options: Any) -> Scorer:
+def scorer(
+    measure: Callable[..., float], *, greater_is_better: bool = False, **options: Any
+) -> Scorer:
     """A scorer of any measure.
 
     Parameters
@@ -79,8 +100,9 @@ def scorer(measure: Callable[..., float], *, greater_is_better: bool = False, **
     Returns
     -------
     Scorer
-        For `scoring` of `cross_val_score`, `GridSearchCV` and the like. Errors are negated, so that more is better.
-        Select models by the Brier score or the log loss: calibration errors alone reward constants.
+        For `scoring` of `cross_val_score`, `GridSearchCV` and the like. Errors are negated, so that
+        more is better. Select models by the Brier score or the log loss: calibration errors alone
+        reward constants.
 
     Examples
     --------

@@ -6,7 +6,18 @@ from typing import Any, Literal, TypeAlias, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ArrayLike", "Bools", "Floats", "IntervalMethod", "Ints", "Kind", "Missing", "Norm", "Numbers", "RowOptions"]
+__all__ = [
+    "ArrayLike",
+    "Bools",
+    "Floats",
+    "IntervalMethod",
+    "Ints",
+    "Kind",
+    "Missing",
+    "Norm",
+    "Numbers",
+    "RowOptions",
+]
 
 ArrayLike: TypeAlias = Any
 """An array, a list, a Series, a frame or a tensor."""
@@ -23,7 +34,10 @@ IntervalMethod: TypeAlias = Literal["exact", "wilson", "jeffreys"]
 
 
 class RowOptions(TypedDict, total=False):
-    """Options that describe the rows, the same for every measure; :func:`trueness.ece` documents them."""
+    """Options that describe the rows, the same for every measure.
+
+    :func:`trueness.ece` documents them.
+    """
 
     kind: Kind
     labels: Sequence[Any] | None

@@ -104,14 +104,21 @@ def test_the_calibrator_of_the_advice_is_unfitted_and_mends_the_rows(kind):
     fitted = found.calibrator.fit(p, y)
     assert tn.brier(y, fitted.predict(p)) < tn.brier(y, p)
     stored = found.to_dict()["calibrator"]
-    assert getattr(recalibrate, stored["type"])(**stored["parameters"]).get_params() == found.calibrator.get_params()
+    assert (
+        getattr(recalibrate, stored["type"])(**stored["parameters"]).get_params()
+        == found.calibrator.get_params()
+    )
 
 
 def test_the_gain_of_the_advice_is_that_of_the_remedy():
     a = tn.assess(*drawn(wrong=too_extreme))
     best = a.remedies.most_promising
     assert best.name == a.remedies.best
-    assert (a.advice.gain, a.advice.gain_low, a.advice.gain_high) == (best.gain, best.gain_low, best.gain_high)
+    assert (a.advice.gain, a.advice.gain_low, a.advice.gain_high) == (
+        best.gain,
+        best.gain_low,
+        best.gain_high,
+    )
     assert a.advice.gain_low > 0
 
 
@@ -126,7 +133,9 @@ def test_remedies_are_measured_on_the_held_out_scores():
         (platt.ece_interval.low, platt.ece_interval.high), rel=1e-9
     )
     gain = a.compare(after, "brier").pairs[0]
-    assert (gain.difference, gain.low, gain.high) == pytest.approx((platt.gain, platt.gain_low, platt.gain_high))
+    assert (gain.difference, gain.low, gain.high) == pytest.approx(
+        (platt.gain, platt.gain_low, platt.gain_high)
+    )
 
 
 def test_held_out_rows_are_scored_by_a_map_that_was_not_fitted_on_them():
@@ -138,7 +147,9 @@ def test_held_out_rows_are_scored_by_a_map_that_was_not_fitted_on_them():
             self.seen = set(np.asarray(rows.p).ravel().tolist())
 
         def predict(self, y_prob):
-            return np.array([0.9 if one in self.seen else 0.2 for one in np.asarray(y_prob).tolist()])
+            return np.array(
+                [0.9 if one in self.seen else 0.2 for one in np.asarray(y_prob).tolist()]
+            )
 
     y, p = drawn(500)
     after = tn.assess(y, p).cross_fitted(Memory())
@@ -163,7 +174,9 @@ def test_clusters_stay_together_and_order_and_names_do_not_matter():
     order = np.random.default_rng(3).permutation(400)
     names = np.array([f"patient {one}" for one in cluster])
     b = tn.assess(y[order], p[order], cluster=names[order])
-    assert [one.brier for one in a.remedies.after] == pytest.approx([one.brier for one in b.remedies.after])
+    assert [one.brier for one in a.remedies.after] == pytest.approx(
+        [one.brier for one in b.remedies.after]
+    )
 
 
 def test_a_page_gives_the_advice_of_the_assessment():
@@ -190,7 +203,9 @@ def test_rows_that_cannot_be_split_have_no_remedies_and_a_note(made, why):
     a = made()
     assert a.remedies is None
     assert any(note.startswith(f"There are no remedies: {why}") for note in a.notes)
-    with pytest.raises(tn.InputError, match="at least 20 rows of one problem, in at least 5 clusters"):
+    with pytest.raises(
+        tn.InputError, match="at least 20 rows of one problem, in at least 5 clusters"
+    ):
         a.cross_fitted(tn.PlattScaling())
 
 

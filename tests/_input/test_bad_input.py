@@ -1,7 +1,5 @@
 """Every input that a user may get wrong gives the documented error or the right number, never a silent wrong one."""
 
-# ruff: noqa: E501  (one case, one line: its name, what comes of it, what was passed)
-
 import re
 import warnings
 from decimal import Decimal
@@ -37,7 +35,9 @@ WORDS3 = ["ant", "bee", "cow", "ant"]
 # Class 0: scores .1 .2 | .5 .7 sum to .3 and 1.2 with 0 and 2 events. Class 1: .2 .2 .25 | .8. Class 2: .1 .1 .25 | .6.
 ECE3 = np.mean([(0.3 + 0.8) / 4, (0.65 + 0.2) / 4, (0.45 + 0.4) / 4])
 ALIKE = "auc ece ace mce tce gce brier scaled_brier log_loss smooth_ece ici squared_ece bin_table corp tally binned"
-MEASURES = {name: getattr(tn, name) for name in (*ALIKE.split(), "calibration_slope", "observed_expected")}
+MEASURES = {
+    name: getattr(tn, name) for name in (*ALIKE.split(), "calibration_slope", "observed_expected")
+}
 MEASURES["grade_table"] = partial(tn.grade_table, bins=2)
 NO_ROWS_IS_FINE = ("tally", "binned")
 NO_MATRIX = ("squared_ece", "grade_table")
@@ -300,22 +300,33 @@ def test_every_measure_gives_the_same_error():
 
 
 def is_vector(p):
-    return getattr(p, "ndim", None) == 1 or (isinstance(p, list) and all(isinstance(v, float | int) for v in p))
+    return getattr(p, "ndim", None) == 1 or (
+        isinstance(p, list) and all(isinstance(v, float | int) for v in p)
+    )
 
 
 @pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
 def test_every_kind_gives_the_same_error():
-    views = [(k, b) for k in ("classwise", "confidence", "top-label") for b in (10, tn.EqualMass(3), tn.Distinct())]
+    views = [
+        (k, b)
+        for k in ("classwise", "confidence", "top-label")
+        for b in (10, tn.EqualMass(3), tn.Distinct())
+    ]
     for i, (what, y, p, options, message) in enumerate(MATRICES):
         for kind, bins in views[i % 2 :: 2]:
-            assert message in error_of(partial(tn.ece, bins=bins), y, p, options | {"kind": kind}), what
+            assert message in error_of(
+                partial(tn.ece, bins=bins), y, p, options | {"kind": kind}
+            ), what
 
 
 @pytest.mark.parametrize("p", [[], pd.Series([], dtype=float), pl.Series([], dtype=pl.Float64)])
 def test_no_rows_have_no_measure(p):
     for name, measure in MEASURES.items():
         if name not in NO_ROWS_IS_FINE:
-            assert error_of(measure, [], p, {}) == "`y_true` and `y_prob` must have at least one row; both are empty."
+            assert (
+                error_of(measure, [], p, {})
+                == "`y_true` and `y_prob` must have at least one row; both are empty."
+            )
 
 
 @pytest.mark.parametrize("p", [[], np.zeros((0, 3)), np.zeros(0, np.float32)])
@@ -395,9 +406,13 @@ def test_a_number_is_right():
             warnings.simplefilter("always")
             found = ece2(y, p, **options)
         assert found == pytest.approx(value, abs=2e-4 if narrow else 1e-12), what
-        assert {(w.category, w.filename) for w in caught} == ({(warning, __file__)} if warning else set()), what
+        assert {(w.category, w.filename) for w in caught} == (
+            {(warning, __file__)} if warning else set()
+        ), what
         from_sums = ece2(tn.tally(y, p, **options))
-        assert from_sums == (pytest.approx(found, rel=1e-12) if "sample_weight" in options else found), what
+        assert from_sums == (
+            pytest.approx(found, rel=1e-12) if "sample_weight" in options else found
+        ), what
 
 
 @given(
@@ -420,7 +435,11 @@ def suggestion_in(error, name):
     return float(found[1])
 
 
-@given(excess=st.floats(0, 9e-4, exclude_min=True), below=st.booleans(), dtype=st.sampled_from(["f4", "f8"]))
+@given(
+    excess=st.floats(0, 9e-4, exclude_min=True),
+    below=st.booleans(),
+    dtype=st.sampled_from(["f4", "f8"]),
+)
 def test_the_suggested_clip_tolerance_is_enough_and_has_one_digit(excess, below, dtype):
     bad = np.array([-excess if below else 1 + excess, 1, 1, 0], dtype)
     if 0 <= bad[0] <= 1:
@@ -432,7 +451,10 @@ def test_the_suggested_clip_tolerance_is_enough_and_has_one_digit(excess, below,
     assert ece2(Y, bad, clip_tolerance=tolerance) == ece2(Y, np.clip(bad, 0, 1))
 
 
-@given(excess=st.floats(-9e-3, 9e-3).filter(lambda e: abs(e) > 2e-6), kind=st.sampled_from(["classwise", "confidence"]))
+@given(
+    excess=st.floats(-9e-3, 9e-3).filter(lambda e: abs(e) > 2e-6),
+    kind=st.sampled_from(["classwise", "confidence"]),
+)
 def test_the_suggested_sum_tolerance_is_enough(excess, kind):
     bad = np.array([[0.5 + excess, 0.5], [0.25, 0.75]])
     with pytest.raises(tn.InputError) as error:
@@ -454,7 +476,9 @@ def test_a_sum_at_the_very_limit_is_explained_whatever_the_memory_order(seed):
 
 
 @given(
-    p=st.lists(st.floats(0, 1), min_size=2, max_size=20).filter(lambda p: any(0 < v < 1 for v in p)),
+    p=st.lists(st.floats(0, 1), min_size=2, max_size=20).filter(
+        lambda p: any(0 < v < 1 for v in p)
+    ),
     labels=st.sampled_from([(0, 1), (False, True), (0.0, 1.0), (-1, 1), ("a", "b")]),
 )
 def test_swapped_arguments_are_recognised(p, labels):
@@ -464,9 +488,51 @@ def test_swapped_arguments_are_recognised(p, labels):
 
 
 GOOD_LABELS = [0, 1, 0.0, 1.0, -0.0, True, False, np.int8(1), np.float32(0), np.True_]
-BAD_LABELS = [2, -1, nan, None, "yes", b"yes", 0.5, inf, 2**70, Decimal(1), 1j, [1], {}, pd.NA, np.datetime64("2020")]
-GOOD_SCORES = [0, 1, 0.25, -0.0, 5e-324, True, Decimal("0.5"), Fraction(1, 3), np.float16(0.75), np.int64(1)]
-BAD_SCORES = [1.5, -0.5, nan, None, "0.5", b"0", 1j, 2**70, -inf, Decimal("1.5"), [0.5], {}, pd.NaT, 1 + 2**-52]
+BAD_LABELS = [
+    2,
+    -1,
+    nan,
+    None,
+    "yes",
+    b"yes",
+    0.5,
+    inf,
+    2**70,
+    Decimal(1),
+    1j,
+    [1],
+    {},
+    pd.NA,
+    np.datetime64("2020"),
+]
+GOOD_SCORES = [
+    0,
+    1,
+    0.25,
+    -0.0,
+    5e-324,
+    True,
+    Decimal("0.5"),
+    Fraction(1, 3),
+    np.float16(0.75),
+    np.int64(1),
+]
+BAD_SCORES = [
+    1.5,
+    -0.5,
+    nan,
+    None,
+    "0.5",
+    b"0",
+    1j,
+    2**70,
+    -inf,
+    Decimal("1.5"),
+    [0.5],
+    {},
+    pd.NaT,
+    1 + 2**-52,
+]
 
 
 @given(data=st.data(), n=st.integers(1, 6), spoil=st.booleans())
@@ -482,7 +548,9 @@ def test_a_list_of_anything_is_measured_rightly_or_refused(data, n, spoil):
         return
     excess = np.array([float(a) - float(b) for a, b in zip(y, p, strict=True)])
     high = np.array([b >= 0.5 for b in p])
-    assert ece2(y, p) == pytest.approx((abs(excess[high].sum()) + abs(excess[~high].sum())) / n, abs=1e-15)
+    assert ece2(y, p) == pytest.approx(
+        (abs(excess[high].sum()) + abs(excess[~high].sum())) / n, abs=1e-15
+    )
 
 
 def test_an_unknown_keyword_is_named():
@@ -562,14 +630,17 @@ def test_an_option_out_of_bounds_is_refused():
 
 
 @pytest.mark.parametrize(
-    "bins", [np.int32(2), np.uint8(2), [0, 0.5, 1], np.array([0, 0.5, 1], object), pd.Series([0, 0.5, 1])]
+    "bins",
+    [np.int32(2), np.uint8(2), [0, 0.5, 1], np.array([0, 0.5, 1], object), pd.Series([0, 0.5, 1])],
 )
 def test_bins_may_be_numbers_of_any_type(bins):
     assert tn.ece(Y, P, bins=bins) == ece2(Y, P)
 
 
 def test_many_bins_are_few_rows():
-    with pytest.warns(tn.FewRowsWarning, match=r"There are fewer rows \(4\) than bins \(1,000,000\)"):
+    with pytest.warns(
+        tn.FewRowsWarning, match=r"There are fewer rows \(4\) than bins \(1,000,000\)"
+    ):
         assert tn.ece(Y, P, bins=1_000_000) == pytest.approx((0.1 + 0.2 + 0.4 + 0.3) / 4)
 
 
@@ -594,7 +665,10 @@ def test_one_row_has_a_number_and_a_warning():
 
 
 def test_one_row_has_no_slope():
-    with pytest.warns(tn.OneClassWarning), pytest.warns(tn.NoEstimateWarning, match="returning nan"):
+    with (
+        pytest.warns(tn.OneClassWarning),
+        pytest.warns(tn.NoEstimateWarning, match="returning nan"),
+    ):
         assert np.isnan(tn.calibration_slope([1], [0.75]))
 
 
@@ -610,7 +684,9 @@ def test_a_numpy_matrix_is_a_matrix():
 
 
 @pytest.mark.skipif(torch is None, reason="torch is not installed")
-@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"])
+@pytest.mark.parametrize(
+    "dtype", ["float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"]
+)
 def test_a_tensor_is_the_number_it_denotes(dtype):
     scores = torch.tensor([0.0, 0.5, 1.0, 0.25], requires_grad=True).to(getattr(torch, dtype))
     assert ece2(torch.tensor(Y), scores) == ece2(Y, [0.0, 0.5, 1.0, 0.25])
@@ -619,5 +695,7 @@ def test_a_tensor_is_the_number_it_denotes(dtype):
 @pytest.mark.skipif(torch is None, reason="torch is not installed")
 @pytest.mark.filterwarnings("ignore:ComplexHalf:UserWarning")
 def test_a_tensor_of_a_type_that_numpy_lacks_is_refused():
-    with pytest.raises(tn.InputError, match=r"a tensor that NumPy can read; got dtype torch\.complex32"):
+    with pytest.raises(
+        tn.InputError, match=r"a tensor that NumPy can read; got dtype torch\.complex32"
+    ):
         tn.ece(Y, torch.zeros(4, dtype=torch.complex32))

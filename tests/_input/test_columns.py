@@ -74,10 +74,16 @@ NUMBERS = {
     "a row of a Fortran matrix": lambda v: np.asfortranarray([v, v])[0],
     "an array of objects": lambda v: v.astype(object),
     "a masked array": lambda v: np.ma.masked_array(v, np.zeros(v.size, bool)),
-    **{f"an array of {t}": lambda v, t=t: v.astype(t) for t in ("f2", "f4", "f8", ">f2", ">f4", ">f8", "longdouble")},
+    **{
+        f"an array of {t}": lambda v, t=t: v.astype(t)
+        for t in ("f2", "f4", "f8", ">f2", ">f4", ">f8", "longdouble")
+    },
     "Fractions": lambda v: [Fraction(x) for x in v],
     "Decimals": lambda v: [Decimal(float(x)) for x in v],
-    **{f"a pandas Series of {t}": lambda v, t=t: pd.Series(v).astype(t) for t in ("float32", "Float32", "Float64")},
+    **{
+        f"a pandas Series of {t}": lambda v, t=t: pd.Series(v).astype(t)
+        for t in ("float32", "Float32", "Float64")
+    },
     "a pandas Series of PyArrow doubles": lambda v: pd.Series(v, dtype=pd.ArrowDtype(pa.float64())),
     "a pandas Series of objects": objects,
     "a pandas Series of categories": lambda v: pd.Series(v, dtype="category"),
@@ -94,10 +100,17 @@ NUMBERS = {
     "a PyArrow array in chunks": lambda v: pa.chunked_array([v[:7], v[7:7], v[7:]]),
 }
 WHOLE_NUMBERS = {
-    **{f"an array of {t}": lambda v, t=t: v.astype(t) for t in ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")},
-    **{f"an array of {t}": lambda v, t=t: v.astype(t) for t in (">i2", ">i8", "f2", "f4", "longdouble")},
     **{
-        f"a pandas Series of {t}": lambda v, t=t: pd.Series(v).astype(t) for t in ("int8", "Int64", "UInt8", "category")
+        f"an array of {t}": lambda v, t=t: v.astype(t)
+        for t in ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")
+    },
+    **{
+        f"an array of {t}": lambda v, t=t: v.astype(t)
+        for t in (">i2", ">i8", "f2", "f4", "longdouble")
+    },
+    **{
+        f"a pandas Series of {t}": lambda v, t=t: pd.Series(v).astype(t)
+        for t in ("int8", "Int64", "UInt8", "category")
     },
     "a pandas Series of PyArrow integers": lambda v: pd.Series(v, dtype=pd.ArrowDtype(pa.int64())),
     "a Polars Series of UInt8": lambda v: pl.Series(np.asarray(v), dtype=pl.UInt8),
@@ -152,15 +165,22 @@ MATRICES = {
     "an unaligned matrix": unaligned,
     "a matrix of objects": lambda v: v.astype(object),
     "a masked matrix": lambda v: np.ma.masked_array(v, np.zeros(v.shape, bool)),
-    **{f"a matrix of {t}": lambda v, t=t: v.astype(t) for t in ("f2", "f4", ">f4", ">f8", "longdouble")},
+    **{
+        f"a matrix of {t}": lambda v, t=t: v.astype(t)
+        for t in ("f2", "f4", ">f4", ">f8", "longdouble")
+    },
     "a pandas frame": pd.DataFrame,
     "a pandas frame with names": lambda v: pd.DataFrame(v, columns=["a", "b", "c"]),
     "a pandas frame of nullable columns": lambda v: pd.DataFrame(v).astype("Float64"),
-    "a pandas frame of several types": lambda v: pd.DataFrame(v).astype({0: "float32", 1: "Float64"}),
+    "a pandas frame of several types": lambda v: pd.DataFrame(v).astype(
+        {0: "float32", 1: "Float64"}
+    ),
     "a Polars frame": pl.DataFrame,
     "a Polars column of arrays": lambda v: pl.Series(v, dtype=pl.Array(pl.Float64, v.shape[1])),
     "a PyArrow table": lambda v: pa.table({str(k): column for k, column in enumerate(v.T)}),
-    "a PyArrow record batch": lambda v: pa.record_batch({str(k): column for k, column in enumerate(v.T)}),
+    "a PyArrow record batch": lambda v: pa.record_batch(
+        {str(k): column for k, column in enumerate(v.T)}
+    ),
 }
 if hasattr(np.dtypes, "StringDType"):
     TEXT["an array of NumPy's own strings"] = lambda v: v.astype(np.dtypes.StringDType())
@@ -170,16 +190,26 @@ if torch is not None:
         """A subclass defined outside torch, as libraries do."""
 
     NUMBERS |= {
-        **{f"a tensor of {t}": lambda v, t=t: torch.tensor(v).to(t) for t in (torch.float64, torch.float32)},
-        **{f"a tensor of {t}": lambda v, t=t: torch.tensor(v).to(t) for t in (torch.float16, torch.bfloat16)},
+        **{
+            f"a tensor of {t}": lambda v, t=t: torch.tensor(v).to(t)
+            for t in (torch.float64, torch.float32)
+        },
+        **{
+            f"a tensor of {t}": lambda v, t=t: torch.tensor(v).to(t)
+            for t in (torch.float16, torch.bfloat16)
+        },
         "a tensor that needs a gradient": lambda v: torch.tensor(v, requires_grad=True) * 1,
         "a parameter": lambda v: torch.nn.Parameter(torch.tensor(v)),
         "a subclass of tensors": lambda v: torch.tensor(v, requires_grad=True).as_subclass(Marked),
         "a strided tensor": lambda v: torch.tensor(np.repeat(v, 2))[::2],
         "a list of tensors": lambda v: list(torch.tensor(v)),
-        "the real part of a conjugate": lambda v: torch.complex(torch.tensor(v), torch.tensor(v)).conj().real,
+        "the real part of a conjugate": lambda v: (
+            torch.complex(torch.tensor(v), torch.tensor(v)).conj().real
+        ),
     }
-    WHOLE_NUMBERS |= {f"a tensor of {t}": lambda v, t=t: torch.tensor(v).to(t) for t in (torch.int64, torch.uint8)}
+    WHOLE_NUMBERS |= {
+        f"a tensor of {t}": lambda v, t=t: torch.tensor(v).to(t) for t in (torch.int64, torch.uint8)
+    }
     BOOLS["a tensor"] = torch.tensor
     MATRICES |= {
         "a tensor": torch.tensor,
@@ -208,7 +238,10 @@ def test_labels_are_the_same_in_any_container():
 def test_words_are_the_same_in_any_container():
     for options in ({"pos_label": "yes"}, {"labels": ["no", "yes"]}):
         assert measures(WORDS, P, **options) == measures(Y, P)
-        assert differ(TEXT, lambda contain, options=options: measures(contain(WORDS), P, **options)) == []
+        assert (
+            differ(TEXT, lambda contain, options=options: measures(contain(WORDS), P, **options))
+            == []
+        )
     assert measures(WORDS3, P3) == measures(Y3, P3)  # columns in sorted order
     assert differ(TEXT, lambda contain: measures(contain(WORDS3), P3)) == []
 
@@ -217,17 +250,26 @@ def test_words_are_the_same_in_any_container():
 def test_a_matrix_is_the_same_in_any_container(kind):
     bins = tn.EqualMass(5)  # BlockIsotonic asks more rows of each predicted class than there are
     for measure in (tn.ece, tn.brier, partial(tn.tce, bins=bins)):
-        assert differ(MATRICES, lambda contain, measure=measure: measure(Y3, contain(P3), kind=kind)) == []
+        assert (
+            differ(MATRICES, lambda contain, measure=measure: measure(Y3, contain(P3), kind=kind))
+            == []
+        )
 
 
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "Polars", "PyArrow"])
+@pytest.mark.parametrize(
+    "frame", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "Polars", "PyArrow"]
+)
 def test_named_columns_may_come_in_any_order(frame):
     named = frame({name: P3[:, k] for name, k in (("cow", 2), ("ant", 0), ("bee", 1))})
     assert measures(WORDS3, named) == measures(Y3, P3)
-    assert measures(WORDS3[:3].tolist() + ["ant"] * 77, named) == measures(np.append(Y3[:3], [0] * 77), P3)
+    assert measures(WORDS3[:3].tolist() + ["ant"] * 77, named) == measures(
+        np.append(Y3[:3], [0] * 77), P3
+    )
 
 
-@pytest.mark.parametrize("given", [np.array, pd.Series, pl.Series, pa.array, tuple, pd.Index, pd.Categorical])
+@pytest.mark.parametrize(
+    "given", [np.array, pd.Series, pl.Series, pa.array, tuple, pd.Index, pd.Categorical]
+)
 def test_labels_may_come_in_any_container(given):
     assert tn.ece(WORDS3, P3[:, [2, 0, 1]], labels=given(["cow", "ant", "bee"])) == tn.ece(Y3, P3)
 
@@ -239,16 +281,23 @@ NULLS = {
     "a mask": lambda v: np.ma.masked_array(v, GAPS),
     "pandas NA": lambda v: pd.Series(v).astype("Float64").mask(GAPS),
     "pandas NA of PyArrow": lambda v: pd.Series(v, dtype=pd.ArrowDtype(pa.float64())).mask(GAPS),
-    "a Polars null": lambda v: pl.Series([None if gap else float(x) for gap, x in zip(GAPS, v, strict=True)]),
+    "a Polars null": lambda v: pl.Series(
+        [None if gap else float(x) for gap, x in zip(GAPS, v, strict=True)]
+    ),
     "a PyArrow null": lambda v: pa.array(v, mask=GAPS),
-    "PyArrow nulls in chunks": lambda v: pa.chunked_array([pa.array(v, mask=GAPS)[:9], pa.array(v, mask=GAPS)[9:]]),
+    "PyArrow nulls in chunks": lambda v: pa.chunked_array(
+        [pa.array(v, mask=GAPS)[:9], pa.array(v, mask=GAPS)[9:]]
+    ),
 }
 
 
 @pytest.mark.filterwarnings("ignore::trueness.DroppedRowsWarning")
 def test_what_is_missing_is_the_same_in_any_container():
     kept = ~GAPS
-    expected, weighted = measures(Y[kept], P[kept]), measures(Y[kept], P[kept], sample_weight=np.ones(kept.sum()))
+    expected, weighted = (
+        measures(Y[kept], P[kept]),
+        measures(Y[kept], P[kept], sample_weight=np.ones(kept.sum())),
+    )
     for name, contain in NULLS.items():
         assert measures(contain(Y), P, missing="drop") == expected, name
         assert measures(Y, contain(P), missing="drop") == expected, name

@@ -17,7 +17,9 @@ ORDER_KEPT = {
     "an ordered pandas Series": lambda v, c: pd.Series(pd.Categorical(v, c, ordered=True)),
     "a pandas Index": lambda v, c: pd.CategoricalIndex(v, c),
     "a Polars Enum": lambda v, c: pl.Series(v, dtype=pl.Enum(c)),
-    "an ordered dictionary": lambda v, c: pa.DictionaryArray.from_arrays([c.index(x) for x in v], c, ordered=True),
+    "an ordered dictionary": lambda v, c: pa.DictionaryArray.from_arrays(
+        [c.index(x) for x in v], c, ordered=True
+    ),
 }
 ORDER_OF_ROWS = {
     "a Polars Categorical": lambda v: pl.Series(v, dtype=pl.Categorical),
@@ -38,7 +40,11 @@ def test_columns_are_in_the_order_of_the_categories(make):
     sample = read_sample(y, THIRDS)
     assert sample.classes == tuple(LEVELS)
     assert sample.y.tolist() == [2, 0, 1, 2, 0, 0]
-    assert read_sample(y, THIRDS, labels=sorted(LEVELS)).classes == ("high", "low", "medium")  # an argument wins
+    assert read_sample(y, THIRDS, labels=sorted(LEVELS)).classes == (
+        "high",
+        "low",
+        "medium",
+    )  # an argument wins
     named = pd.DataFrame(THIRDS, columns=["medium", "low", "high"])  # and so do names of columns
     assert read_sample(y, named).y.tolist() == [2, 1, 0, 2, 1, 1]
 
@@ -52,7 +58,9 @@ def test_an_order_that_depends_on_the_rows_is_not_used(make):
 def test_unused_categories_are_columns(make):
     y = make(["high", "low"], LEVELS)
     assert read_sample(y, THIRDS[:2]).y.tolist() == [2, 0]
-    with pytest.raises(InputError, match=r"one category per column .* got 3 .* for 2 columns.*without rows count"):
+    with pytest.raises(
+        InputError, match=r"one category per column .* got 3 .* for 2 columns.*without rows count"
+    ):
         read_sample(y, np.full((2, 2), 0.5))
     assert read_sample(y, np.full((2, 2), 0.5), labels=["low", "high"]).y.tolist() == [1, 0]
 
@@ -69,10 +77,19 @@ def test_the_last_of_two_ordered_categories_is_the_event():
 
 def test_categories_of_numbers():
     assert read_sample(pd.Categorical([3, 1, 2], [3, 1, 2]), THIRDS[:3]).y.tolist() == [0, 1, 2]
-    assert read_sample(pd.Categorical([0, 2, 2]), THIRDS[:3]).y.tolist() == [0, 2, 2]  # codes, of which one is absent
-    assert read_sample(pd.Categorical([1, 0], [1, 0], ordered=True), [0.2, 0.3]).y.tolist() == [1, 0]
+    assert read_sample(pd.Categorical([0, 2, 2]), THIRDS[:3]).y.tolist() == [
+        0,
+        2,
+        2,
+    ]  # codes, of which one is absent
+    assert read_sample(pd.Categorical([1, 0], [1, 0], ordered=True), [0.2, 0.3]).y.tolist() == [
+        1,
+        0,
+    ]
     with pytest.raises(InputError, match="they are named 0, 1, 2"):
-        read_sample(pd.Categorical([0, 1, 2], [2, 0, 1]), pd.DataFrame(THIRDS[:3], columns=["0", "1", "2"]))
+        read_sample(
+            pd.Categorical([0, 1, 2], [2, 0, 1]), pd.DataFrame(THIRDS[:3], columns=["0", "1", "2"])
+        )
 
 
 @pytest.mark.parametrize("make", ORDER_KEPT.values(), ids=ORDER_KEPT)
@@ -109,7 +126,9 @@ def test_codes_from_1_are_refused_warned_of_or_read_as_codes_from_0():
     with pytest.warns(tn.TruenessWarning, match="0 does not occur"):
         tn.ece([1, 2, 1, 2], good, bins=2)
     # Nothing in these scores shows that column 1 is meant by 1, counted from 1: the answer is a shifted one.
-    assert tn.ece([1, 2, 1, 2], poor, bins=2) == tn.ece(["b", "c", "b", "c"], poor, bins=2, labels=["a", "b", "c"])
+    assert tn.ece([1, 2, 1, 2], poor, bins=2) == tn.ece(
+        ["b", "c", "b", "c"], poor, bins=2, labels=["a", "b", "c"]
+    )
 
 
 def test_a_dict_of_labels_of_models_is_not_told_to_become_a_list_of_lists():

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 import trueness as tn
 from trueness.errors import InputError
 
-pytestmark = pytest.mark.filterwarnings("ignore::trueness.DroppedRowsWarning", "ignore::trueness.FewClustersWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::trueness.DroppedRowsWarning", "ignore::trueness.FewClustersWarning"
+)
 
 N = 12
 Y = np.arange(N) % 2
@@ -26,14 +28,34 @@ def with_bad(array, row, value):
 BAD = {
     "score": lambda row, y, p, m: {"y_true": y, "y_prob": with_bad(p, row, 7)},
     "label": lambda row, y, p, m: {"y_true": with_bad(y, row, 3), "y_prob": p},
-    "weight": lambda row, y, p, m: {"y_true": y, "y_prob": p, "sample_weight": with_bad(np.ones(N), row, -1)},
-    "large weight": lambda row, y, p, m: {"y_true": y, "y_prob": p, "sample_weight": with_bad(p, row, 1e200)},
-    "named label": lambda row, y, p, m: {"y_true": with_bad(y, row, 3), "y_prob": p, "labels": [0, 1]},
+    "weight": lambda row, y, p, m: {
+        "y_true": y,
+        "y_prob": p,
+        "sample_weight": with_bad(np.ones(N), row, -1),
+    },
+    "large weight": lambda row, y, p, m: {
+        "y_true": y,
+        "y_prob": p,
+        "sample_weight": with_bad(p, row, 1e200),
+    },
+    "named label": lambda row, y, p, m: {
+        "y_true": with_bad(y, row, 3),
+        "y_prob": p,
+        "labels": [0, 1],
+    },
     "entry": lambda row, y, p, m: {"y_true": y, "y_prob": with_bad(m, (row, 1), 7)},
     "sum": lambda row, y, p, m: {"y_true": y, "y_prob": with_bad(m, (row, 1), 0.05)},
     "class": lambda row, y, p, m: {"y_true": with_bad(y, row, 2), "y_prob": m},
-    "logit": lambda row, y, p, m: {"y_true": y, "y_prob": with_bad(m, (row, 1), np.inf), "from_logits": True},
-    "no logit": lambda row, y, p, m: {"y_true": y, "y_prob": with_bad(m, row, -np.inf), "from_logits": True},
+    "logit": lambda row, y, p, m: {
+        "y_true": y,
+        "y_prob": with_bad(m, (row, 1), np.inf),
+        "from_logits": True,
+    },
+    "no logit": lambda row, y, p, m: {
+        "y_true": y,
+        "y_prob": with_bad(m, row, -np.inf),
+        "from_logits": True,
+    },
 }
 
 
@@ -44,7 +66,11 @@ def named(call):
 
 
 @pytest.mark.parametrize("bad", BAD)
-@given(row=st.integers(0, N - 1), gone=st.sets(st.integers(0, N - 1)), where=st.sampled_from(["y", "p"]))
+@given(
+    row=st.integers(0, N - 1),
+    gone=st.sets(st.integers(0, N - 1)),
+    where=st.sampled_from(["y", "p"]),
+)
 def test_dropping_never_changes_a_named_row(bad, row, gone, where):
     missing = sorted(gone - {row})
     y, p, m = Y.astype(float), P.copy(), M.copy()
@@ -60,7 +86,9 @@ def test_dropping_never_changes_a_named_row(bad, row, gone, where):
 @pytest.mark.parametrize("bad", ["score", "label", "entry", "class"])
 @pytest.mark.parametrize("row", [0, 5, 11])
 def test_weights_and_clusters_never_change_a_named_row(bad, row):
-    asked = BAD[bad](row, Y, P, M) | {"sample_weight": np.where(np.arange(N) == row, 1, np.arange(N) % 3)}
+    asked = BAD[bad](row, Y, P, M) | {
+        "sample_weight": np.where(np.arange(N) == row, 1, np.arange(N) % 3)
+    }
     cluster = np.arange(N) // 2
     assert named(lambda: tn.ece_interval(**asked, cluster=cluster)) == row
     assert named(lambda: tn.calibration_test(**asked, cluster=cluster)) == row

@@ -91,14 +91,18 @@ def test_tensors_are_passed_on(dtype):
     assert shares(sample.y, y)
 
 
-@pytest.mark.parametrize("options", [{"missing": "drop"}, {"clip_tolerance": 1e-6}, {"sum_tolerance": 1e-3}])
+@pytest.mark.parametrize(
+    "options", [{"missing": "drop"}, {"clip_tolerance": 1e-6}, {"sum_tolerance": 1e-3}]
+)
 def test_options_that_find_nothing_to_do_copy_nothing(options):
     sample = read_sample(Y3, P3, **options)
     assert shares(sample.p, P3)
     assert shares(sample.y, Y3)
 
 
-@pytest.mark.parametrize("options", [{"clip_tolerance": 1e-6}, {"from_logits": True}, {"missing": "drop"}])
+@pytest.mark.parametrize(
+    "options", [{"clip_tolerance": 1e-6}, {"from_logits": True}, {"missing": "drop"}]
+)
 def test_what_has_to_change_is_copied_first(options):
     p = np.array([1 + 1e-7, 0.5, np.nan if "missing" in options else 0.25])
     before = p.copy()
@@ -107,7 +111,9 @@ def test_what_has_to_change_is_copied_first(options):
     assert np.array_equal(p, before, equal_nan=True)
 
 
-@pytest.mark.parametrize("measure", [tn.brier, tn.tally, tn.calibration_slope], ids=lambda one: one.__name__)
+@pytest.mark.parametrize(
+    "measure", [tn.brier, tn.tally, tn.calibration_slope], ids=lambda one: one.__name__
+)
 def test_percentages_are_taken_when_stated(measure):
     y, percentages = [0, 1, 0, 1, 1], [10, 29, 70, 90, 55]
     assert measure(y, percentages, percent=True) == measure(y, [p / 100 for p in percentages])
@@ -124,9 +130,17 @@ def test_a_matrix_of_percentages_and_a_stream_of_them():
 @pytest.mark.parametrize(
     ("scores", "options", "message"),
     [
-        ([10.0, 120.0], {"percent": True}, r"as percentages must lie in \[0, 100\]; 1 of 2 .* 120 at row 1\.$"),
+        (
+            [10.0, 120.0],
+            {"percent": True},
+            r"as percentages must lie in \[0, 100\]; 1 of 2 .* 120 at row 1\.$",
+        ),
         ([10.0, 20.0], {"percent": 1}, "`percent` must be True or False; got 1"),
-        ([10.0, 20.0], {"percent": True, "from_logits": True}, "`percent` is only for probabilities"),
+        (
+            [10.0, 20.0],
+            {"percent": True, "from_logits": True},
+            "`percent` is only for probabilities",
+        ),
         ([10.0, 20.0], {}, "These look like percentages: say `percent=True` if they are"),
     ],
 )

@@ -60,7 +60,11 @@ def test_every_one_of_very_many_values_is_a_segment():
 
 
 def test_crossings_are_the_combinations_that_occur():
-    by = {"a": np.array(["x", "x", "y", "y"]), "b": np.array([1, 2, 1, 1]), "c": np.array(["u"] * 4)}
+    by = {
+        "a": np.array(["x", "x", "y", "y"]),
+        "b": np.array([1, 2, 1, 1]),
+        "c": np.array(["u"] * 4),
+    }
     assert [one.name for one in columns(by, 4)] == ["a", "b", "c"]
     pairs = columns(by, 4, crossed=2)
     assert [one.name for one in pairs] == ["a", "b", "c", "a × b", "a × c", "b × c"]
@@ -82,7 +86,10 @@ def test_a_column_that_is_the_labels_gets_a_note():
 def test_messages():
     with pytest.raises(InputError, match="`by` must hold at least one column; the dict is empty"):
         columns({}, 3)
-    with pytest.raises(InputError, match=r"`by` must have one entry per row; 'a' has shape .2,. and there are 3 rows"):
+    with pytest.raises(
+        InputError,
+        match=r"`by` must have one entry per row; 'a' has shape .2,. and there are 3 rows",
+    ):
         columns({"a": [1, 2]}, 3)
 
 

@@ -60,7 +60,9 @@ def test_all_scores_may_be_the_same_and_extreme(kernels, n):
         one_row = [by_hand(np.array([score]), np.array([label]), width(10)) for label in (0, 1)]
         expected = one_row[0] * np.sum(~y) + one_row[1] * np.sum(y)
         for uniform in True, False:
-            assert np.array_equal(sums(kernels, np.full(n, score), y, width(10), uniform=uniform), expected)
+            assert np.array_equal(
+                sums(kernels, np.full(n, score), y, width(10), uniform=uniform), expected
+            )
 
 
 def test_the_sums_are_added_to_the_table(kernels):
@@ -94,7 +96,9 @@ def test_scores_at_and_beside_every_edge_are_placed_as_by_binary_search(kernels,
         q = np.floor(p.astype(np.float64) * 2.0**53).astype(np.int64)
         table = sums(kernels, p, np.zeros(p.size, np.uint8), edges, uniform=uniform, moments=False)
         expected = np.zeros((3, n_bins), np.int64)
-        for column, values in zip(expected, (np.ones_like(q), q >> 27, q & (2**27 - 1)), strict=True):
+        for column, values in zip(
+            expected, (np.ones_like(q), q >> 27, q & (2**27 - 1)), strict=True
+        ):
             column[:] = np.bincount(index, values, minlength=n_bins)
         assert np.array_equal(table[:, 0, :3].T, expected), n_bins
 
@@ -111,9 +115,15 @@ def test_a_bad_score_is_found_anywhere(kernels, n, place):
         with np.errstate(over="ignore"):
             narrow = p.astype(np.float32)
         for uniform in True, False:
-            assert kernels.bin_sums(p, y, width(10), table, uniform=uniform, moments=False) == BAD_SCORE
+            assert (
+                kernels.bin_sums(p, y, width(10), table, uniform=uniform, moments=False)
+                == BAD_SCORE
+            )
             if not 0 <= narrow[place] <= 1:
-                assert kernels.bin_sums(narrow, y, width(10), table, uniform=uniform, moments=True) == BAD_SCORE
+                assert (
+                    kernels.bin_sums(narrow, y, width(10), table, uniform=uniform, moments=True)
+                    == BAD_SCORE
+                )
 
 
 BAD_LABELS = {
@@ -182,13 +192,17 @@ def test_sums_of_groups_are_the_sums_of_each_group(kernels, edges):
     table = np.zeros((8, edges.size - 1, 2, 5), np.int64)
     assert kernels.grouped_bin_sums(p, y, group, edges, table, uniform=uniform) == 0
     for g in range(8):
-        assert (table[g] == sums(kernels, p[group == g], y[group == g], edges, uniform=uniform)).all()
+        assert (
+            table[g] == sums(kernels, p[group == g], y[group == g], edges, uniform=uniform)
+        ).all()
 
 
 def test_sums_of_groups_refuse_what_sums_refuse(kernels):
     edges, group = np.array([0.25, 0.5, 0.75]), np.zeros(1, np.uint32)
     for p, y, status in ((0.3, 2.0, BAD_LABEL), (1.5, 1.0, BAD_SCORE), (0.1, 1.0, OUTSIDE_EDGES)):
         table = np.zeros((1, 2, 2, 5), np.int64)
-        found = kernels.grouped_bin_sums(np.array([p]), np.array([y]), group, edges, table, uniform=False)
+        found = kernels.grouped_bin_sums(
+            np.array([p]), np.array([y]), group, edges, table, uniform=False
+        )
         assert found & status
         assert not table.any()

@@ -31,7 +31,9 @@ def test_the_sums_of_cells_are_those_of_their_rows(kernels, rows, n_bins):
     p, y = (np.array(column) for column in zip(*rows, strict=True))
     edges = np.arange(n_bins + 1) / n_bins
     _, score, count, events = reference.cells(p, y)
-    assert np.array_equal(sums(kernels, score, count, events, starts(score, edges)), of_rows(p, y, edges))
+    assert np.array_equal(
+        sums(kernels, score, count, events, starts(score, edges)), of_rows(p, y, edges)
+    )
 
 
 @pytest.mark.parametrize("n", [1, 8191, 8192, 8193, 30_000])
@@ -41,7 +43,9 @@ def test_any_number_of_cells_will_do(kernels, n):
     y = rng.random(n) < p
     edges = np.array([0, 0.2, 0.2000001, 0.2000002, 0.9, 1])
     _, score, count, events = reference.cells(p, y)
-    assert np.array_equal(sums(kernels, score, count, events, starts(score, edges)), of_rows(p, y, edges))
+    assert np.array_equal(
+        sums(kernels, score, count, events, starts(score, edges)), of_rows(p, y, edges)
+    )
 
 
 def test_a_weight_of_three_is_the_row_three_times(kernels):
@@ -82,4 +86,6 @@ def test_residuals_are_summed_bin_by_bin(kernels, n):
         count * p * (1 - p),
         count * (p * (1 - p)) ** 2,
     )
-    np.testing.assert_allclose(found, [np.add.reduceat(term, first) for term in terms], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        found, [np.add.reduceat(term, first) for term in terms], rtol=1e-12, atol=1e-12
+    )

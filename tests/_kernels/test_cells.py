@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from trueness._kernels import BAD_LABEL, BAD_SCORE, BAD_WEIGHT
 
 TINY = np.nextafter(0, 1)
-scores = st.one_of(st.floats(0, 1, allow_subnormal=True), st.sampled_from([0.0, -0.0, 0.5, 1.0, TINY]))
+scores = st.one_of(
+    st.floats(0, 1, allow_subnormal=True), st.sampled_from([0.0, -0.0, 0.5, 1.0, TINY])
+)
 
 
 def data(n, decimals=None, seed=0):
@@ -46,7 +48,10 @@ def test_weights_are_summed_per_distinct_score(kernels, rows):
     assert status == 0
     assert score.tolist() == sorted(set(p[w > 0].tolist()))
     for j, s in enumerate(score):
-        here = [(Fraction(a), int(b)) for a, b in zip(w[(p == s) & (w > 0)], y[(p == s) & (w > 0)], strict=True)]
+        here = [
+            (Fraction(a), int(b))
+            for a, b in zip(w[(p == s) & (w > 0)], y[(p == s) & (w > 0)], strict=True)
+        ]
         sums = [sum(f(a, b) for a, b in here) for f in (
             lambda a, b: a, lambda a, b: a * b, lambda a, b: a * a, lambda a, b: a * a * b
         )]  # fmt: skip

@@ -16,12 +16,17 @@ def implementation(**environment):
     code = "from trueness import _kernels; print(_kernels.implementation(), _kernels.bin_sums.__module__)"
     path = str(Path(trueness.__file__).parents[1])
     environment = {**os.environ, "PYTHONPATH": path, **environment}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
     return done.stdout.split()
 
 
 def test_the_reference_can_be_asked_for():
-    assert implementation(TRUENESS_KERNELS="reference") == ["reference", "trueness._kernels.reference"]
+    assert implementation(TRUENESS_KERNELS="reference") == [
+        "reference",
+        "trueness._kernels.reference",
+    ]
 
 
 @built
@@ -40,10 +45,17 @@ def test_without_a_library_the_reference_serves(tmp_path):
     (copy / "__init__.py").touch()
     (copy / "_kernels").mkdir()
     for file in Path(_kernels.__file__).parent.glob("*.py"):
-        (copy / "_kernels" / file.name).write_text(file.read_text(encoding="utf-8"), encoding="utf-8")
+        (copy / "_kernels" / file.name).write_text(
+            file.read_text(encoding="utf-8"), encoding="utf-8"
+        )
     code = "from trueness import _kernels; print(_kernels.implementation())"
     environment = {**os.environ, "PYTHONPATH": str(tmp_path), "TRUENESS_KERNELS": ""}
     done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code],
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stdout.split() == ["reference"]

@@ -117,7 +117,13 @@ def every_fault(kernels, shape, place, dtype):
         assert kernels.top1(P, y, 1e-5)[0] == found
         return found
 
-    for score in np.nan, np.inf, -np.inf, np.nextafter(dtype(1), dtype(2)), -np.nextafter(dtype(0), dtype(1)):
+    for score in (
+        np.nan,
+        np.inf,
+        -np.inf,
+        np.nextafter(dtype(1), dtype(2)),
+        -np.nextafter(dtype(0), dtype(1)),
+    ):
         P, y = simplex(*shape, dtype)
         P[place] = score
         assert status() == BAD_SCORE

@@ -8,7 +8,11 @@ def encoded(kernels, words, keys=64, size=4096):
     start = np.cumsum([0, *map(len, words)], dtype=np.int64)
     text = np.frombuffer(b"".join(words) + b"\0", np.uint8)
     code, number = np.zeros(len(words), np.uint32), np.zeros(1, np.int64)
-    known = np.zeros((4 * keys, 4), np.uint64), np.zeros(keys + 1, np.int64), np.zeros(size, np.uint8)
+    known = (
+        np.zeros((4 * keys, 4), np.uint64),
+        np.zeros(keys + 1, np.int64),
+        np.zeros(size, np.uint8),
+    )
     done = kernels.encode_keys(start, text, code, *known, number)
     return code[:done].tolist(), int(number[0])
 

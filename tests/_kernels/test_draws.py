@@ -5,7 +5,9 @@ from scipy.stats import binom
 def tables(kernels, trials, odds, mode, low, size):
     start = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
     columns = (np.asarray(part, np.int64) for part in (mode, low))
-    cdf = kernels.outcome_tables(np.asarray(trials, np.int64), np.asarray(odds, np.float64), *columns, start)
+    cdf = kernels.outcome_tables(
+        np.asarray(trials, np.int64), np.asarray(odds, np.float64), *columns, start
+    )
     return np.split(cdf, start[1:-1])
 
 
@@ -13,7 +15,9 @@ def test_tables_are_distribution_functions(kernels):
     n, p, least = [30, 400, 9], [0.2, 0.97, 0.5], [0, 300, 0]
     found = tables(kernels, n, [q / (1 - q) for q in p], [6, 388, 5], least, [30, 100, 9])
     for own, m, q, low in zip(found, n, p, least, strict=True):
-        np.testing.assert_allclose(own / 65536, binom(m, q).cdf(low + np.arange(own.size)), rtol=0, atol=1e-13)
+        np.testing.assert_allclose(
+            own / 65536, binom(m, q).cdf(low + np.arange(own.size)), rtol=0, atol=1e-13
+        )
 
 
 def test_words_select_outcomes_by_the_thresholds_below_them(kernels):

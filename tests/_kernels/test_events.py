@@ -4,7 +4,9 @@ import pytest
 from trueness._kernels.library import BAD_LABEL, BAD_SCORE
 
 
-@pytest.mark.parametrize("dtype", [np.bool_, np.uint8, np.int8, np.int32, np.int64, np.float32, np.float64])
+@pytest.mark.parametrize(
+    "dtype", [np.bool_, np.uint8, np.int8, np.int32, np.int64, np.float32, np.float64]
+)
 def test_labels_of_one_are_counted(kernels, dtype):
     for n in 0, 1, 511, 513, 5000:
         y = np.random.default_rng(n).integers(0, 2, n).astype(dtype)

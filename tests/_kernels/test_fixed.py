@@ -13,7 +13,9 @@ scores = st.floats(0, 1, allow_subnormal=True)
 @given(st.lists(scores, min_size=1))
 def test_the_two_parts_are_the_score_in_units_of_a_53rd_power_of_two(p):
     hi, lo = fixed.parts(np.array(p))
-    assert [int(h) * 2**27 + int(low) for h, low in zip(hi, lo, strict=True)] == [Fraction(x) * 2**53 // 1 for x in p]
+    assert [int(h) * 2**27 + int(low) for h, low in zip(hi, lo, strict=True)] == [
+        Fraction(x) * 2**53 // 1 for x in p
+    ]
 
 
 @given(st.lists(scores, min_size=1))
@@ -26,7 +28,9 @@ def test_both_parts_are_small_enough_to_be_summed_over_many_rows(p):
 
 @given(st.lists(scores, min_size=1))
 def test_square_parts_are_the_parts_of_the_float_product(p):
-    assert np.array_equal(fixed.square_parts(np.array(p)), fixed.parts(np.array([x * x for x in p])))
+    assert np.array_equal(
+        fixed.square_parts(np.array(p)), fixed.parts(np.array([x * x for x in p]))
+    )
 
 
 @pytest.mark.parametrize("split", [fixed.parts, fixed.square_parts])

@@ -7,7 +7,9 @@ from hypothesis.extra.numpy import arrays
 
 from trueness._kernels import reference
 
-tables = st.integers(0, 12).flatmap(lambda n: arrays(np.int64, (n, 2, 5), elements=st.integers(0, 2**61)))
+tables = st.integers(0, 12).flatmap(
+    lambda n: arrays(np.int64, (n, 2, 5), elements=st.integers(0, 2**61))
+)
 
 
 @given(table=tables)

@@ -6,7 +6,17 @@ from grids import slow
 
 from trueness._kernels import BAD_LABEL, BAD_SCORE
 
-SHAPES = [(1, 1), (900, 2), (300, 4), (40, 15), (40, 17), (9, 1023), (9, 1025), (3, 5000), (2, 200_000)]
+SHAPES = [
+    (1, 1),
+    (900, 2),
+    (300, 4),
+    (40, 15),
+    (40, 17),
+    (9, 1023),
+    (9, 1025),
+    (3, 5000),
+    (2, 200_000),
+]
 
 
 def logits(n, n_classes, dtype=np.float64, scale=3.0, seed=0):
@@ -26,11 +36,17 @@ def probabilities(kernels, Z, y):
     return P
 
 
-@pytest.mark.parametrize("shape", [(300, 4), (40, 17), *slow(*sorted({*SHAPES} - {(300, 4), (40, 17)}))])
-@pytest.mark.parametrize(("dtype", "scale"), [(np.float64, 3.0), (np.float32, 0.1), (np.float64, 200.0)])
+@pytest.mark.parametrize(
+    "shape", [(300, 4), (40, 17), *slow(*sorted({*SHAPES} - {(300, 4), (40, 17)}))]
+)
+@pytest.mark.parametrize(
+    ("dtype", "scale"), [(np.float64, 3.0), (np.float32, 0.1), (np.float64, 200.0)]
+)
 def test_softmax_is_right_to_fourteen_digits(kernels, shape, dtype, scale):
     Z, y = logits(*shape, dtype, scale)
-    difference = Z.astype(np.float64) - Z.max(axis=1, keepdims=True)  # rounded, as any softmax in float64 has it
+    difference = Z.astype(np.float64) - Z.max(
+        axis=1, keepdims=True
+    )  # rounded, as any softmax in float64 has it
     powers = np.exp(difference.astype(np.longdouble))
     expected = powers / powers.sum(axis=1, keepdims=True)
     P = probabilities(kernels, Z, y)
@@ -72,7 +88,9 @@ def test_far_logits_have_probability_zero_and_near_ones_never_do(kernels):
     assert P[1].tolist() == [1, 0, 0, 0, 0, 0]
 
 
-@pytest.mark.parametrize(("shape", "dtype"), [((1, 2), np.float64), ((700, 3), np.float32), ((3, 3000), np.float64)])
+@pytest.mark.parametrize(
+    ("shape", "dtype"), [((1, 2), np.float64), ((700, 3), np.float32), ((3, 3000), np.float64)]
+)
 @pytest.mark.parametrize("place", [(0, -1), (-1, 0)])
 def test_faults_are_found_anywhere(kernels, shape, place, dtype):
     for bad in np.nan, -np.nan, np.inf:

@@ -11,7 +11,10 @@ TINY = np.nextafter(0, 1)
 
 @given(
     rows=st.lists(
-        st.tuples(st.one_of(st.floats(0, 1), st.sampled_from([0.0, 0.25, 0.5, 1.0])), st.booleans()), min_size=2
+        st.tuples(
+            st.one_of(st.floats(0, 1), st.sampled_from([0.0, 0.25, 0.5, 1.0])), st.booleans()
+        ),
+        min_size=2,
     ),
     picks=st.sets(st.integers(1, 10**6)),
 )

@@ -51,4 +51,6 @@ def test_the_moments_of_rows_are_those_of_their_residuals(kernels, kind, label):
 def test_bad_rows_are_reported(kernels):
     p, y = np.array([0.5, 0.25]), np.array([0, 1])
     assert residual_moments(kernels, np.append(p, np.nan), np.append(y, 1), 8)[0] == BAD_SCORE
-    assert residual_moments(kernels, np.append(p, 1.5), np.append(y, 2), 8)[0] == BAD_SCORE | BAD_LABEL
+    assert (
+        residual_moments(kernels, np.append(p, 1.5), np.append(y, 2), 8)[0] == BAD_SCORE | BAD_LABEL
+    )

@@ -6,7 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import isotonic_regression
 
-cells = st.lists(st.tuples(st.integers(1, 9), st.integers(0, 9)).map(lambda c: (c[0], min(c))), min_size=1)
+cells = st.lists(
+    st.tuples(st.integers(1, 9), st.integers(0, 9)).map(lambda c: (c[0], min(c))), min_size=1
+)
 labels = st.lists(st.integers(0, 1), min_size=2, max_size=60)
 
 
@@ -25,14 +27,19 @@ def test_it_is_the_isotonic_regression(kernels, cells):
         starts = kernels.pava(weight, events)
         means = sums(events, starts) / sums(weight, starts)
         fit = isotonic_regression(events / weight, weights=weight.astype(float)).x
-        np.testing.assert_allclose(np.repeat(means, np.diff([*starts, weight.size])), fit, atol=1e-12)
+        np.testing.assert_allclose(
+            np.repeat(means, np.diff([*starts, weight.size])), fit, atol=1e-12
+        )
 
 
 @given(cells)
 def test_means_increase_strictly(kernels, cells):
     weight, events = columns(cells)
     starts = kernels.pava(weight, events)
-    means = [Fraction(int(e), int(w)) for e, w in zip(sums(events, starts), sums(weight, starts), strict=True)]
+    means = [
+        Fraction(int(e), int(w))
+        for e, w in zip(sums(events, starts), sums(weight, starts), strict=True)
+    ]
     assert all(a < b for a, b in pairwise(means))
 
 
@@ -57,7 +64,9 @@ def row_by_row(y, n_min, n_max):
         while len(blocks) > 1:
             (left, n_left), (right, n_right) = blocks[-2:]
             small = n_left + n_right <= n_min
-            violates = n_left + n_right <= n_max and Fraction(left, n_left) >= Fraction(right, n_right)
+            violates = n_left + n_right <= n_max and Fraction(left, n_left) >= Fraction(
+                right, n_right
+            )
             if not (small or violates):
                 break
             blocks[-2:] = [(left + right, n_left + n_right)]

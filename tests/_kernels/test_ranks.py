@@ -46,4 +46,6 @@ def test_steps_are_the_values_at_the_ranks(kernels, dtype, k):
 
 @pytest.mark.parametrize("bad", [-0.1, 1.1, np.nan, np.inf])
 def test_a_bad_score_has_no_step(kernels, bad):
-    assert kernels.steps(np.array([0.5]), np.array([0.1, 0.9]), np.array([0.1, bad]))[0] == BAD_SCORE
+    assert (
+        kernels.steps(np.array([0.5]), np.array([0.1, 0.9]), np.array([0.1, bad]))[0] == BAD_SCORE
+    )

@@ -32,7 +32,9 @@ def by_definition(Z, y, w, beta):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize(("dtype", "beta"), [(np.float64, 0.0), (np.float32, 0.7), (np.float64, 40.0)])
+@pytest.mark.parametrize(
+    ("dtype", "beta"), [(np.float64, 0.0), (np.float32, 0.7), (np.float64, 40.0)]
+)
 def test_the_sums_are_their_definition(kernels, shape, dtype, beta):
     Z, y, w = logits(*shape, dtype)
     for weights in NONE, w:
@@ -48,7 +50,11 @@ def test_far_logits_neither_overflow_nor_lose_the_loss(kernels, n_classes):
         Z[:, -1] = -far
         status, sums = kernels.softmax_derivatives(Z, np.array([0, n_classes - 1]), NONE, 1.0)
         assert status == 0
-        expected = [2 * np.log(n_classes - 1) + float(Z[1, 0] - Z[1, -1]), float(Z[1, 0] - Z[1, -1]), 0]
+        expected = [
+            2 * np.log(n_classes - 1) + float(Z[1, 0] - Z[1, -1]),
+            float(Z[1, 0] - Z[1, -1]),
+            0,
+        ]
         np.testing.assert_allclose(sums[:3], expected, rtol=1e-12, atol=1e-100)
         assert abs(sums[3]) < 1e-6  # e^-708 times the cube of 1e100
 

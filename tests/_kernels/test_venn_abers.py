@@ -4,7 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-cells = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)).filter(any), min_size=1, max_size=25)
+cells = st.lists(
+    st.tuples(st.integers(0, 4), st.integers(0, 4)).filter(any), min_size=1, max_size=25
+)
 
 
 def corners(cells, scale=1):
@@ -24,7 +26,8 @@ def bridges(kernels, W, E, unit):
 def with_one_more_event(W, E, unit, j):
     """The isotonic fit at cell j by its definition: the largest over starts of the least mean over ends."""
     return max(
-        min(Fraction(int(E[b] - E[a]) + unit, int(W[b] - W[a]) + unit) for b in range(j, len(W))) for a in range(j)
+        min(Fraction(int(E[b] - E[a]) + unit, int(W[b] - W[a]) + unit) for b in range(j, len(W)))
+        for a in range(j)
     )
 
 
@@ -53,7 +56,9 @@ def test_sums_near_the_limit_are_compared_exactly(kernels):
     left, right = bridges(kernels, W, E, 1)
     for j in (1, 2):
         a, b = left[j - 1], right[j - 1]
-        assert Fraction(int(E[b] - E[a]) + 1, int(W[b] - W[a]) + 1) == with_one_more_event(W, E, 1, j)
+        assert Fraction(int(E[b] - E[a]) + 1, int(W[b] - W[a]) + 1) == with_one_more_event(
+            W, E, 1, j
+        )
 
 
 def test_no_cells_have_no_fit(kernels):

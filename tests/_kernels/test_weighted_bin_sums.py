@@ -8,7 +8,11 @@ from hypothesis import strategies as st
 from trueness._kernels import BAD_LABEL, BAD_SCORE, BAD_WEIGHT, OUTSIDE_EDGES
 
 rows = st.lists(
-    st.tuples(st.floats(0, 1), st.booleans(), st.one_of(st.just(0.0), st.just(-0.0), st.floats(1e-60, 1e60)))
+    st.tuples(
+        st.floats(0, 1),
+        st.booleans(),
+        st.one_of(st.just(0.0), st.just(-0.0), st.floats(1e-60, 1e60)),
+    )
 )
 
 
@@ -64,7 +68,9 @@ def test_weight_one_gives_the_counts(kernels):
     counts = np.zeros((10, 2, 5), np.int64)
     kernels.bin_sums(p, y, width(10), counts, uniform=True, moments=False)
     found = sums(kernels, p, y, np.ones(p.size), width(10))
-    assert np.array_equal(found[:, [0, 1, 3]].T, [counts[:, :, 0].sum(1), counts[:, :, 0].sum(1), counts[:, 1, 0]])
+    assert np.array_equal(
+        found[:, [0, 1, 3]].T, [counts[:, :, 0].sum(1), counts[:, :, 0].sum(1), counts[:, 1, 0]]
+    )
 
 
 def test_rows_of_weight_zero_count_nowhere(kernels):
@@ -80,7 +86,9 @@ def test_the_sums_are_added_to_the_table(kernels):
     table = np.zeros((10, 7, 2))
     for _ in range(2):
         kernels.weighted_bin_sums(p, y, w, width(10), table, uniform=True)
-    np.testing.assert_allclose(table.sum(axis=-1), 2 * sums(kernels, p, y, w, width(10)), rtol=1e-14)
+    np.testing.assert_allclose(
+        table.sum(axis=-1), 2 * sums(kernels, p, y, w, width(10)), rtol=1e-14
+    )
 
 
 @pytest.mark.parametrize(("n", "place"), [(1, 0), (5000, 0), (5000, 700), (5000, -1)])
@@ -88,14 +96,19 @@ def test_a_bad_weight_is_found_anywhere(kernels, n, place):
     p, y, w = data(n)
     for weight in -1.0, np.nan, np.inf, -np.inf, -np.nextafter(0, 1):
         w[place] = weight
-        assert kernels.weighted_bin_sums(p, y, w, width(10), np.zeros((10, 7, 2)), uniform=True) == BAD_WEIGHT
+        assert (
+            kernels.weighted_bin_sums(p, y, w, width(10), np.zeros((10, 7, 2)), uniform=True)
+            == BAD_WEIGHT
+        )
 
 
 @pytest.mark.parametrize("weight", [0.0, 1.0])
 def test_rows_of_weight_zero_are_checked_too(kernels, weight):
     def status(p, y, edges, uniform):
         w = np.array([1.0, weight])
-        return kernels.weighted_bin_sums(p, y, w, edges, np.zeros((edges.size - 1, 7, 2)), uniform=uniform)
+        return kernels.weighted_bin_sums(
+            p, y, w, edges, np.zeros((edges.size - 1, 7, 2)), uniform=uniform
+        )
 
     good, labels = np.array([0.4, 0.5]), np.array([0, 1])
     assert status(good, labels, width(2), True) == 0

@@ -16,7 +16,9 @@ def scipy_pvalues(k, n, scores):
 
 def pvalue(k, n, p):
     """The p-value from the tails that the decisions are based on."""
-    k, n, p = np.broadcast_arrays(np.asarray(k, np.int64), np.asarray(n, np.int64), np.asarray(p, np.float64))
+    k, n, p = np.broadcast_arrays(
+        np.asarray(k, np.int64), np.asarray(n, np.int64), np.asarray(p, np.float64)
+    )
     value = np.ones(p.shape)
     unequal = k != p * n
     side = _Side.of(k[unequal], n[unequal], p[unequal], (p * n > k)[unequal])
@@ -33,14 +35,19 @@ def bins_of(cases):
 
 def neighbours(p):
     """P, the floats next to it, and some a little farther."""
-    return np.clip([p, np.nextafter(p, 0), np.nextafter(p, 2), p * (1 + 1e-9), p * (1 - 1e-9)], 0, 1)
+    return np.clip(
+        [p, np.nextafter(p, 0), np.nextafter(p, 2), p * (1 + 1e-9), p * (1 - 1e-9)], 0, 1
+    )
 
 
 def around_changes(counts, alpha):
     """Cases for `bins_of` with the scores around every change of decision that a grid can see."""
     k, n = np.array(counts).T[:, :, None]
     near = k / n + np.linspace(-8, 8, 401) * np.sqrt((k + 1) * (n - k + 1) / n) / n
-    grid = np.sort(np.clip(np.hstack([np.broadcast_to(np.linspace(0, 1, 401), near.shape), near]), 0, 1), axis=1)
+    grid = np.sort(
+        np.clip(np.hstack([np.broadcast_to(np.linspace(0, 1, 401), near.shape), near]), 0, 1),
+        axis=1,
+    )
     reject = pvalue(k, n, grid) <= alpha
     case, at = np.nonzero(reject[:, 1:] != reject[:, :-1])
     low, high, before = grid[case, at], grid[case, at + 1], reject[case, at]
@@ -49,7 +56,10 @@ def around_changes(counts, alpha):
         middle = (low + high) / 2
         same = (pvalue(k, n, middle) <= alpha) == before
         low, high = np.where(same, middle, low), np.where(same, high, middle)
-    return [(*counts[c], np.unique(np.concatenate([neighbours(p) for p in low[case == c]]))) for c in np.unique(case)]
+    return [
+        (*counts[c], np.unique(np.concatenate([neighbours(p) for p in low[case == c]])))
+        for c in np.unique(case)
+    ]
 
 
 def assert_decisions_are_scipys(cases, alpha):
@@ -77,7 +87,9 @@ def test_decisions_are_scipys_for_large_counts(alpha):
     k = rng.binomial(n, np.where(rng.random(8) < 0.7, rng.random(8), 8 / n))
     counts = list(zip(k.tolist(), n.tolist(), strict=True))
     spread = np.sqrt((k + 1) * (n - k + 1) / n) / n
-    scores = np.sort(np.clip((k / n)[:, None] + spread[:, None] * rng.normal(0, 3, (8, 8)), 0, 1), axis=1)
+    scores = np.sort(
+        np.clip((k / n)[:, None] + spread[:, None] * rng.normal(0, 3, (8, 8)), 0, 1), axis=1
+    )
     assert_decisions_are_scipys([(*c, s) for c, s in zip(counts, scores, strict=True)], alpha)
     assert_decisions_are_scipys(around_changes(counts, alpha), alpha)
 
@@ -133,12 +145,17 @@ def test_at_level_one_everything_is_rejected():
 
 
 def test_bins_may_be_empty():
-    assert binomial_rejections([0, 5, 0], [0, 5, 0], [0, 0, 2], [0.01, 0.9], 0.05).tolist() == [True, False]
+    assert binomial_rejections([0, 5, 0], [0, 5, 0], [0, 0, 2], [0.01, 0.9], 0.05).tolist() == [
+        True,
+        False,
+    ]
     assert binomial_rejections([], [], [], [], 0.05).tolist() == []
 
 
 @pytest.mark.parametrize("n", [2 * 10**8, 2**40, 2**62])
-@pytest.mark.parametrize(("k", "p"), [("none", 1.0), ("all", 0.0), ("none", 1 - 2**-53), ("all", 5e-324)])
+@pytest.mark.parametrize(
+    ("k", "p"), [("none", 1.0), ("all", 0.0), ("none", 1 - 2**-53), ("all", 5e-324)]
+)
 def test_impossible_counts_of_any_size_are_refuted_without_a_word(n, k, p):
     k = n if k == "all" else 0
     assert binomial_rejections([k], [n], [0], [p], 0.05).tolist() == [True]

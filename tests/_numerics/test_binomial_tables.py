@@ -21,21 +21,30 @@ def test_a_number_is_the_first_outcome_whose_threshold_exceeds_the_uniform_one()
         decided = ~np.isin(word, whole[tables.start[i] : tables.start[i + 1]])
         rest = np.where(decided, 0.5, 0.0)
         rest[~decided] = rng.random((~decided).sum())
-        assert own.tolist() == (tables.low[i] + np.searchsorted(thresholds, word + rest, "right")).tolist()
+        assert (
+            own.tolist()
+            == (tables.low[i] + np.searchsorted(thresholds, word + rest, "right")).tolist()
+        )
 
 
 def test_certain_trials_have_one_outcome():
-    drawn = binomial_tables(np.array([9, 12]), np.array([0.0, 1.0])).draw(5, np.random.default_rng(0))
+    drawn = binomial_tables(np.array([9, 12]), np.array([0.0, 1.0])).draw(
+        5, np.random.default_rng(0)
+    )
     assert drawn.tolist() == [[0] * 5, [12] * 5]
 
 
-@pytest.mark.parametrize(("n", "p"), [(9, 0.5), (400, 1e-9), (10**6, 0.5), (10**5, 1e-4), (2_000, 1 - 1e-7)])
+@pytest.mark.parametrize(
+    ("n", "p"), [(9, 0.5), (400, 1e-9), (10**6, 0.5), (10**5, 1e-4), (2_000, 1 - 1e-7)]
+)
 def test_what_a_table_leaves_out_is_below_the_rounding_of_a_sum(n, p):
     tables = binomial_tables(np.array([n]), np.array([p]))
     low, high = int(tables.low[0]), int(tables.low[0]) + tables.cdf.size
     law = binom(n, p)
     assert law.cdf(low - 1) + law.sf(high) < 1e-16
-    np.testing.assert_allclose(tables.cdf / 65536, law.cdf(np.arange(low, high)), rtol=0, atol=1e-11)
+    np.testing.assert_allclose(
+        tables.cdf / 65536, law.cdf(np.arange(low, high)), rtol=0, atol=1e-11
+    )
     assert binomial_outcomes(np.array([n]), np.array([p])) == high - low + 1 <= MOST_OUTCOMES
 
 

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from trueness._numerics import clustered as c
 from trueness._numerics.students_t import t_limits
 
-rows = st.lists(st.tuples(st.integers(-20, 20), st.integers(1, 4), st.integers(0, 5)), min_size=2, max_size=30)
+rows = st.lists(
+    st.tuples(st.integers(-20, 20), st.integers(1, 4), st.integers(0, 5)), min_size=2, max_size=30
+)
 
 
 def slow_mean(values, weight, cluster):
@@ -62,7 +64,9 @@ def test_the_variance_of_sums_is_the_diagonal_of_their_covariance():
 
 def test_the_effective_number_counts_equal_clusters_and_discounts_others():
     assert c.effective_number(np.array([0, 0, 1, 2, 2, 2])) == pytest.approx(36 / 14)
-    assert c.effective_number(np.array([0, 0, 1]), np.array([0.5, 0.5, 3.0])) == pytest.approx(16 / 10)
+    assert c.effective_number(np.array([0, 0, 1]), np.array([0.5, 0.5, 3.0])) == pytest.approx(
+        16 / 10
+    )
     assert c.effective_number(np.zeros(0, int)) == 0
 
 

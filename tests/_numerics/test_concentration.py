@@ -28,7 +28,9 @@ def dense_failure(n, e):
     """sup over a fine grid of rates, with both sides of every rate at which the event changes."""
     k = np.arange(n + 1)
     turns = np.concatenate([k / n - e, k / n + e])
-    rates = np.concatenate([np.linspace(0, 1, 5_001), *(turns + side for side in (-1e-11, 0, 1e-11))])
+    rates = np.concatenate(
+        [np.linspace(0, 1, 5_001), *(turns + side for side in (-1e-11, 0, 1e-11))]
+    )
     rates = rates[(rates >= 0) & (rates <= 1)]
     outside = np.abs(k / n - rates[:, None]) > e
     return float((binom.pmf(k, n, rates[:, None]) * outside).sum(axis=1).max())
@@ -39,7 +41,11 @@ def test_a_dense_search_over_rates_agrees(n, d):
     e = binomial_epsilon(n, d)
     assert dense_failure(n, e * (1 + 1e-12)) <= d + 1e-8
     assert dense_failure(n, e - 1e-6) > d
-    for off in (0.31, 0.57, 0.93):  # where 2ne is not a whole number, which the dense search would round
+    for off in (
+        0.31,
+        0.57,
+        0.93,
+    ):  # where 2ne is not a whole number, which the dense search would round
         assert worst_failure(n, off * e) == pytest.approx(dense_failure(n, off * e), abs=1e-8)
 
 
@@ -81,7 +87,9 @@ def test_what_certainly_fails_does_fail():
 @pytest.mark.parametrize(("n", "a", "b"), [(10, 3, 4), (200, 20, 181), (50, 1, 1)])
 def test_probabilities_are_those_of_scipy(n, a, b):
     count = np.arange(n + 1.0)
-    np.testing.assert_allclose(np.exp(beta_binomial_log_pmf(count, n, a, b)), betabinom.pmf(count, n, a, b), rtol=1e-9)
+    np.testing.assert_allclose(
+        np.exp(beta_binomial_log_pmf(count, n, a, b)), betabinom.pmf(count, n, a, b), rtol=1e-9
+    )
 
 
 @pytest.mark.parametrize("e", [0.01, 0.1, 0.5])

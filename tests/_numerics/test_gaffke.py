@@ -8,15 +8,22 @@ from trueness._numerics.gaffke import gaffke_limit
 
 CASES = {
     "few large values": (np.r_[np.zeros(90), np.linspace(1, 3, 10), 5.0], np.r_[np.ones(100), 0.5]),
-    "loss of even scores": (np.r_[-np.log(np.linspace(0.02, 0.98, 60)), 4.0], np.r_[np.ones(60), 0.5]),
+    "loss of even scores": (
+        np.r_[-np.log(np.linspace(0.02, 0.98, 60)), 4.0],
+        np.r_[np.ones(60), 0.5],
+    ),
     "weights": (np.r_[0.1, 3.0, 10.0], np.r_[39.5, 7.25, 0.5]),
-    "few small values": (np.r_[np.zeros(4), np.linspace(0.97, 1, 500)], np.r_[np.full(4, 3), np.full(500, 20)]),
+    "few small values": (
+        np.r_[np.zeros(4), np.linspace(0.97, 1, 500)],
+        np.r_[np.full(4, 3), np.full(500, 20)],
+    ),
     "five rows": (np.r_[0.1, 0.2, 0.4, 0.9, 1.0, 2.0], np.r_[np.ones(5), 0.5]),
 }
 
 
 @pytest.mark.parametrize(
-    ("rows", "events"), [(10**6, 0), (400, 0), (20, 0), (100, 3), (5, 1), (2, 0), (100_300, 100_000)]
+    ("rows", "events"),
+    [(10**6, 0), (400, 0), (20, 0), (100, 3), (5, 1), (2, 0), (100_300, 100_000)],
 )
 @pytest.mark.parametrize("q", [0.9, 0.975, 0.995])
 def test_two_values_give_a_beta_quantile(rows, events, q):
@@ -43,7 +50,9 @@ def test_order_split_and_unit_do_not_matter_and_many_values_are_pooled():
     found = gaffke_limit(values, shape, 0.975)
     order = rng.permutation(200)
     assert gaffke_limit(values[order], shape[order], 0.975) == pytest.approx(found, rel=1e-6)
-    assert gaffke_limit(np.tile(values, 2), np.tile(shape / 2, 2), 0.975) == pytest.approx(found, rel=1e-6)
+    assert gaffke_limit(np.tile(values, 2), np.tile(shape / 2, 2), 0.975) == pytest.approx(
+        found, rel=1e-6
+    )
     assert gaffke_limit(3 * values - 1, shape, 0.975) == pytest.approx(3 * found - 1, rel=1e-6)
     pooled = gaffke_limit(np.repeat(values, 100), np.repeat(shape / 100, 100), 0.975)
     assert pooled == pytest.approx(found, rel=2e-3)

@@ -23,7 +23,9 @@ def test_it_does_not_depend_on_place_and_scale():
     x, y = np.sort(rng.random(60)), rng.integers(0, 2, 60)
     at = np.linspace(x[0], x[-1], 7)
     assert curve(3 * x, y, 3 * at) == pytest.approx(curve(x, y, at), abs=1e-9)
-    assert curve(-x[::-1], y[::-1], -at) == pytest.approx(curve(x, y, at), abs=0.02)  # medians are taken from below
+    assert curve(-x[::-1], y[::-1], -at) == pytest.approx(
+        curve(x, y, at), abs=0.02
+    )  # medians are taken from below
 
 
 def test_the_curve_is_smooth_at_its_vertices():

@@ -8,7 +8,12 @@ from scipy.optimize import check_grad, minimize
 from scipy.special import expit, logit
 
 from trueness._numerics import logistic as home
-from trueness._numerics.logistic import bounded_logistic, line_of_scores, recalibration_line, recalibration_shift
+from trueness._numerics.logistic import (
+    bounded_logistic,
+    line_of_scores,
+    recalibration_line,
+    recalibration_shift,
+)
 
 
 def simulated(seed, m=300, slope=0.7, intercept=-0.4, spread=2.0):
@@ -104,9 +109,13 @@ def test_weight_is_repetition(counts):
     assume(not math.isnan(line[0]) and abs(line[0]) < 1e3)
     rows = np.concatenate([np.repeat(x, yes.astype(int)), np.repeat(x, no.astype(int))])
     labels = np.repeat([1.0, 0.0], [int(yes.sum()), int(no.sum())])
-    assert recalibration_line(rows, np.ones(rows.size), labels) == pytest.approx(line, rel=1e-8, abs=1e-8)
+    assert recalibration_line(rows, np.ones(rows.size), labels) == pytest.approx(
+        line, rel=1e-8, abs=1e-8
+    )
     shift = recalibration_shift(x, yes + no, yes)
-    assert recalibration_shift(rows, np.ones(rows.size), labels) == pytest.approx(shift, rel=1e-9, abs=1e-9)
+    assert recalibration_shift(rows, np.ones(rows.size), labels) == pytest.approx(
+        shift, rel=1e-9, abs=1e-9
+    )
 
 
 @settings(deadline=None)
@@ -115,7 +124,9 @@ def test_swapping_the_classes_keeps_the_slope_and_turns_the_intercept(counts):
     x, yes, no = np.array(counts).T
     slope, intercept = recalibration_line(x, yes + no, yes)
     assume(not math.isnan(slope) and abs(slope) < 1e3)
-    assert recalibration_line(-x, yes + no, no) == pytest.approx((slope, -intercept), rel=1e-8, abs=1e-8)
+    assert recalibration_line(-x, yes + no, no) == pytest.approx(
+        (slope, -intercept), rel=1e-8, abs=1e-8
+    )
     shift = recalibration_shift(x, yes + no, yes)
     assert recalibration_shift(-x, yes + no, no) == pytest.approx(-shift, rel=1e-9, abs=1e-9)
 
@@ -161,15 +172,21 @@ FAR_SHIFTS = [
 
 @pytest.mark.parametrize(("y", "p", "w", "root"), FAR_SHIFTS)
 @pytest.mark.parametrize("swapped", [False, True])
-def test_shifts_keep_their_digits_where_expected_events_are_whole_to_the_last_one(y, p, w, root, swapped):
+def test_shifts_keep_their_digits_where_expected_events_are_whole_to_the_last_one(
+    y, p, w, root, swapped
+):
     x, w, y = np.log(p) - np.log1p(np.negative(p)), np.asarray(w, float), np.asarray(y, float)
-    found = -recalibration_shift(-x, w, w * (1 - y)) if swapped else recalibration_shift(x, w, w * y)
+    found = (
+        -recalibration_shift(-x, w, w * (1 - y)) if swapped else recalibration_shift(x, w, w * y)
+    )
     assert found == pytest.approx(root, rel=1e-12)
 
 
 def test_weights_near_the_ends_of_floats_have_a_shift():
     for unit in (5e-324, 1e-300, 1e300):
-        assert recalibration_shift([0.0, 1.0], [unit, unit], [unit, 0.0]) == pytest.approx(-0.5, abs=1e-12)
+        assert recalibration_shift([0.0, 1.0], [unit, unit], [unit, 0.0]) == pytest.approx(
+            -0.5, abs=1e-12
+        )
 
 
 START = np.array([1.0, 1.0, 0.0])
@@ -193,10 +210,17 @@ def test_gradient_and_curvature_are_those_of_finite_differences():
     X, w, y = problem(0, (1.0, 0.5))
     w = w / w.sum()
     theta = np.array([0.7, 0.2, -0.1])
-    assert check_grad(lambda t: home._loss(t, X, w, w * y)[0], lambda t: home._loss(t, X, w, w * y)[1], theta) < 1e-6
+    assert (
+        check_grad(
+            lambda t: home._loss(t, X, w, w * y)[0], lambda t: home._loss(t, X, w, w * y)[1], theta
+        )
+        < 1e-6
+    )
     _, _, hessian = home._loss(theta, X, w, w * y)
     for column, e in zip(hessian.T, 1e-6 * np.eye(3), strict=True):
-        change = (home._loss(theta + e, X, w, w * y)[1] - home._loss(theta - e, X, w, w * y)[1]) / 2e-6
+        change = (
+            home._loss(theta + e, X, w, w * y)[1] - home._loss(theta - e, X, w, w * y)[1]
+        ) / 2e-6
         np.testing.assert_allclose(column, change, atol=1e-7)
 
 
@@ -232,15 +256,21 @@ def test_the_conditions_of_an_optimum_hold(seed, a, b):
 def test_of_equally_likely_coefficients_the_nearest_is_returned():
     # Two equal columns: only their sum is determined.
     X = np.array([[1.0, 1.0], [-1.0, -1.0]])
-    found = bounded_logistic(X, np.full(2, 3.0), np.array([2.0, 1.0]), np.array([1.0, 0.0]), np.array([False, False]))
+    found = bounded_logistic(
+        X, np.full(2, 3.0), np.array([2.0, 1.0]), np.array([1.0, 0.0]), np.array([False, False])
+    )
     np.testing.assert_allclose(found.sum(), np.log(2), atol=1e-12)
     np.testing.assert_allclose(found[0] - found[1], 1.0, atol=1e-12)
 
 
-@pytest.mark.parametrize("scores", ["uniform", "rare", "confident", "tied", "in no order", "separated", "fractions"])
+@pytest.mark.parametrize(
+    "scores", ["uniform", "rare", "confident", "tied", "in no order", "separated", "fractions"]
+)
 def test_many_cells_are_fitted_from_pools_to_the_same_numbers(scores, monkeypatch):
     rng = np.random.default_rng(5)
-    x = np.sort(rng.logistic(size=4000)) * (4 if scores == "confident" else 1) - (5 if scores == "rare" else 0)
+    x = np.sort(rng.logistic(size=4000)) * (4 if scores == "confident" else 1) - (
+        5 if scores == "rare" else 0
+    )
     x = np.round(x) if scores == "tied" else rng.permutation(x) if scores == "in no order" else x
     w = rng.random(x.size) if scores == "fractions" else rng.integers(1, 4, x.size)
     e = w * (x > 0.5) if scores == "separated" else w * (rng.random(x.size) < expit(0.3 + 0.8 * x))
@@ -261,7 +291,9 @@ def test_the_sums_of_a_line_are_those_of_the_definition():
 
 
 def test_the_sums_of_a_line_far_out_are_finite():
-    (residual, turn), information = home.line_sums(np.array([-900.0, 900.0]), None, np.array([1, 0]), 1.0, 0.0)
+    (residual, turn), information = home.line_sums(
+        np.array([-900.0, 900.0]), None, np.array([1, 0]), 1.0, 0.0
+    )
     assert (residual, turn) == (0, -1800)
     assert (information[[0, 0, 1], [0, 1, 1]] >= 0).all()
     assert np.isfinite(information).all()
@@ -297,12 +329,16 @@ def sums_of(p, y):
 @pytest.mark.parametrize("kind", ["continuous", "tied", "float32", "tails"])
 def test_many_rows_in_any_order_and_their_sums_have_the_same_line(kind, fixed_slope):
     p, y = many_rows(kind)
-    expected = pytest.approx(line_of_scores(p, None, y, fixed_slope=fixed_slope), rel=1e-12, abs=1e-12)
+    expected = pytest.approx(
+        line_of_scores(p, None, y, fixed_slope=fixed_slope), rel=1e-12, abs=1e-12
+    )
     order = np.random.default_rng(1).permutation(p.size)
     assert line_of_scores(p[order], None, y[order], fixed_slope=fixed_slope) == expected
     score, w, e = sums_of(p, y)
     assert line_of_scores(score, w, e, fixed_slope=fixed_slope) == expected
-    assert line_of_scores(score, w.astype(float), e.astype(float), fixed_slope=fixed_slope) == expected
+    assert (
+        line_of_scores(score, w.astype(float), e.astype(float), fixed_slope=fixed_slope) == expected
+    )
 
 
 @pytest.mark.parametrize("fixed_slope", [False, True])

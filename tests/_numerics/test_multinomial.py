@@ -35,7 +35,10 @@ def test_gradients_and_curvatures_are_those_of_finite_differences(kind):
     # With the exact curvature, a tight step of Newton's method solves the finite-difference system.
     state = at(theta)
     hessian = np.array(
-        [(gradient(theta.ravel() + e) - gradient(theta.ravel() - e)) / 2e-5 for e in 1e-5 * np.eye(theta.size)]
+        [
+            (gradient(theta.ravel() + e) - gradient(theta.ravel() - e)) / 2e-5
+            for e in 1e-5 * np.eye(theta.size)
+        ]
     )
     step = home._newton_step(kind(X), w, ridge, state).ravel()
     residual = hessian @ step + state.gradient.ravel()
@@ -75,7 +78,9 @@ def test_rows_are_summed_in_blocks(monkeypatch):
     X, y, w, start, ridge = problem(FullMap)
     expected = multinomial_regression(FullMap(X), y, w, start, ridge).theta
     monkeypatch.setattr(home, "_BLOCK", 7)
-    np.testing.assert_allclose(multinomial_regression(FullMap(X), y, w, start, ridge).theta, expected, atol=1e-10)
+    np.testing.assert_allclose(
+        multinomial_regression(FullMap(X), y, w, start, ridge).theta, expected, atol=1e-10
+    )
 
 
 @pytest.mark.parametrize("kind", [FullMap, DiagonalMap])

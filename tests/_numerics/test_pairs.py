@@ -10,7 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trueness._numerics.pairs import log_null_variance, null_moments, null_variance, pair_mean, pair_sums
+from trueness._numerics.pairs import (
+    log_null_variance,
+    null_moments,
+    null_variance,
+    pair_mean,
+    pair_sums,
+)
 
 
 def dot(a, b):
@@ -26,7 +32,9 @@ def pairwise(u, groups):
     total = Fraction(0)
     for members in bins_of(groups):
         if len(members) > 1:
-            pairs = sum((dot(u[a], u[b]) for a, b in itertools.permutations(members, 2)), Fraction(0))
+            pairs = sum(
+                (dot(u[a], u[b]) for a, b in itertools.permutations(members, 2)), Fraction(0)
+            )
             total += pairs / (len(members) - 1)
     return total / len(u)
 
@@ -39,7 +47,10 @@ def spread(u, groups):
         N = len(members)
         mean = [sum((u[a][j] for a in members), Fraction(0)) / N for j in range(k)]
         cov = [
-            [sum((u[a][i] * u[a][j] for a in members), Fraction(0)) / N - mean[i] * mean[j] for j in range(k)]
+            [
+                sum((u[a][i] * u[a][j] for a in members), Fraction(0)) / N - mean[i] * mean[j]
+                for j in range(k)
+            ]
             for i in range(k)
         ]
         share = Fraction(N, n)
@@ -69,7 +80,8 @@ def arrange(z, label, groups):
 
 def residuals(z, label):
     return [
-        [Fraction(int(y == j)) - Fraction(float(x)) for j, x in enumerate(row)] for row, y in zip(z, label, strict=True)
+        [Fraction(int(y == j)) - Fraction(float(x)) for j, x in enumerate(row)]
+        for row, y in zip(z, label, strict=True)
     ]
 
 
@@ -94,7 +106,9 @@ def test_the_parts_of_the_score_interval_are_what_their_formulas_say(rows):
     z, label, groups = rows
     sums = pair_sums(*arrange(*rows))
     u = np.array(residuals(z, label), dtype=float)
-    _, implied = null_moments(z, np.ones(len(z)), np.flatnonzero(np.diff(groups, prepend=-1)), sums.s)
+    _, implied = null_moments(
+        z, np.ones(len(z)), np.flatnonzero(np.diff(groups, prepend=-1)), sums.s
+    )
     top = bottom = fourth = second = 0.0
     matrix = np.zeros((z.shape[1], z.shape[1]))
     for members in bins_of(groups.tolist()):
@@ -111,8 +125,12 @@ def test_the_parts_of_the_score_interval_are_what_their_formulas_say(rows):
             matrix += (np.outer(s, s) - U.T @ U) / (N - 1) / len(u)
     assert sums.matrix == pytest.approx(matrix, abs=1e-13)
     largest = np.linalg.eigvalsh(u.T @ u / len(u) - matrix)[-1]
-    assert sums.noise(implied) == pytest.approx(max(0, largest, top / bottom if bottom else 0), abs=1e-12)
-    assert sums.unevenness == pytest.approx(max(0, fourth / second**2 - 1) if second else 0, abs=1e-9)
+    assert sums.noise(implied) == pytest.approx(
+        max(0, largest, top / bottom if bottom else 0), abs=1e-12
+    )
+    assert sums.unevenness == pytest.approx(
+        max(0, fourth / second**2 - 1) if second else 0, abs=1e-9
+    )
 
 
 @given(labelled(), st.randoms(use_true_random=False))
@@ -121,7 +139,9 @@ def test_cells_of_equal_scores_are_as_good_as_their_rows(rows, random):
     times = np.array([random.randint(1, 3) for _ in label])
     z1, count, hits, first = arrange(z, label, groups)
     a = pair_sums(z1, count * times, hits * times[:, None], first)
-    b = pair_sums(*arrange(np.repeat(z, times, axis=0), np.repeat(label, times), np.repeat(groups, times)))
+    b = pair_sums(
+        *arrange(np.repeat(z, times, axis=0), np.repeat(label, times), np.repeat(groups, times))
+    )
     for name in ("n", "s", "q", "along", "outer", "paired"):
         assert getattr(a, name) == pytest.approx(getattr(b, name), abs=1e-11)
 
@@ -129,7 +149,9 @@ def test_cells_of_equal_scores_are_as_good_as_their_rows(rows, random):
 def test_many_sets_of_sums_at_once():
     rng = np.random.default_rng(0)
     n, s, q = np.array([3, 1, 4]), rng.normal(size=(5, 3, 2)), rng.random((5, 3))
-    assert pair_mean(n, s, q) == pytest.approx([float(pair_mean(n, a, b)) for a, b in zip(s, q, strict=True)])
+    assert pair_mean(n, s, q) == pytest.approx(
+        [float(pair_mean(n, a, b)) for a, b in zip(s, q, strict=True)]
+    )
 
 
 def every_labelling(z, groups):
@@ -138,15 +160,23 @@ def every_labelling(z, groups):
     chances = np.column_stack([z, 1 - z.sum(axis=1)])
     for label in itertools.product(range(k + 1), repeat=len(z)):
         label = np.array(label)
-        yield chances[np.arange(len(z)), label].prod(), pair_sums(*arrange(z, label, groups)).statistic
+        yield (
+            chances[np.arange(len(z)), label].prod(),
+            pair_sums(*arrange(z, label, groups)).statistic,
+        )
 
 
 @pytest.mark.parametrize(
     ("z", "groups"),
     [
-        (np.array([0.1, 0.2, 0.3, 0.5, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])[:, None], [0, 0, 0, 1, 1, 1, 1, 2, 3, 3]),
         (
-            np.array([[0.5, 0.3], [0.6, 0.3], [0.4, 0.35], [0.9, 0.1], [0.5, 0.25], [0.7, 0.2], [1, 0]]),
+            np.array([0.1, 0.2, 0.3, 0.5, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])[:, None],
+            [0, 0, 0, 1, 1, 1, 1, 2, 3, 3],
+        ),
+        (
+            np.array(
+                [[0.5, 0.3], [0.6, 0.3], [0.4, 0.35], [0.9, 0.1], [0.5, 0.25], [0.7, 0.2], [1, 0]]
+            ),
             [0, 0, 0, 1, 1, 1, 2],
         ),
     ],
@@ -197,7 +227,8 @@ def ordered_sums(rng, n, k):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "value"), [((None, 1), 1 / 15), ((2, 1), 1 / 30), ((2, 2), 4 / 15), ((3, 3), 1 / 6)]
+    ("arguments", "value"),
+    [((None, 1), 1 / 15), ((2, 1), 1 / 30), ((2, 2), 4 / 15), ((3, 3), 1 / 6)],
 )
 def test_values_known_by_hand(arguments, value):
     # K = 3: 4 · 2 / (4 · 6 · 2!)
@@ -238,13 +269,22 @@ def test_two_scores_by_quadrature(K, support):
 
 @pytest.mark.parametrize("K", [3, 5, 12])
 def test_the_reachable_values_of_two_scores_are_a_polynomial_in_one_over_the_classes(K):
-    value = 2 / 45 - 1 / (30 * K) - 1 / (30 * K**2) - 2 / (9 * K**3) + 4 / (15 * K**4) - 4 / (15 * K**5)
+    value = (
+        2 / 45 - 1 / (30 * K) - 1 / (30 * K**2) - 2 / (9 * K**3) + 4 / (15 * K**4) - 4 / (15 * K**5)
+    )
     assert null_variance(K, 2, "reachable") == pytest.approx(value, rel=1e-12)
 
 
 @pytest.mark.parametrize("K", [4, 6, 12])
 def test_the_reachable_values_of_three_scores_are_a_polynomial_in_one_over_the_classes(K):
-    value = 2 / 315 - 1 / (90 * K) - 4 / (315 * K**2) - 1 / (28 * K**3) + 3 / (140 * K**4) - 3 / (70 * K**5)
+    value = (
+        2 / 315
+        - 1 / (90 * K)
+        - 4 / (315 * K**2)
+        - 1 / (28 * K**3)
+        + 3 / (140 * K**4)
+        - 3 / (70 * K**5)
+    )
     assert null_variance(K, 3, "reachable") == pytest.approx(value, rel=1e-12)
 
 

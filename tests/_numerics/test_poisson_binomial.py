@@ -32,7 +32,9 @@ def test_the_law_is_that_of_all_outcomes(p):
     assert np.allclose(spread(found, p.size), by_enumeration(p), atol=1e-14)
 
 
-@pytest.mark.parametrize(("n", "p"), [(10, 0.5), (1_000, 0.3), (100_000, 1e-5), (10**7, 0.999), (1, 0.0), (5, 1.0)])
+@pytest.mark.parametrize(
+    ("n", "p"), [(10, 0.5), (1_000, 0.3), (100_000, 1e-5), (10**7, 0.999), (1, 0.0), (5, 1.0)]
+)
 def test_equal_probabilities_are_binomial(n, p):
     found = distribution(np.array([p]), np.array([n]))
     k = found.first + np.arange(found.pmf.size)

@@ -16,7 +16,9 @@ def test_equal_to_scipy(interval, method, level):
     counts = [(k, n) for n in (1, 2, 7, 50, 1000) for k in sorted({0, 1, n // 3, n // 2, n - 1, n})]
     k, n = np.array(counts).T
     reference = np.array([stats.binomtest(a, b).proportion_ci(level, method) for a, b in counts])
-    np.testing.assert_allclose(np.column_stack(interval(k, n, level)), reference, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(
+        np.column_stack(interval(k, n, level)), reference, rtol=1e-9, atol=1e-11
+    )
 
 
 def test_the_exact_interval_of_zero_events_is_known():
@@ -45,7 +47,9 @@ def test_the_exact_interval_covers_every_rate(n, level):
     k = np.arange(n + 1)
     low, high = clopper_pearson(k, n, level)
     ends = np.concatenate([low, high])
-    rates = np.unique(np.clip(np.concatenate([np.linspace(0, 1, 501), ends - 1e-12, ends + 1e-12]), 0, 1))
+    rates = np.unique(
+        np.clip(np.concatenate([np.linspace(0, 1, 501), ends - 1e-12, ends + 1e-12]), 0, 1)
+    )
     covers = (low <= rates[:, None]) & (rates[:, None] <= high)
     coverage = (stats.binom.pmf(k, n, rates[:, None]) * covers).sum(axis=1)
     assert coverage.min() >= level - 1e-12
@@ -65,7 +69,9 @@ def test_swapping_the_classes_mirrors_the_interval(interval, n, k, level):
     k %= n + 1
     low, high = interval(k, n, level)
     mirrored_low, mirrored_high = interval(n - k, n, level)
-    np.testing.assert_allclose([1 - high, 1 - low], [mirrored_low, mirrored_high], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        [1 - high, 1 - low], [mirrored_low, mirrored_high], rtol=0, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("interval", INTERVALS)
@@ -98,8 +104,12 @@ def test_each_bin_is_tested_with_its_own_labels():
     k, n, starts = [3, 1, 8], [10, 4, 9], [0, 5, 5]
     scores = np.array([0.0, 0.1, 0.3, 0.6, 0.9, 0.2, 0.6, 0.88])
     rows = np.array([0, 0, 0, 0, 0, 2, 2, 2])
-    pvalues = [stats.ttest_1samp(labels(k[b], n[b]), p).pvalue for b, p in zip(rows, scores, strict=True)]
-    np.testing.assert_array_equal(t_rejections(k, n, starts, scores, 0.05), np.array(pvalues) <= 0.05)
+    pvalues = [
+        stats.ttest_1samp(labels(k[b], n[b]), p).pvalue for b, p in zip(rows, scores, strict=True)
+    ]
+    np.testing.assert_array_equal(
+        t_rejections(k, n, starts, scores, 0.05), np.array(pvalues) <= 0.05
+    )
 
 
 @pytest.mark.parametrize(("k", "n"), [(0, 2), (0, 50), (2, 2), (50, 50)])

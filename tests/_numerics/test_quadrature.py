@@ -3,7 +3,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trueness._numerics.quadrature import beta_breaks, beta_density, expit, integral, log_gammas, supremum
+from trueness._numerics.quadrature import (
+    beta_breaks,
+    beta_density,
+    expit,
+    integral,
+    log_gammas,
+    supremum,
+)
 
 shapes = st.floats(-3, 4).map(lambda e: 10.0**e)
 
@@ -30,7 +37,10 @@ def test_small_integrals_are_as_precise_as_large_ones():
     def kink(x):
         return np.abs(x - 1 / 3)
 
-    large, small = integral(kink, np.array([0.0, 1.0]))[0], integral(lambda x: 1e-30 * kink(x), np.array([0.0, 1.0]))[0]
+    large, small = (
+        integral(kink, np.array([0.0, 1.0]))[0],
+        integral(lambda x: 1e-30 * kink(x), np.array([0.0, 1.0]))[0],
+    )
     assert small == pytest.approx(1e-30 * large, rel=1e-12)
     assert large == pytest.approx(5 / 18, rel=1e-12)
 
@@ -40,7 +50,9 @@ def test_small_integrals_are_as_precise_as_large_ones():
 def test_every_beta_density_has_mass_one_and_its_mean(a, b):
     breaks = beta_breaks(a, b)
     assert integral(lambda s: beta_density(s, a, b), breaks)[0] == pytest.approx(1, abs=1e-10)
-    assert integral(lambda s: expit(s) * beta_density(s, a, b), breaks)[0] == pytest.approx(a / (a + b), rel=1e-10)
+    assert integral(lambda s: expit(s) * beta_density(s, a, b), breaks)[0] == pytest.approx(
+        a / (a + b), rel=1e-10
+    )
 
 
 def test_quasi_random_gammas_have_their_means_and_stay_finite():

@@ -23,10 +23,18 @@ def test_each_regression_is_the_minimum_that_a_plain_search_finds(bounded):
 
         def objective(t, w=w, e=e):
             eta = X @ t
-            return np.sum(w * np.logaddexp(0, eta) - e * eta) + (t - centre) @ ridge @ (t - centre) / 2
+            return (
+                np.sum(w * np.logaddexp(0, eta) - e * eta) + (t - centre) @ ridge @ (t - centre) / 2
+            )
 
         limits = None if bounded is None else [(0 if b else None, None) for b in bounded]
-        plain = minimize(objective, centre, bounds=limits, method="L-BFGS-B", options={"ftol": 1e-14, "gtol": 1e-9})
+        plain = minimize(
+            objective,
+            centre,
+            bounds=limits,
+            method="L-BFGS-B",
+            options={"ftol": 1e-14, "gtol": 1e-9},
+        )
         assert objective(theta) <= plain.fun + 1e-10
         np.testing.assert_allclose(theta, plain.x, atol=1e-4)
 
@@ -34,11 +42,15 @@ def test_each_regression_is_the_minimum_that_a_plain_search_finds(bounded):
 def test_no_rows_leave_the_centre_and_separable_labels_a_finite_fit():
     X, weight, _ = drawn()
     centre = np.array([0.0, 1.0, 1.0])
-    np.testing.assert_array_equal(ridge_logistic(X, 0 * weight, 0 * weight, centre, np.eye(3)), np.tile(centre, (4, 1)))
+    np.testing.assert_array_equal(
+        ridge_logistic(X, 0 * weight, 0 * weight, centre, np.eye(3)), np.tile(centre, (4, 1))
+    )
     events = weight * (X[:, 1] > 0)
     assert np.abs(ridge_logistic(X, weight, events, centre, np.eye(3))).max() < 100
 
 
 def test_a_huge_ridge_holds_the_centre():
     centre = np.array([0.0, 1.0, 1.0])
-    np.testing.assert_allclose(ridge_logistic(*drawn(), centre, 1e12 * np.eye(3)), np.tile(centre, (4, 1)), atol=1e-9)
+    np.testing.assert_allclose(
+        ridge_logistic(*drawn(), centre, 1e12 * np.eye(3)), np.tile(centre, (4, 1)), atol=1e-9
+    )

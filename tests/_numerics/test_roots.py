@@ -38,7 +38,12 @@ def test_the_zero_is_scipys_in_about_as_many_calls(name):
 signs = st.sampled_from([1, -1])
 
 
-@given(zero=st.floats(-1e3, 1e3), power=st.sampled_from([1, 3, 5]), width=st.floats(1e-3, 1e3), sign=signs)
+@given(
+    zero=st.floats(-1e3, 1e3),
+    power=st.sampled_from([1, 3, 5]),
+    width=st.floats(1e-3, 1e3),
+    sign=signs,
+)
 def test_the_zero_is_within_the_tolerance(zero, power, width, sign):
     def f(x):
         return sign * math.copysign(abs(x - zero) ** (1 / power), x - zero)

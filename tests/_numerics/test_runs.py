@@ -14,7 +14,9 @@ def test_the_pieces_are_whole_runs_in_order_and_small_unless_one_run_is_large(si
     pieces = whole_runs(first, values.size, step)
     assert np.concatenate([first[runs] for _, runs, _ in pieces]).tolist() == first.tolist()
     assert np.concatenate([values[entries] for entries, _, _ in pieces]).tolist() == values.tolist()
-    assert all((at + entries.start).tolist() == first[runs].tolist() for entries, runs, at in pieces)
+    assert all(
+        (at + entries.start).tolist() == first[runs].tolist() for entries, runs, at in pieces
+    )
     assert all(at.size == 1 or entries.stop - entries.start < 2 * step for entries, _, at in pieces)
     sums = np.concatenate([np.add.reduceat(values[entries], at) for entries, _, at in pieces])
     assert sums.tolist() == np.add.reduceat(values, first).tolist()

@@ -42,7 +42,11 @@ def test_one_label_only_gives_finite_limits(labels):
 
 
 def test_certain_scores_do_not_move():
-    p, y, code = np.array([0.0, 1.0, 1.0, 0.5]), np.array([0.0, 1.0, 0.0, 1.0]), np.array([0, 0, 1, 2])
+    p, y, code = (
+        np.array([0.0, 1.0, 1.0, 0.5]),
+        np.array([0.0, 1.0, 0.0, 1.0]),
+        np.array([0, 0, 1, 2]),
+    )
     found = shrink(p, np.ones(4), y, code, np.ones(3), 0.95)
     assert found.gap[:2].tolist() == [0.0, 0.0]
 
@@ -108,7 +112,9 @@ def by_quadrature(score, weight, events, code, effective, level):
     mu = brentq(lambda a: sum(expected(s, a) for s in segments) - goal, -40, 40, xtol=1e-12)
     q = expit(x + mu)
     info = np.array([effective[s] * (w * q * (1 - q))[code == s].sum() for s in segments])[:, None]
-    excess = np.array([effective[s] * (e[code == s].sum() - expected(s, mu)) for s in segments])[:, None]
+    excess = np.array([effective[s] * (e[code == s].sum() - expected(s, mu)) for s in segments])[
+        :, None
+    ]
     # 1/λ is a χ² of 4 degrees of freedom over 4, in equal steps of its logarithm.
     inverse = np.exp(np.linspace(-9, 3, 1_201))
     mass = stats.chi2.pdf(4 * inverse, 4) * inverse
@@ -147,20 +153,27 @@ def by_quadrature(score, weight, events, code, effective, level):
 
 def some_segments(case):
     rng = np.random.default_rng(len(case))
-    sizes = {"few": [30, 60, 90], "many": rng.integers(3, 80, 15), "rare": [400, 900, 250, 600], "two": [12, 2_000]}[
-        case
-    ]
+    sizes = {
+        "few": [30, 60, 90],
+        "many": rng.integers(3, 80, 15),
+        "rare": [400, 900, 250, 600],
+        "two": [12, 2_000],
+    }[case]
     code = np.repeat(np.arange(len(sizes)), sizes)
     p = rng.beta(0.5, 20, code.size) if case == "rare" else rng.beta(1, 2, code.size)
     shift = rng.normal(0.3, 0.8, len(sizes))
     y = (rng.random(p.size) < expit(logit(p) + shift[code])).astype(float)
     p = np.where(rng.random(p.size) < 0.05, y, p)  # certain and right
     w = rng.uniform(0.5, 3, p.size) if case in ("many", "two") else np.ones(p.size)
-    effective = rng.uniform(0.2, 1.2, len(sizes)) if case in ("few", "many") else np.ones(len(sizes))
+    effective = (
+        rng.uniform(0.2, 1.2, len(sizes)) if case in ("few", "many") else np.ones(len(sizes))
+    )
     return p, w, w * y, code, effective
 
 
-@pytest.mark.parametrize(("case", "level"), [("few", 0.95), ("many", 0.8), ("rare", 0.95), ("two", 0.9)])
+@pytest.mark.parametrize(
+    ("case", "level"), [("few", 0.95), ("many", 0.8), ("rare", 0.95), ("two", 0.9)]
+)
 def test_gaps_and_limits_are_those_of_dense_quadrature(case, level):
     rows = some_segments(case)
     found, (gap, low, high, tau) = shrink(*rows, level), by_quadrature(*rows, level)

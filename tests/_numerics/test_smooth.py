@@ -44,7 +44,8 @@ def by_quadrature(p, r, sigma):
     breaks = (p + sigma * np.arange(-9, 10, 3)[:, None]).ravel()
     ends = np.unique([0, *zeros, *np.clip(breaks, 0, 1), 1])
     return sum(
-        abs(quad(blurred, a, b, args=(p, r, sigma), epsabs=1e-11, limit=200)[0]) for a, b in itertools.pairwise(ends)
+        abs(quad(blurred, a, b, args=(p, r, sigma), epsabs=1e-11, limit=200)[0])
+        for a, b in itertools.pairwise(ends)
     )
 
 
@@ -87,7 +88,9 @@ def test_no_residual_no_error():
     assert smooth_error_at([0.2], [0.0], 0.1) == 0.0
 
 
-cells = st.lists(st.tuples(st.floats(0, 1), st.floats(-1, 1)), min_size=1, max_size=30, unique_by=lambda c: c[0])
+cells = st.lists(
+    st.tuples(st.floats(0, 1), st.floats(-1, 1)), min_size=1, max_size=30, unique_by=lambda c: c[0]
+)
 
 
 def scaled(cells):
@@ -165,7 +168,9 @@ def test_rows_in_any_order_and_their_sums_have_the_same_error(n, digits):
     score, cell, w = np.unique(p, return_inverse=True, return_counts=True)
     e = np.bincount(cell, y).astype(np.int64)
     assert smooth.smooth_error(score, w, e) == expected
-    assert smooth.smooth_error(score, 2.0**40 * w, 2.0**40 * e) == pytest.approx(expected.expected, abs=2e-7)
+    assert smooth.smooth_error(score, 2.0**40 * w, 2.0**40 * e) == pytest.approx(
+        expected.expected, abs=2e-7
+    )
 
 
 def test_scores_in_single_precision_are_the_numbers_that_they_denote():

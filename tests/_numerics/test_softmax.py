@@ -38,7 +38,12 @@ def test_the_optimum_is_that_of_a_plain_search(shape, weighted):
     assert abs(slope(found.value, Z, y, w)) < 1e-8 * w.sum()
 
 
-@given(seed=st.integers(0, 10**6), n=st.integers(3, 60), k=st.integers(2, 6), scale=st.sampled_from([1e-3, 1.0, 300.0]))
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(3, 60),
+    k=st.integers(2, 6),
+    scale=st.sampled_from([1e-3, 1.0, 300.0]),
+)
 def test_every_answer_is_positive_finite_and_what_it_says(seed, n, k, scale):
     rng = np.random.default_rng(seed)
     Z = np.round(scale * rng.standard_normal((n, k)), 2)
@@ -59,7 +64,9 @@ def test_every_answer_is_positive_finite_and_what_it_says(seed, n, k, scale):
         assert (Z[np.arange(n), y] == Z.max(axis=1)).all()
 
 
-@pytest.mark.parametrize("factor", [2.0**-900, 2.0**-340, 2.0**-316, 2.0**-230, 2.0**300, 2.0**340, 2.0**1015])
+@pytest.mark.parametrize(
+    "factor", [2.0**-900, 2.0**-340, 2.0**-316, 2.0**-230, 2.0**300, 2.0**340, 2.0**1015]
+)
 def test_the_scale_of_the_logits_does_not_matter(factor):
     Z, y = drawn(60, 3)
     found = inverse_temperature(Z * factor, y)
@@ -79,7 +86,9 @@ def test_a_large_matrix_starts_from_some_of_its_rows(monkeypatch, ridge):
     seen = []
     derivatives = home.softmax_derivatives
     monkeypatch.setattr(home, "_WORTH_SAMPLING", 1_000)
-    monkeypatch.setattr(home, "softmax_derivatives", lambda Z, *rest: seen.append(len(Z)) or derivatives(Z, *rest))
+    monkeypatch.setattr(
+        home, "softmax_derivatives", lambda Z, *rest: seen.append(len(Z)) or derivatives(Z, *rest)
+    )
     assert inverse_temperature(Z, y, ridge=ridge).value == pytest.approx(exact, rel=1e-9)
     assert min(seen) < 10
     assert seen.count(900) <= 3
@@ -110,7 +119,10 @@ def test_labels_on_top_are_smoothed_by_platts_rule():
 
 
 def test_a_tie_for_the_largest_logit_counts_as_on_top():
-    assert inverse_temperature(np.array([[1.0, 1.0], [0.0, 2.0]]), np.array([0, 1])).verdict == "separable"
+    assert (
+        inverse_temperature(np.array([[1.0, 1.0], [0.0, 2.0]]), np.array([0, 1])).verdict
+        == "separable"
+    )
 
 
 def test_logits_that_say_less_than_nothing_are_nearly_ignored():

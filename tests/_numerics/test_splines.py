@@ -15,7 +15,9 @@ def test_splines_are_straight_beyond_the_knots_and_smooth_at_them():
         assert np.diff(tail, 2, axis=0) == pytest.approx(np.zeros((1, 4)), abs=1e-12)
     for knot in KNOTS:  # the second derivative is continuous
         h = 1e-3
-        left, right = (np.diff(spline_basis(knot + h * np.arange(3) * s, KNOTS), 2, axis=0) for s in (-1, 1))
+        left, right = (
+            np.diff(spline_basis(knot + h * np.arange(3) * s, KNOTS), 2, axis=0) for s in (-1, 1)
+        )
         assert left / h**2 == pytest.approx(right / h**2, abs=0.05)
 
 

@@ -7,16 +7,22 @@ from scipy import integrate, stats
 from trueness._numerics.vasicek import OneFactor
 
 
-@pytest.mark.parametrize(("k", "n", "pd"), [(2, 50, 0.01), (0, 50, 0.01), (40, 1000, 0.02), (7, 7, 0.3)])
+@pytest.mark.parametrize(
+    ("k", "n", "pd"), [(2, 50, 0.01), (0, 50, 0.01), (40, 1000, 0.02), (7, 7, 0.3)]
+)
 def test_p_values_with_correlation_average_the_binomial_over_the_factor(k, n, pd):
     def rate(z):
         return stats.norm.cdf((stats.norm.ppf(pd) + np.sqrt(0.2) * z) / np.sqrt(0.8))
 
     def average(tail):
-        return integrate.quad(lambda z: stats.norm.pdf(z) * tail(rate(z)), -9, 9, limit=200, epsabs=1e-13)[0]
+        return integrate.quad(
+            lambda z: stats.norm.pdf(z) * tail(rate(z)), -9, 9, limit=200, epsabs=1e-13
+        )[0]
 
     law = OneFactor(np.array([pd]), np.array([1.0]), 0.2)
-    assert law.at_least(k, n) == pytest.approx(average(lambda q: stats.binom.sf(k - 1, n, q)), rel=1e-6)
+    assert law.at_least(k, n) == pytest.approx(
+        average(lambda q: stats.binom.sf(k - 1, n, q)), rel=1e-6
+    )
     assert law.at_most(k, n) == pytest.approx(average(lambda q: stats.binom.cdf(k, n, q)), rel=1e-6)
 
 

@@ -46,7 +46,9 @@ def measures(report):
     """The lines of the tables of measures by name, each a dict by the head of its column."""
     lines = {}
     for table in re.findall(r"^\| Measure .*\n(?:\|.*\n)+", report.to_markdown(), re.MULTILINE):
-        head, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines())
+        head, _, *rows = (
+            [cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()
+        )
         lines |= {row[0]: dict(zip(head, row, strict=True)) for row in rows}
     return lines
 
@@ -71,7 +73,9 @@ def texts(svg, look):
 def browser(tmp_path_factory):
     """A headless Chromium whose network is off."""
     webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
-    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    program = next(
+        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+    )
     driver = shutil.which("chromedriver")
     if program is None or driver is None:
         pytest.skip("there is no Chromium with its chromedriver on this machine")
@@ -92,7 +96,9 @@ def browser(tmp_path_factory):
 def edges():
     """Labels and scores of which many lie on edges of bins, with ties."""
     rng = np.random.default_rng(1)
-    p = rng.choice([0, 0.05, 0.1, 0.2, 0.25, 0.29, 0.3, 1 / 3, 0.5, 0.57, 0.6, 0.7, 0.75, 0.9, 1], 600)
+    p = rng.choice(
+        [0, 0.05, 0.1, 0.2, 0.25, 0.29, 0.3, 1 / 3, 0.5, 0.57, 0.6, 0.7, 0.75, 0.9, 1], 600
+    )
     p[:200] = rng.random(200)
     return (rng.random(600) < 0.2 + 0.6 * p).astype(int), p
 
@@ -111,7 +117,9 @@ def demo():
 @pytest.fixture(scope="session")
 def off(demo):
     """Its report, in which a segment is flagged."""
-    return tn.report(demo.y_true, demo.y_prob, by={"region": demo.y_prob > 0.3}, source="predictions.csv")
+    return tn.report(
+        demo.y_true, demo.y_prob, by={"region": demo.y_prob > 0.3}, source="predictions.csv"
+    )
 
 
 @pytest.fixture(scope="session")
@@ -125,7 +133,9 @@ def calibrated():
 @pytest.fixture(scope="session")
 def two(demo):
     """The worse model is the second."""
-    return tn.report(demo.y_true, {"fine": demo.columns["recalibrated"], "off": demo.y_prob}, intervals=False)
+    return tn.report(
+        demo.y_true, {"fine": demo.columns["recalibrated"], "off": demo.y_prob}, intervals=False
+    )
 
 
 @pytest.fixture(scope="session")
@@ -156,9 +166,14 @@ def hostile():
     """Every name that a user gives is hostile."""
     d = tn.simulate.demo(150)
     rng = np.random.default_rng(0)
-    models = {name: np.clip(d.y_prob * f, 0, 1) for name, f in zip(HOSTILE.values(), (1, 0.9, 1.1, 0.8), strict=True)}
+    models = {
+        name: np.clip(d.y_prob * f, 0, 1)
+        for name, f in zip(HOSTILE.values(), (1, 0.9, 1.1, 0.8), strict=True)
+    }
     values = np.array(list(HOSTILE.values()))[rng.integers(0, 4, 150)]
-    return tn.report(d.y_true, models, by={HOSTILE["script"]: values}, title=HOSTILE["script"], intervals=False)
+    return tn.report(
+        d.y_true, models, by={HOSTILE["script"]: values}, title=HOSTILE["script"], intervals=False
+    )
 
 
 @pytest.fixture(scope="session")

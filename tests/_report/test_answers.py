@@ -21,16 +21,16 @@ def test_the_answers_are_words_for_numbers_of_the_report(off):
     estimate, low, high = (f"{100 * interval[key]:.1f}" for key in ("estimate", "low", "high"))
     assert far["phrase"] == f"Typically {estimate} percentage points ({low} to {high})"
     ece = f"{100 * model['summary']['ece']:.1f}"
-    other = (
-        f"the plain average over ranges (ECE), not corrected for chance, is {ece}, where a perfectly calibrated model"
-    )
+    other = f"the plain average over ranges (ECE), not corrected for chance, is {ece}, where a perfectly calibrated model"
     assert f"It is a root mean square; {other} would show" in far["detail"]
     # The range that is named is flagged and contributes most to the error.
     where, bins = found["where"]["numbers"], model["bins"]
     damage = np.multiply(bins["weight"], np.abs(bins["gap"]))
     worst = int(np.argmax(np.where(bins["outside"], damage, -1)))
     assert where["share"] == pytest.approx(damage[worst] / damage.sum())
-    assert found["where"]["detail"].startswith(f"{100 * where['share']:.0f} % of the average error comes from there. ")
+    assert found["where"]["detail"].startswith(
+        f"{100 * where['share']:.0f} % of the average error comes from there. "
+    )
     assert (where["low_edge"], where["n"]) == (bins["low_edge"][worst], bins["n"][worst])
     assert where["flagged"] == sum(bins["outside"])
     assert (where["segment"]["column"], where["segment"]["value"]) == ("region", "True")
@@ -38,7 +38,10 @@ def test_the_answers_are_words_for_numbers_of_the_report(off):
     fixes, cost = model["remedies"], found["cost"]
     best = next(one for one in fixes["after"] if one["name"] == fixes["best"])
     assert all(cost["numbers"][key] == best[key] for key in ("gain", "gain_low", "gain_high"))
-    assert cost["phrase"] == f"{100 * best['gain'] / fixes['before']['brier']:.1f} % of the Brier score"
+    assert (
+        cost["phrase"]
+        == f"{100 * best['gain'] / fixes['before']['brier']:.1f} % of the Brier score"
+    )
     action = found["action"]
     assert (action["numbers"]["before"], action["numbers"]["after"]) == (
         interval["estimate"],
@@ -71,7 +74,12 @@ def test_several_models_get_one_sentence_and_one_each(two):
 
 def test_the_lines_to_copy_run(off, demo):
     found = answers(off)["action"]
-    names = {"tn": tn, "y_prob": demo.y_prob, "y_true": demo.y_true, "new_scores": np.array([0.1, 0.9])}
+    names = {
+        "tn": tn,
+        "y_prob": demo.y_prob,
+        "y_true": demo.y_true,
+        "new_scores": np.array([0.1, 0.9]),
+    }
     exec(found["command"], names)
     assert names["calibrated"].shape == (2,)
 
@@ -86,9 +94,16 @@ def test_an_error_that_is_left_has_its_limits():
     fixes, action = entry(found)["remedies"], answers(found)["action"]
     best = next(one for one in fixes["after"] if one["name"] == fixes["best"])
     error, left = (100 * one["ece_interval"]["estimate"] for one in (fixes["before"], best))
-    limits = "{:.1f} (95 % confidence: {:.1f} to {:.1f})".format(left, *(100 * np.array(best["ece_interval"]["hull"])))
-    assert best["name"] == "automatic calibration"  # isotonic regression is better, but has an infinite log loss
-    assert f"the typical error goes from {error:.1f} percentage points to {limits}." in action["detail"]
+    limits = "{:.1f} (95 % confidence: {:.1f} to {:.1f})".format(
+        left, *(100 * np.array(best["ece_interval"]["hull"]))
+    )
+    assert (
+        best["name"] == "automatic calibration"
+    )  # isotonic regression is better, but has an infinite log loss
+    assert (
+        f"the typical error goes from {error:.1f} percentage points to {limits}."
+        in action["detail"]
+    )
 
 
 @pytest.mark.slow
@@ -98,11 +113,17 @@ def test_nothing_is_to_be_done_about_calibrated_scores(calibrated):
     assert found["action"]["command"] == ""
     assert found["where"]["phrase"] == "No range stands out"
     assert found["cost"]["phrase"] == "Nothing measurable"
-    assert re.fullmatch(r"Typically [\d.]+ percentage points \(0 to [\d.]+\)", found["how_far"]["phrase"])
+    assert re.fullmatch(
+        r"Typically [\d.]+ percentage points \(0 to [\d.]+\)", found["how_far"]["phrase"]
+    )
     gain, words = found["cost"]["numbers"]["gain"], found["cost"]["detail"]
     assert gain < 0
-    assert words.startswith(f"No map that was tried lowers the Brier score of {found['cost']['numbers']['brier']:.4f}")
-    assert float(re.search(r"the best one raises it by (\S+)", words)[1]) == pytest.approx(-gain, abs=5e-6)
+    assert words.startswith(
+        f"No map that was tried lowers the Brier score of {found['cost']['numbers']['brier']:.4f}"
+    )
+    assert float(re.search(r"the best one raises it by (\S+)", words)[1]) == pytest.approx(
+        -gain, abs=5e-6
+    )
 
 
 @pytest.mark.slow
@@ -112,7 +133,9 @@ def test_one_range_outside_the_band_does_not_contradict_the_verdict():
     found = tn.report((rng.random(p.size) < p).astype(int), p, intervals=False)
     assert found.verdicts == {"scores": "no-evidence"}
     assert answers(found)["where"]["phrase"] == "Perhaps between 10 and 20 %"
-    assert answers(found)["where"]["detail"].endswith("Taken together, the ranges are within chance.")
+    assert answers(found)["where"]["detail"].endswith(
+        "Taken together, the ranges are within chance."
+    )
 
 
 @pytest.mark.slow
@@ -123,7 +146,9 @@ def test_few_rows_ask_for_more(few):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("y", "p"), [([0] * 60, [1e-4] * 60), ([1], [0.3]), ([0, 1] * 20, [0.4] * 40)])
+@pytest.mark.parametrize(
+    ("y", "p"), [([0] * 60, [1e-4] * 60), ([1], [0.3]), ([0, 1] * 20, [0.4] * 40)]
+)
 def test_few_rows_claim_no_cost(y, p):
     found = answers(tn.report(y, p))
     assert found["cost"]["phrase"] == "Too few rows to tell"
@@ -149,8 +174,13 @@ def test_a_segment_that_is_off_is_named_with_its_factor():
     p = rng.beta(2, 6, 6_000).round(2)
     south = rng.random(p.size) < 0.1
     y = (rng.random(p.size) < np.where(south, p / 2.5, p)).astype(int)
-    found = answers(tn.report(y, p, by={"region": np.where(south, "south", "north")}, intervals=False))
-    assert re.search(r"1 of 2 segments is off: region = south, over-predicted 2\.\d-fold \(", found["where"]["detail"])
+    found = answers(
+        tn.report(y, p, by={"region": np.where(south, "south", "north")}, intervals=False)
+    )
+    assert re.search(
+        r"1 of 2 segments is off: region = south, over-predicted 2\.\d-fold \(",
+        found["where"]["detail"],
+    )
     assert found["where"]["numbers"]["segment"]["value"] == "south"
 
 
@@ -166,7 +196,9 @@ def test_answers_about_all_rows_do_not_follow_segments(tmp_path):
     assert found.verdicts["scores"] == "miscalibrated" != code
     assert entry(found)["verdict"]["all_rows"] == code
     assert answers(found)["cost"] == answers(alone)["cost"]
-    assert f'<div class="screen {code}">' in found.to_html(tmp_path / "x.html").read_text(encoding="utf-8")
+    assert f'<div class="screen {code}">' in found.to_html(tmp_path / "x.html").read_text(
+        encoding="utf-8"
+    )
 
 
 @pytest.mark.slow
@@ -189,7 +221,9 @@ def test_an_error_too_small_to_be_estimated_is_not_said_to_be_zero():
 def test_certainty_that_was_contradicted_is_advised_against():
     found = answers(tn.report([0] + [1] * 90, [1.0] * 91, intervals=False))
     assert found["action"]["phrase"] == "Predict no exact 0 or 1"
-    assert found["action"]["detail"].startswith("91 rows have a score of exactly 0 or 1, 1 with the other label: ")
+    assert found["action"]["detail"].startswith(
+        "91 rows have a score of exactly 0 or 1, 1 with the other label: "
+    )
     assert found["how_far"]["phrase"].startswith("Too small to be estimated, but above 0 (at most ")
 
 
@@ -219,14 +253,19 @@ def test_a_matrix_is_about_confidence(multiclass):
     assert "Class 3: predicted" in found["where"]["detail"]
     fitted = "tn.StructuredScaling(structure='vector').fit(y_prob, y_true, labels=labels)"
     assert found["action"]["command"].startswith(f"calibrator = {fitted}\n")
-    assert "trueness fit FILE --calibrator structured-scaling --set structure=vector -o map.json" in " ".join(
-        str(multiclass).split()
+    assert (
+        "trueness fit FILE --calibrator structured-scaling --set structure=vector -o map.json"
+        in " ".join(str(multiclass).split())
     )
 
 
 def test_every_form_starts_with_the_same_answers(off):
     found = answers(off)
-    for form in (off.to_markdown().replace("\\", ""), " ".join(str(off).split()), re.sub(r"<[^>]*>", "", off.page())):
+    for form in (
+        off.to_markdown().replace("\\", ""),
+        " ".join(str(off).split()),
+        re.sub(r"<[^>]*>", "", off.page()),
+    ):
         places = [form.index(one["phrase"]) for one in found.values()]
         assert places == sorted(places)
         assert places[-1] < form.index("Prevalence")
@@ -235,7 +274,10 @@ def test_every_form_starts_with_the_same_answers(off):
 @pytest.mark.slow
 def test_the_names_of_the_data_and_the_date_are_on_the_report(demo, monkeypatch):
     pandas = pytest.importorskip("pandas")
-    y, p = pandas.Series(demo.y_true[:200], name="churned"), pandas.Series(demo.y_prob[:200], name="model_a")
+    y, p = (
+        pandas.Series(demo.y_true[:200], name="churned"),
+        pandas.Series(demo.y_prob[:200], name="model_a"),
+    )
     found = tn.report(y, p, source="mart.churn", date=datetime.date(2026, 2, 3), intervals=False)
     assert found.to_dict()["provenance"] == {
         "file": "mart.churn", "label": "churned", "event": "1", "date": "2026-02-03"
@@ -243,12 +285,19 @@ def test_the_names_of_the_data_and_the_date_are_on_the_report(demo, monkeypatch)
     head = "mart.churn · scores model_a · 200 rows · event: churned = 1 (19 %) · 3 February 2026 · trueness"
     assert head in " ".join(str(found).split())
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
-    assert tn.report(tn.tally(y[:50], p[:50]), intervals=False).to_dict()["provenance"]["date"] == "1970-01-02"
+    assert (
+        tn.report(tn.tally(y[:50], p[:50]), intervals=False).to_dict()["provenance"]["date"]
+        == "1970-01-02"
+    )
 
 
 @pytest.mark.slow
 def test_the_event_is_named_on_the_page_and_in_the_lines_to_copy(demo):
-    y, p, w = np.where(demo.y_true == 1, "yes", "no")[:1_100], demo.y_prob[:1_100], np.ones(1_100) * 2
+    y, p, w = (
+        np.where(demo.y_true == 1, "yes", "no")[:1_100],
+        demo.y_prob[:1_100],
+        np.ones(1_100) * 2,
+    )
     given = {"tn": tn, "y_true": y, "y_prob": p, "sample_weight": w, "new_scores": p[:3]}
     found = tn.report(y, p, pos_label="yes", sample_weight=w, intervals=False)
     assert found.to_dict()["provenance"]["event"] == "yes"
@@ -295,11 +344,15 @@ def test_the_range_with_most_of_the_error_is_named_not_the_one_farthest_off():
     """Nine tenths of the rows lie below 10 % and are off by 4 points, one hundredth above 90 % by 40."""
     n = np.array([9_000, 900, 100])
     p, rate = np.array([0.05, 0.5, 0.95]), np.array([0.09, 0.5, 0.55])
-    y = np.concatenate([np.arange(m) < round(m * r) for m, r in zip(n, rate, strict=True)]).astype(int)
+    y = np.concatenate([np.arange(m) < round(m * r) for m, r in zip(n, rate, strict=True)]).astype(
+        int
+    )
     found = answers(tn.report(tn.tally(y, p.repeat(n)), intervals=False))["where"]
     assert found["phrase"] == "Mostly below 10 %"
     assert found["numbers"]["share"] == pytest.approx(9_000 * 0.04 / (9_000 * 0.04 + 100 * 0.4))
-    assert found["detail"].startswith("90 % of the average error comes from there. Predicted 5.0 %, happened 9.0 %")
+    assert found["detail"].startswith(
+        "90 % of the average error comes from there. Predicted 5.0 %, happened 9.0 %"
+    )
 
 
 def test_of_rare_events_observed_over_expected_leads():
@@ -354,7 +407,10 @@ def test_one_score_for_all_rows_is_calibrated_and_no_use():
 def test_a_map_that_nothing_asks_for_is_not_recommended(calibrated):
     text = calibrated[2].to_text().replace("\n", " ")
     assert "What to do: Nothing." in text
-    assert "Leave the scores alone." in text or "Nothing was found that needs a map of all rows." in text
+    assert (
+        "Leave the scores alone." in text
+        or "Nothing was found that needs a map of all rows." in text
+    )
 
 
 @pytest.mark.slow
@@ -367,7 +423,9 @@ def test_a_segment_alone_is_recalibrated_by_itself():
     assert not entry(found)["verdict"]["rejected"]
     action = answers(found)["action"]
     assert action["phrase"] == "Recalibrate region = 3 separately"
-    assert action["command"].startswith("# y_prob, y_true: the rows of this segment alone\ncalibrator = tn.Auto")
+    assert action["command"].startswith(
+        "# y_prob, y_true: the rows of this segment alone\ncalibrator = tn.Auto"
+    )
     fix = " ".join(found.to_markdown().partition("## What would fix it")[2].split())
     assert "Recalibrate region = 3 separately." in fix
     assert "Leave the scores alone" not in fix
@@ -378,7 +436,9 @@ def test_a_segment_alone_is_recalibrated_by_itself():
 def test_labels_that_are_separated_by_timid_scores_may_be_those_of_the_training():
     p = np.linspace(0.2, 0.8, 200)
     asked = "Was the model trained on these rows?"
-    assert asked in answers(tn.report((p > 0.5).astype(int), p, intervals=False))["action"]["detail"]
+    assert (
+        asked in answers(tn.report((p > 0.5).astype(int), p, intervals=False))["action"]["detail"]
+    )
 
 
 @pytest.mark.slow

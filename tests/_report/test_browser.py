@@ -9,7 +9,9 @@ from _report.conftest import HOSTILE
 
 import trueness as tn
 
-Keys = pytest.importorskip("selenium.webdriver.common.keys", reason="selenium is not installed").Keys
+Keys = pytest.importorskip(
+    "selenium.webdriver.common.keys", reason="selenium is not installed"
+).Keys
 CONTRAST = Path(__file__).with_name("contrast.js")
 RULES = {"width": tn.EqualWidth, "mass": tn.EqualMass}
 OFFERED = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 18, 20, 25, 30, 40, 50)
@@ -27,7 +29,9 @@ def resize(page, width):
 
 def unfold(page):
     """Open everything that is folded."""
-    page.execute_script("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    page.execute_script(
+        "document.querySelectorAll('details').forEach((one) => { one.open = true; })"
+    )
 
 
 @pytest.fixture
@@ -106,7 +110,12 @@ def test_one_screen_holds_verdict_diagram_answers_and_links(opened, request, whi
     assert bottom <= 900
     assert right <= 1200
     shown = [one.text for one in every(page, "article:not([hidden]) .answer")]
-    assert [text.splitlines()[0] for text in shown] == ["How far off?", "Where?", "What does it cost?", "What to do?"]
+    assert [text.splitlines()[0] for text in shown] == [
+        "How far off?",
+        "Where?",
+        "What does it cost?",
+        "What to do?",
+    ]
     assert all(len(text.splitlines()) >= 3 for text in shown)
 
 
@@ -121,7 +130,9 @@ def test_the_screen_says_what_was_judged_and_what_to_type_and_leads_to_the_secti
     one(page, ".copy").click()
     assert page.execute_script("return String(getSelection())").startswith("calibrator = ")
     chance = next(term for term in every(page, ".term") if term.text == "by chance")
-    page.execute_script("arguments[0].dispatchEvent(new MouseEvent('mouseenter', {clientX: 5, clientY: 5}))", chance)
+    page.execute_script(
+        "arguments[0].dispatchEvent(new MouseEvent('mouseenter', {clientX: 5, clientY: 5}))", chance
+    )
     assert "chance alone produces" in one(page, ".tip").text
     for link in every(page, "nav.sections a"):
         link.click()
@@ -132,7 +143,10 @@ def test_the_screen_says_what_was_judged_and_what_to_type_and_leads_to_the_secti
 
 def test_the_page_opens_with_the_worst_model_and_the_lines_choose_another(opened, two):
     page = opened(two)
-    assert [line.get_attribute("aria-selected") for line in every(page, ".line")] == ["false", "true"]
+    assert [line.get_attribute("aria-selected") for line in every(page, ".line")] == [
+        "false",
+        "true",
+    ]
     assert one(page, "article:not([hidden]) .headline").text.startswith("Not calibrated")
     every(page, ".line")[0].click()
     assert one(page, "article:not([hidden]) .name").text == "fine"
@@ -164,13 +178,18 @@ def test_marks_bands_and_flags_follow_the_slider(opened, binary, edges):
         choose(page, rule, n)
         bands = tn.reliability_bands(*edges, bins=RULES[rule](n), band="simultaneous-consistency")
         filled = bands.n > 0
-        wanted = np.column_stack([68 + 380 * bands.score[filled], 12 + 380 * (1 - bands.rate[filled])])
+        wanted = np.column_stack(
+            [68 + 380 * bands.score[filled], 12 + 380 * (1 - bands.rate[filled])]
+        )
         np.testing.assert_allclose(places_of_marks(page), wanted, atol=1e-4)
         corners = one(page, ".explorer .marks .band").get_attribute("points").split()
         drawn = np.array([[float(part) for part in corner.split(",")] for corner in corners])
         ends = np.concatenate([bands.low[filled], bands.high[filled][::-1]])
         np.testing.assert_allclose(drawn[:, 1], 12 + 380 * (1 - ends), atol=1e-3)
-        flags = ["flagged" in mark.get_attribute("class") for mark in every(page, ".explorer .marks .bin")]
+        flags = [
+            "flagged" in mark.get_attribute("class")
+            for mark in every(page, ".explorer .marks .bin")
+        ]
         assert flags == bands.outside[filled].tolist()
         assert any(flags)
 
@@ -183,7 +202,9 @@ def test_a_class_can_be_looked_at_alone_with_its_own_band(opened, multiclass, cl
     assert shown_ece(page) == tn.ece(y, P, kind="confidence")
     one(page, ".view").send_keys("Class 3")
     bands = tn.reliability_bands(y == 3, P[:, 3], band="simultaneous-consistency")
-    flags = ["flagged" in mark.get_attribute("class") for mark in every(page, ".explorer .marks .bin")]
+    flags = [
+        "flagged" in mark.get_attribute("class") for mark in every(page, ".explorer .marks .bin")
+    ]
     assert every(page, ".explorer .marks .band")
     assert flags == bands.outside[bands.n > 0].tolist()
     assert one(page, ".what").text.endswith("Class 3")
@@ -263,7 +284,9 @@ def test_tables_sort_up_and_down_and_gaps_come_last(opened, binary):
     head.find_element("css selector", "button").send_keys(Keys.SPACE)
     assert [int(n.replace(",", "")) for n in column(page, "bins", 2)] == up[::-1]
     assert head.get_attribute("aria-sort") == "descending"
-    i, head = next((i, th) for i, th in enumerate(every(page, "table.remedies th")) if "Gain" in th.text)
+    i, head = next(
+        (i, th) for i, th in enumerate(every(page, "table.remedies th")) if "Gain" in th.text
+    )
     button = head.find_element("css selector", "button")
     assert "" in column(page, "remedies", i)[:-1]  # the scores as they are have no gain
     for direction in ("ascending", "descending"):
@@ -286,7 +309,9 @@ def test_hovering_and_focusing_a_bin_tells_its_numbers(opened, binary):
     assert one(page, ".tip").text != before
     page.switch_to.active_element.send_keys(Keys.ESCAPE)
     assert not tip.is_displayed()
-    page.execute_script("arguments[0].dispatchEvent(new MouseEvent('mouseenter', {clientX: 5, clientY: 5}))", first)
+    page.execute_script(
+        "arguments[0].dispatchEvent(new MouseEvent('mouseenter', {clientX: 5, clientY: 5}))", first
+    )
     assert tip.text == before
 
 
@@ -350,7 +375,9 @@ def test_the_better_model_is_not_in_the_colour_of_errors(opened):
     page = opened(tn.report(d.y_true, {"a": d.y_prob, "b": d.columns["recalibrated"]}))
     colour = "return getComputedStyle(document.querySelector(arguments[0])).color"
     assert one(page, "table.comparison td.good").text == "b is better"
-    assert page.execute_script(colour, "table.comparison td.good") != page.execute_script(colour, "td.flag")
+    assert page.execute_script(colour, "table.comparison td.good") != page.execute_script(
+        colour, "td.flag"
+    )
 
 
 @pytest.mark.slow
@@ -370,7 +397,10 @@ def test_hostile_names_are_shown_as_text(opened, hostile):
     page = opened(hostile)
     assert page.title == HOSTILE["script"]
     assert one(page, "h1").text == HOSTILE["script"]
-    names = [article.get_attribute("textContent").strip() for article in every(page, ".verdict .name bdi")]
+    names = [
+        article.get_attribute("textContent").strip()
+        for article in every(page, ".verdict .name bdi")
+    ]
     assert names == [*list(HOSTILE.values())[:3], "עברית \\u202e text"]
     values = page.execute_script(
         "return [...document.querySelectorAll('table.segments tbody tr')].map(r => r.cells[1].textContent)"
@@ -397,21 +427,30 @@ def test_the_script_draws_what_the_page_came_with(opened, binary):
     page = opened(binary)
     choose(page, "width", 10)
     marks, still = (
-        [(p.tag_name, p.get_attribute("cx"), p.get_attribute("cy")) for p in every(page, f"{where} .marks .point")]
+        [
+            (p.tag_name, p.get_attribute("cx"), p.get_attribute("cy"))
+            for p in every(page, f"{where} .marks .point")
+        ]
         for where in (".explorer", ".overview")
     )
     assert [name for name, _, _ in marks] == [name for name, _, _ in still]
-    circles = [[np.array(m[1:], dtype=float) for m in drawn if m[0] == "circle"] for drawn in (marks, still)]
+    circles = [
+        [np.array(m[1:], dtype=float) for m in drawn if m[0] == "circle"]
+        for drawn in (marks, still)
+    ]
     assert circles[0]
     np.testing.assert_allclose(*circles, atol=0.006)
 
 
 @pytest.mark.parametrize("which", ["two", "off"])
-def test_the_appendix_is_folded_links_have_the_words_of_headings_and_tables_fit(opened, request, which):
+def test_the_appendix_is_folded_links_have_the_words_of_headings_and_tables_fit(
+    opened, request, which
+):
     page = opened(request.getfixturevalue(which), width=1200, folded=True)
     assert not any(control.is_displayed() for control in every(page, ".controls, .blocks, .how dl"))
     links = {
-        a.text: a.get_attribute("hash") or a.get_attribute("href") for a in every(page, "article:not([hidden]) nav a")
+        a.text: a.get_attribute("hash") or a.get_attribute("href")
+        for a in every(page, "article:not([hidden]) nav a")
     }
     heads = {h.text: h.get_attribute("id") for h in every(page, "h2[id]") if h.is_displayed()}
     assert {words: target.partition("#")[2] for words, target in links.items()} == heads
@@ -421,13 +460,18 @@ def test_the_appendix_is_folded_links_have_the_words_of_headings_and_tables_fit(
     assert page.execute_script(fits)
 
 
-def test_on_paper_every_model_is_printed_headings_stay_with_tables_and_no_control_is_left(opened, hostile):
+def test_on_paper_every_model_is_printed_headings_stay_with_tables_and_no_control_is_left(
+    opened, hostile
+):
     page = opened(hostile, "dark", folded=True)
     page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     try:
         assert all(article.is_displayed() for article in every(page, "article.model"))
         assert not any(one.is_displayed() for one in every(page, ".controls, .copy, .theme"))
-        assert page.execute_script("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        assert (
+            page.execute_script("return getComputedStyle(document.body).backgroundColor")
+            == "rgb(255, 255, 255)"
+        )
         style = "return [...document.querySelectorAll(arguments[0])].map(e => getComputedStyle(e)[arguments[1]])"
         for what, when, how in (
             ("h1, h2, h3, caption, thead, section > h2 + p", "breakAfter", "avoid"),
@@ -446,10 +490,13 @@ def test_on_paper_every_model_is_printed_headings_stay_with_tables_and_no_contro
 def test_a_notebook_shows_the_page_in_a_frame_of_its_own(browser, binary, edges, tmp_path):
     notebook = tmp_path / "notebook.html"
     notebook.write_text(
-        f"<!doctype html><meta charset=utf-8><p id=cell>cell</p>{binary._repr_html_()}", encoding="utf-8"
+        f"<!doctype html><meta charset=utf-8><p id=cell>cell</p>{binary._repr_html_()}",
+        encoding="utf-8",
     )
     browser.get(notebook.as_uri())
-    before = browser.execute_script("return getComputedStyle(document.getElementById('cell')).fontFamily")
+    before = browser.execute_script(
+        "return getComputedStyle(document.getElementById('cell')).fontFamily"
+    )
     assert "system-ui" not in before
     browser.switch_to.frame(0)
     unfold(browser)

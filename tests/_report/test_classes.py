@@ -44,7 +44,9 @@ def test_classes_are_sorted_by_the_damage_they_do(model, classes):
 
 def test_flags_of_classes_are_corrected(model):
     pvalues = sorted(one["pvalue"] for one in model["classes"])
-    adjusted = np.minimum(1, np.maximum.accumulate(pvalues * np.arange(10, 0, -1)))  # by Holm's method
+    adjusted = np.minimum(
+        1, np.maximum.accumulate(pvalues * np.arange(10, 0, -1))
+    )  # by Holm's method
     np.testing.assert_allclose(sorted(one["adjusted_pvalue"] for one in model["classes"]), adjusted)
     assert model["classes"][0]["flagged"]
 
@@ -86,8 +88,14 @@ def test_of_very_many_rare_classes_the_number_of_events_is_tested():
     for one in rows:
         k = int(one["label"])
         events, expected = (y == k).sum(), P[:, k].sum()
-        tail = binom.cdf(events, 40, P[:, k].mean()) if events < expected else binom.sf(events - 1, 40, P[:, k].mean())
-        assert one["pvalue"] == pytest.approx(min(1, 2 * tail) if abs(events - expected) >= 1 else 1)
+        tail = (
+            binom.cdf(events, 40, P[:, k].mean())
+            if events < expected
+            else binom.sf(events - 1, 40, P[:, k].mean())
+        )
+        assert one["pvalue"] == pytest.approx(
+            min(1, 2 * tail) if abs(events - expected) >= 1 else 1
+        )
     assert [one["label"] for one in rows if one["flagged"]] == ["7"]
 
 
@@ -109,5 +117,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / P.n
 @pytest.mark.slow
 def test_a_report_takes_at_most_three_times_the_memory_of_its_matrix():
     """The sums of all classes and of each calibrator, kept at once, took 22 times as much."""
-    found = subprocess.run([sys.executable, "-W", "ignore", "-c", MEMORY], capture_output=True, text=True, check=True)
+    found = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", MEMORY], capture_output=True, text=True, check=True
+    )
     assert float(found.stdout) < 3

@@ -35,8 +35,12 @@ def test_sets_and_tests_are_those_of_the_library_with_clusters(rows, clustered):
     y, p, c = rows
     for i, scores in enumerate((p, p**1.3)):
         found = entry(clustered, i)["summary"]
-        assert found["ece_interval"] == plain(tn.ece_interval(y, scores, cluster=c, level=0.9, seed=3))
-        assert found["test"] == plain(tn.calibration_test(y, scores, cluster=c, resamples=999, seed=3))
+        assert found["ece_interval"] == plain(
+            tn.ece_interval(y, scores, cluster=c, level=0.9, seed=3)
+        )
+        assert found["test"] == plain(
+            tn.calibration_test(y, scores, cluster=c, resamples=999, seed=3)
+        )
 
 
 @pytest.mark.slow
@@ -52,9 +56,15 @@ def test_no_calibrator_is_measured_on_a_cluster_that_it_was_fitted_on():
 
     The scores are so near 0.5 that no map has anything to gain but what it learns from copies.
     """
-    y, p, c = np.random.default_rng(1).integers(0, 2, 40), np.linspace(0.49, 0.51, 40), np.arange(40)
+    y, p, c = (
+        np.random.default_rng(1).integers(0, 2, 40),
+        np.linspace(0.49, 0.51, 40),
+        np.arange(40),
+    )
     y, p, c = (np.repeat(one, 10) for one in (y, p, c))
-    alone, aware = (entry(tn.report(y, p, intervals=False, **o))["remedies"] for o in ({}, {"cluster": c}))
+    alone, aware = (
+        entry(tn.report(y, p, intervals=False, **o))["remedies"] for o in ({}, {"cluster": c})
+    )
     alone_, aware_ = ({one["name"]: one for one in part["after"]} for part in (alone, aware))
     assert alone_["isotonic regression"]["gain_low"] > 0
     for name in ("Platt scaling", "isotonic regression", "histogram binning"):
@@ -70,7 +80,9 @@ def test_segments_are_tested_with_their_clusters(rows, clustered):
     north = np.arange(y.size) // COPIES % 3 != 0
     expected = tn.segments(y, p, np.where(north, "north", "south"), cluster=c, seed=3)
     values = [one["value"] for one in found["rows"]]
-    assert [one["pvalue"] for one in found["rows"]] == [expected.pvalue[expected.value.index(v)] for v in values]
+    assert [one["pvalue"] for one in found["rows"]] == [
+        expected.pvalue[expected.value.index(v)] for v in values
+    ]
     assert "random signs of the 300 clusters" in found["test"]
 
 
@@ -135,9 +147,14 @@ def test_classes_and_the_largest_scores(classes):
     y, P = classes
     c = np.arange(y.size) // 3
     one = entry(tn.report(y, P, cluster=c))
-    assert one["summary"]["ece_interval"] == plain(tn.ece_interval(y, P, cluster=c, level=0.95, seed=0))
+    assert one["summary"]["ece_interval"] == plain(
+        tn.ece_interval(y, P, cluster=c, level=0.95, seed=0)
+    )
     assert [row["k"] for row in one["top_k"]] == [1]
-    assert "No confidence set of several scores jointly takes clusters into account: k = 1 only." in one["notes"]
+    assert (
+        "No confidence set of several scores jointly takes clusters into account: k = 1 only."
+        in one["notes"]
+    )
     worst = one["classes"][0]
     k = int(worst["label"])
     expected = tn.calibration_test(y == k, P[:, k], cluster=c, resamples=999, seed=0)
@@ -160,7 +177,9 @@ def test_missing_clusters_are_an_error_or_dropped(rows):
     y, p, c = rows
     gone = c.astype(float)
     gone[[3, 700]] = np.nan
-    with pytest.raises(InputError, match=r"`cluster` must not have missing values; 2 of 1,500 .* row 3\."):
+    with pytest.raises(
+        InputError, match=r"`cluster` must not have missing values; 2 of 1,500 .* row 3\."
+    ):
         tn.report(y, p, cluster=gone)
     found = tn.report(y, p, cluster=gone, missing="drop", intervals=False).to_dict()
     assert (found["rows"]["dropped"], found["clusters"]["number"]) == (2, 300)

@@ -22,7 +22,11 @@ def test_a_score_has_net_benefit_a_certificate_and_a_threshold(off, demo):
     assert f"by more than {kappa.high:.4f} / (1 − t) at any threshold t" in text
     assert str(tn.accept_threshold(*rows, criterion="precision")) in text
     (svg,) = charts(off, "decisions")
-    assert [one.get("class") for one in svg.iter("polygon")] == ["confidence", "confidence", "confidence inner"]
+    assert [one.get("class") for one in svg.iter("polygon")] == [
+        "confidence",
+        "confidence",
+        "confidence inner",
+    ]
     assert f"## {HEAD}" in text
     assert f">{HEAD}</a>" in off.page()
 
@@ -35,7 +39,9 @@ def test_a_matrix_has_risk_against_coverage_and_a_confidence(multiclass, classes
     assert len(found["risk"]["coverage"]) <= 100
     at = np.searchsorted(risk.coverage, found["risk"]["coverage"])
     assert found["risk"]["risk"] == pytest.approx(risk.risk[at])
-    assert str(tn.accept_threshold(P.argmax(axis=1) == y, P.max(axis=1))) in multiclass.to_markdown()
+    assert (
+        str(tn.accept_threshold(P.argmax(axis=1) == y, P.max(axis=1))) in multiclass.to_markdown()
+    )
     assert len(charts(multiclass, "decisions")) == 1
 
 
@@ -65,7 +71,9 @@ def test_it_is_left_out_and_the_page_says_why(why, said):
     p = rng.uniform(size=300).round(2)
     y = rng.uniform(size=300) < p
     y = {"no skill": rng.permutation(y), "inverted": ~y}.get(why, y)
-    options = {"intervals": {"intervals": False}, "weights": {"sample_weight": p + 0.5}}.get(why, {})
+    options = {"intervals": {"intervals": False}, "weights": {"sample_weight": p + 0.5}}.get(
+        why, {}
+    )
     found = tn.report(tn.binned(y, p)) if why == "bins" else tn.report(y, p, **options)
     assert entry(found)["decisions"] is None
     assert HEAD not in found.page()
@@ -88,5 +96,8 @@ def test_the_example_is_a_threshold_at_which_the_score_is_useful():
     first = tn.net_benefit(y, p).useful()[0]
     text = tn.report(y, p).to_markdown()
     assert first > 0.5
-    assert f"At a threshold of {100 * first:g} %, one event found is worth {1 / first - 1:.2g} false alarms" in text
+    assert (
+        f"At a threshold of {100 * first:g} %, one event found is worth {1 / first - 1:.2g} false alarms"
+        in text
+    )
     assert f" at {100 * first:g} %." in text

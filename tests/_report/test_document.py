@@ -75,7 +75,11 @@ def test_columns_of_text_line_up(binary):
 
 
 def test_files_are_written(binary, tmp_path):
-    for write, name in ((binary.to_markdown, "a.md"), (binary.to_text, "a.txt"), (binary.to_json, "a.json")):
+    for write, name in (
+        (binary.to_markdown, "a.md"),
+        (binary.to_text, "a.txt"),
+        (binary.to_json, "a.json"),
+    ):
         text = write(tmp_path / name)
         assert (tmp_path / name).read_text(encoding="utf-8") == text
     assert binary.to_html(str(tmp_path / "a.html")).read_text(encoding="utf-8") == binary.page()
@@ -93,7 +97,10 @@ def test_dropped_rows_are_counted():
     p[0] = float("nan")
     found = tn.report(d.y_true, p, missing="drop", sample_weight=[1, 0] + [2] * 98, intervals=False)
     text = " ".join(str(found).split())
-    assert "98 rows used of 100; 1 row with missing values dropped; 1 row with weight 0 left out" in text
+    assert (
+        "98 rows used of 100; 1 row with missing values dropped; 1 row with weight 0 left out"
+        in text
+    )
 
 
 def test_the_flag_of_a_row_is_beside_its_name(two, off):

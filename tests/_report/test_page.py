@@ -52,7 +52,10 @@ def test_a_page_is_small_and_whole_and_fetches_nothing(request, which):
 
 def test_names_cannot_become_markup(hostile):
     elements = read(hostile.page()).elements
-    assert [attrs for tag, attrs in elements if tag == "script"] == [{"type": "application/json", "id": "sums"}, {}]
+    assert [attrs for tag, attrs in elements if tag == "script"] == [
+        {"type": "application/json", "id": "sums"},
+        {},
+    ]
     assert not any(name.startswith("on") for _, attrs in elements for name in attrs)
 
 

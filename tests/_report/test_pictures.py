@@ -34,7 +34,11 @@ def error_of(view, kind, n):
 @pytest.mark.filterwarnings("ignore::trueness.errors.TruenessWarning")
 @pytest.mark.parametrize("rows", ["edges", "few"])
 def test_every_offered_number_of_bins_is_exact_and_has_its_own_band(binary, edges, rows):
-    y, p = edges if rows == "edges" else ([0, 1, 1, 0, 1, 0, 0], [0.0, 1 / 3, 1.0, 0.29, 0.57, 0.57, 1.0])
+    y, p = (
+        edges
+        if rows == "edges"
+        else ([0, 1, 1, 0, 1, 0, 0], [0.0, 1 / 3, 1.0, 0.29, 0.57, 0.57, 1.0])
+    )
     report = binary if rows == "edges" else of_sums(y, p)
     view, tally = embedded(report), tn.tally(y, p)
     offered = report.to_dict()["settings"]["offered"]
@@ -50,7 +54,9 @@ def test_every_offered_number_of_bins_is_exact_and_has_its_own_band(binary, edge
             assert error_of(view, kind, n) == tn.ece(tally, bins=rule)
             filled = wanted.n > 0
             for end, limit in (("least", wanted.low), ("most", wanted.high)):
-                np.testing.assert_allclose(np.array(found[end], float)[filled], limit[filled], atol=1e-6)
+                np.testing.assert_allclose(
+                    np.array(found[end], float)[filled], limit[filled], atol=1e-6
+                )
             assert found["outside"] == np.flatnonzero(wanted.outside).tolist()
 
 
@@ -90,7 +96,9 @@ def test_bands_from_pooled_scores_are_at_most_a_count_off():
         assert np.all(np.abs(np.array(one["most"]) - wanted.high) * wanted.n < 1.1)
 
 
-@pytest.mark.parametrize(("scale", "most"), [(1, 1.0), pytest.param(0.3, 0.4, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("scale", "most"), [(1, 1.0), pytest.param(0.3, 0.4, marks=pytest.mark.slow)]
+)
 def test_axes_show_where_the_scores_are(scale, most):
     axes = axes_of(np.random.default_rng(0).random(2_000) * scale)
     assert (axes["scale"], axes["low"], axes["high"]) == ("linear", 0, pytest.approx(most))
@@ -103,7 +111,11 @@ def test_axes_show_where_the_scores_are(scale, most):
 def test_rare_events_have_logarithmic_axes_that_end_where_less_than_a_tenth_of_an_event_is_expected():
     p = np.geomspace(1e-7, 0.1, 200)
     axes = axes_of(p)
-    assert (axes["scale"], axes["low"], axes["high"]) == ("log", 5e-5, pytest.approx(0.1))  # 0.1 / 2,000
+    assert (axes["scale"], axes["low"], axes["high"]) == (
+        "log",
+        5e-5,
+        pytest.approx(0.1),
+    )  # 0.1 / 2,000
     assert axes["labels"] == ["0.01 %", "0.1 %", "1 %", "10 %"]
     assert sum(axes["histogram"]) == 2_000
     assert np.count_nonzero(axes["histogram"]) == 50
@@ -163,15 +175,24 @@ def test_an_annotation_stays_within_the_frame():
 
 
 def test_a_top_label_is_right_or_not(multiclass):
-    assert texts(charts(multiclass, "reliability")[0], "axis") == ["confidence", "how often it was right"]
-    assert texts(charts(multiclass, "blocks")[0], "axis") == ["scores of the block", "how often it was right"]
+    assert texts(charts(multiclass, "reliability")[0], "axis") == [
+        "confidence",
+        "how often it was right",
+    ]
+    assert texts(charts(multiclass, "blocks")[0], "axis") == [
+        "scores of the block",
+        "how often it was right",
+    ]
 
 
 def test_a_line_joins_only_neighbouring_bins_with_some_rows():
     p = np.repeat([0.05, 0.15, 0.25, 0.35, 0.75, 0.85], [20, 20, 1, 20, 20, 20])
     svg = charts(of_sums(np.arange(p.size) % 2, p), "reliability")[0]
     lines = [node.get("points").split() for node in svg.iter("polyline")]
-    assert [len(line) for line in lines] == [2, 2]  # neither to the bin of one row nor over the empty ones
+    assert [len(line) for line in lines] == [
+        2,
+        2,
+    ]  # neither to the bin of one row nor over the empty ones
     assert len([node for node in svg.iter("g") if "bin" in node.get("class", "").split()]) == 6
 
 
@@ -193,12 +214,22 @@ def test_rare_events_begin_with_bins_of_equal_mass_and_are_told_apart():
 
 def bars(svg):
     """The lines of a forest plot by name: class, and both ends of the bar in units of the axis."""
-    ticks = [node for node in svg.iter("text") if node.get("class") == "tick" and node.get("text-anchor") == "middle"]
-    (a, at), (b, to) = ((float(node.text.replace("−", "-")), float(node.get("x"))) for node in (ticks[0], ticks[-1]))
+    ticks = [
+        node
+        for node in svg.iter("text")
+        if node.get("class") == "tick" and node.get("text-anchor") == "middle"
+    ]
+    (a, at), (b, to) = (
+        (float(node.text.replace("−", "-")), float(node.get("x"))) for node in (ticks[0], ticks[-1])
+    )
     found = {}
     for group in (node for node in svg.iter("g") if "bin" in node.get("class", "").split()):
         line = next((node for node in group.iter("line") if node.get("class") == "error"), None)
-        ends = [] if line is None else [a + (b - a) * (float(line.get(x)) - at) / (to - at) for x in ("x1", "x2")]
+        ends = (
+            []
+            if line is None
+            else [a + (b - a) * (float(line.get(x)) - at) / (to - at) for x in ("x1", "x2")]
+        )
         found[next(group.iter("text")).text] = (group.get("class"), pytest.approx(ends, abs=0.02))
     return found
 
@@ -214,7 +245,10 @@ def test_the_bar_of_the_error_has_an_axis_and_names_its_marks(off):
 
 def test_a_forest_plot_shows_the_segments_with_their_limits(off):
     rows = entry(off)["segments"]["rows"]
-    wanted = {f"region = {one['value']}": (one["gap_low"], one["gap_high"], one["differs"]) for one in rows}
+    wanted = {
+        f"region = {one['value']}": (one["gap_low"], one["gap_high"], one["differs"])
+        for one in rows
+    }
     svg = charts(off, "forest")[1]
     assert [one["flagged"] for one in rows] == [True, True]
     for name, (kind, ends) in bars(svg).items():
@@ -235,7 +269,9 @@ def test_segments_of_rare_events_are_compared_by_ratios():
 def drawn(svg):
     """The points of each curve, as scores and rates."""
     lines = [node.get("points").split() for node in svg.iter("polyline")]
-    places = [np.array([[float(part) for part in point.split(",")] for point in line]) for line in lines]
+    places = [
+        np.array([[float(part) for part in point.split(",")] for point in line]) for line in lines
+    ]
     return [((xy - [68, 392]) / [380, -380]).T for xy in places]
 
 

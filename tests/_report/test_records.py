@@ -12,8 +12,28 @@ from trueness import recalibrate
 PAGE = Path(__file__).parents[2] / "docs" / "guide" / "report.md"
 # What stands under these keys is a record of the library, or names of the user.
 LEAVES = (
-    *("ece_interval", "noise_floor", "tce_floor", "prior_shift", "tests", "test", "comparison", "definitions", "power"),
-    *("interval", "before", "files", "series", "numbers", "accept", "benefit", "certificate", "risk"),
+    *(
+        "ece_interval",
+        "noise_floor",
+        "tce_floor",
+        "prior_shift",
+        "tests",
+        "test",
+        "comparison",
+        "definitions",
+        "power",
+    ),
+    *(
+        "interval",
+        "before",
+        "files",
+        "series",
+        "numbers",
+        "accept",
+        "benefit",
+        "certificate",
+        "risk",
+    ),
 )
 BAND = {"low_edge", "high_edge", "n", "weight", "score", "rate", "low", "high", "gap", "outside"} | {
     "kind", "level", "interval", "band", "level_each", "ratio", "ratio_low", "ratio_high"

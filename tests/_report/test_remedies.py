@@ -32,18 +32,34 @@ def test_the_numbers_are_of_rows_that_were_not_fitted(remedies, demo):
     order = np.lexsort([demo.y_true, demo.y_prob])
     y, p = demo.y_true[order], demo.y_prob[order]
     tried = {one["name"]: one for one in remedies["after"]}
-    assert {"automatic calibration", "Platt scaling", "isotonic regression", "histogram binning"} < tried.keys()
+    assert {
+        "automatic calibration",
+        "Platt scaling",
+        "isotonic regression",
+        "histogram binning",
+    } < tried.keys()
     assert remedies["deals"] == 1
-    for name, calibrator in (("automatic calibration", tn.AutoCalibration()), ("Platt scaling", tn.PlattScaling())):
+    for name, calibrator in (
+        ("automatic calibration", tn.AutoCalibration()),
+        ("Platt scaling", tn.PlattScaling()),
+    ):
         found = tried[name]
         after = cross_fitted(y, p, calibrator)
         assert found["calibrator"] == repr(calibrator)
         assert found["ece"] == tn.ece(y, after)
         assert found["brier"] == tn.brier(y, after)
         assert found["log_loss"] == pytest.approx(tn.log_loss(y, after))
-        pair = tn.compare(y, {"before": p, "after": after}, measure="brier", level=0.95)["before", "after"]
-        assert (found["gain"], found["gain_low"], found["gain_high"]) == (pair.difference, pair.low, pair.high)
-        assert found["chance"] == pytest.approx(norm.cdf(pair.difference / pair.standard_error / 2**0.5), abs=1e-3)
+        pair = tn.compare(y, {"before": p, "after": after}, measure="brier", level=0.95)[
+            "before", "after"
+        ]
+        assert (found["gain"], found["gain_low"], found["gain_high"]) == (
+            pair.difference,
+            pair.low,
+            pair.high,
+        )
+        assert found["chance"] == pytest.approx(
+            norm.cdf(pair.difference / pair.standard_error / 2**0.5), abs=1e-3
+        )
 
 
 def test_the_parts_of_the_automatic_map_are_named_and_shown(remedies, off, demo):
@@ -51,9 +67,14 @@ def test_the_parts_of_the_automatic_map_are_named_and_shown(remedies, off, demo)
     parts = {one["name"]: one["share"] for one in remedies["after"][0]["parts"]}
     assert parts == pytest.approx(dict(zip(fitted.candidates_, fitted.weights_, strict=True)))
     assert list(parts.values()) == sorted(parts.values(), reverse=True)
-    assert {name for name, share in parts.items() if share >= 0.1} <= {one["name"] for one in remedies["after"]}
+    assert {name for name, share in parts.items() if share >= 0.1} <= {
+        one["name"] for one in remedies["after"]
+    }
     text = " ".join(str(off).split())
-    assert f"Fitted on all rows, it averages {next(iter(parts))} {100 * max(parts.values()):.0f} %" in text
+    assert (
+        f"Fitted on all rows, it averages {next(iter(parts))} {100 * max(parts.values()):.0f} %"
+        in text
+    )
     named = text.partition("it averages ")[2].partition("; it is chosen anew in every fold.")[0]
     assert sum(map(int, re.findall(r"(\d+) %", named))) == 100
 
@@ -112,7 +133,10 @@ def test_the_guarantee_is_that_of_the_theorem(remedies):
 
 @pytest.mark.slow
 def test_ties_are_broken_at_random_so_that_the_guarantee_holds(demo):
-    found, again = (entry(tn.report(demo.y_true, demo.y_prob.round(2), intervals=False))["remedies"] for _ in range(2))
+    found, again = (
+        entry(tn.report(demo.y_true, demo.y_prob.round(2), intervals=False))["remedies"]
+        for _ in range(2)
+    )
     assert found["guarantee"]["scheme"] == "randomized"
     assert found == again
     assert [note for note in found["notes"] if "moved inwards" in note] == [
@@ -154,7 +178,10 @@ def test_an_infinite_log_loss_of_a_calibrator_is_explained():
     found = entry(tn.report(y, p, intervals=False))["remedies"]
     binning = next(one for one in found["after"] if one["name"] == "histogram binning")
     assert binning["log_loss"] is None
-    assert "Log loss ∞, histogram binning: an observed outcome had predicted probability 0." in found["notes"]
+    assert (
+        "Log loss ∞, histogram binning: an observed outcome had predicted probability 0."
+        in found["notes"]
+    )
 
 
 @pytest.fixture(scope="module")
@@ -172,10 +199,15 @@ def test_a_prior_shift_is_named_and_undone(weighted):
     assert model["summary"]["prior_shift"] == shift.to_dict()
     assert shift.low < 20 < shift.high
     assert f"it looks like {shift.factor};" in report.verdict
-    assert (model["remedies"]["best"], model["remedies"]["after"][0]["name"]) == ("prior correction",) * 2
+    assert (model["remedies"]["best"], model["remedies"]["after"][0]["name"]) == (
+        "prior correction",
+    ) * 2
     action = model["answers"]["action"]
     assert action["phrase"] == f"Divide the odds by {shift.weight:.0f}"
-    assert action["command"] == f"calibrated = tn.prior_correction(new_scores, weight={shift.weight:.3g})"
+    assert (
+        action["command"]
+        == f"calibrated = tn.prior_correction(new_scores, weight={shift.weight:.3g})"
+    )
     for text in (report.page(), str(report).replace("\n", " ")):
         assert f"tn.prior_correction(p, weight={shift.weight:.3g})" in text
         assert "trueness fit --method prior" in text
@@ -201,14 +233,22 @@ def test_a_map_is_recommended_though_its_gain_may_be_chance_but_none_with_an_inf
     d = drawn(400, 0.7, 21)
     found = tn.report(d.y_true, d.y_prob, intervals=False)
     model = entry(found)
-    best = next(one for one in model["remedies"]["after"] if one["name"] == model["remedies"]["best"])
+    best = next(
+        one for one in model["remedies"]["after"] if one["name"] == model["remedies"]["best"]
+    )
     assert model["remedies"]["deals"] == 2
     lowest = min(model["remedies"]["after"], key=lambda one: one["brier"])
     assert (lowest["name"], lowest["log_loss"]) == ("isotonic regression", None)
     assert "Maps with a log loss of ∞ are passed over." in " ".join(str(found).split())
     assert best["gain_low"] < 0 < best["gain"]
-    assert model["answers"]["action"]["phrase"] == f"Recalibrate with {'a ' * (best['name'] == 'spline')}{best['name']}"
-    assert f"better in about {10 * best['chance']:.0f} of 10 new samples" in model["answers"]["action"]["detail"]
+    assert (
+        model["answers"]["action"]["phrase"]
+        == f"Recalibrate with {'a ' * (best['name'] == 'spline')}{best['name']}"
+    )
+    assert (
+        f"better in about {10 * best['chance']:.0f} of 10 new samples"
+        in model["answers"]["action"]["detail"]
+    )
 
 
 @pytest.mark.slow
@@ -216,11 +256,16 @@ def test_the_log_loss_decides_where_miscalibrated_scores_show_no_gain_in_the_bri
     d = drawn(400, 0.7, 4)
     found = tn.report(d.y_true, d.y_prob, intervals=False)
     model, text = entry(found), " ".join(found.to_markdown().split())
-    best = next(one for one in model["remedies"]["after"] if one["name"] == model["remedies"]["best"])
+    best = next(
+        one for one in model["remedies"]["after"] if one["name"] == model["remedies"]["best"]
+    )
     assert best["gain"] < 0 < model["remedies"]["before"]["log_loss"] - best["log_loss"]
     assert max(one["chance"] for one in model["remedies"]["after"]) <= 0.5 < best["log_loss_chance"]
     assert model["answers"]["cost"]["phrase"] == "Too small to be measured with these rows"
-    assert f"have the lower log loss in about {10 * best['log_loss_chance']:.0f} of 10 new samples" in text
+    assert (
+        f"have the lower log loss in about {10 * best['log_loss_chance']:.0f} of 10 new samples"
+        in text
+    )
     assert f"{best['name'].capitalize()} would lower the log loss from" in text
     assert f"| {best['name'].capitalize()} | **recommended** |" in text
 
@@ -232,11 +277,18 @@ def test_advice_is_right_about_new_rows():
     for seed in range(40):
         d, new = drawn(400, 0.7, seed), drawn(20_000, 0.7, 1_000 + seed)
         model = entry(tn.report(d.y_true, d.y_prob, intervals=False))
-        best = next((one for one in model["remedies"]["after"] if one["name"] == model["remedies"]["best"]), None)
+        best = next(
+            (one for one in model["remedies"]["after"] if one["name"] == model["remedies"]["best"]),
+            None,
+        )
         if model["verdict"]["code"] == "miscalibrated":
             whole.append(best is not None)
         if best is not None:
-            q = eval(f"recalibrate.{best['calibrator']}").fit(d.y_prob, d.y_true).predict(new.y_prob)
+            q = (
+                eval(f"recalibrate.{best['calibrator']}")
+                .fit(d.y_prob, d.y_true)
+                .predict(new.y_prob)
+            )
             gain = (new.y_true - new.y_prob) ** 2 - (new.y_true - q) ** 2
             stated.append(best["chance"])
             better.append((gain.reshape(50, 400).mean(axis=1) > 0).mean())
@@ -248,7 +300,9 @@ def test_advice_is_right_about_new_rows():
 @pytest.mark.parametrize(("n", "runs"), [(400, 40), (4_000, 20)])
 def test_calibrated_scores_are_mostly_left_alone(n, runs):
     samples = [drawn(n, 1.0, seed) for seed in range(runs)]
-    found = [entry(tn.report(d.y_true, d.y_prob, intervals=False))["remedies"]["best"] for d in samples]
+    found = [
+        entry(tn.report(d.y_true, d.y_prob, intervals=False))["remedies"]["best"] for d in samples
+    ]
     assert np.mean([one is None for one in found]) > 0.75
 
 
@@ -261,7 +315,9 @@ def test_fractional_weights_are_importance_in_gains_and_comparisons():
     found = tn.report(y, {"a": p, "b": truth}, sample_weight=w)
     kinds = {"sample_weight": w, "weight_type": "importance", "level": 0.95}
     compared = tn.compare(y, {"a": p, "b": truth}, **kinds).to_dict()
-    compared["assumptions"] += " Weights are not whole numbers but sampling weights: each row counts once."
+    compared["assumptions"] += (
+        " Weights are not whole numbers but sampling weights: each row counts once."
+    )
     assert found.to_dict()["comparison"] == compared
     after = cross_fitted(y, p, tn.AutoCalibration(), w)
     gain = tn.compare(y, {"before": p, "after": after}, measure="brier", **kinds)["before", "after"]

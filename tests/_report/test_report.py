@@ -84,7 +84,10 @@ def test_the_blocks_make_up_the_tce(model, edges):
     assert blocks["n"] == table.n.tolist()
     np.testing.assert_allclose(blocks["rate"], table.rate)
     assert all(
-        a <= b <= c for a, b, c in zip(blocks["score_q1"], blocks["score_median"], blocks["score_q3"], strict=True)
+        a <= b <= c
+        for a, b, c in zip(
+            blocks["score_q1"], blocks["score_median"], blocks["score_q3"], strict=True
+        )
     )
 
 
@@ -98,7 +101,10 @@ def test_json_is_strict_and_the_same_each_time(edges, binary, tmp_path):
 @pytest.mark.slow
 def test_another_seed_changes_what_is_drawn_alone(edges):
     d = tn.simulate.demo(200)
-    a, b = (tn.report(d.y_true, d.y_prob, seed=seed).to_dict()["models"][0]["summary"] for seed in (1, 2))
+    a, b = (
+        tn.report(d.y_true, d.y_prob, seed=seed).to_dict()["models"][0]["summary"]
+        for seed in (1, 2)
+    )
     assert a["ece"] == b["ece"]
     assert a["noise_floor"]["mean"] != b["noise_floor"]["mean"]
 
@@ -115,7 +121,9 @@ def test_a_generator_gives_the_seed_that_the_report_names():
 def test_several_models_are_compared_on_the_same_rows_with_progress():
     d = tn.simulate.demo(400)
     models, seen = {"model": d.y_prob, "recalibrated": d.columns["recalibrated"]}, []
-    found = tn.report(d.y_true, models, progress=lambda *steps: seen.append(steps), intervals=False).to_dict()
+    found = tn.report(
+        d.y_true, models, progress=lambda *steps: seen.append(steps), intervals=False
+    ).to_dict()
     assert [done for done, _ in seen] == list(range(1, len(seen) + 1))
     assert {total for _, total in seen} == {len(seen)}
     assert [model["name"] for model in found["models"]] == list(models)
@@ -165,7 +173,9 @@ def test_weights_of_one_change_nothing(edges, binary):
 def test_weights_that_are_not_whole_leave_out_what_counts_rows():
     d = tn.simulate.demo(200)
     w = np.random.default_rng(0).random(200)
-    found = tn.report(d.y_true, {"a": d.y_prob, "b": d.truth}, sample_weight=w, intervals=False).to_dict()
+    found = tn.report(
+        d.y_true, {"a": d.y_prob, "b": d.truth}, sample_weight=w, intervals=False
+    ).to_dict()
     summary = found["models"][0]["summary"]
     assert summary["tce"] is None
     assert summary["ece"] == pytest.approx(tn.ece(d.y_true, d.y_prob, sample_weight=w))
@@ -187,12 +197,18 @@ def test_weights_that_are_not_whole_have_the_set_of_rows_that_matter_more_or_les
     alone = tn.ece_interval(d.y_true[5:], p[5:], level=0.95, **options)
     assert model["summary"]["ece_interval"] == alone.to_dict()
     assert alone.note == "Weights are not whole numbers but sampling weights: each row counts once."
-    as_importance = tn.ece_interval(d.y_true[5:], p[5:], level=0.95, **options | {"weight_type": "importance"})
+    as_importance = tn.ece_interval(
+        d.y_true[5:], p[5:], level=0.95, **options | {"weight_type": "importance"}
+    )
     assert replace(alone, note="") == as_importance
-    floor = tn.noise_floor(partial(tn.ece, bins=tn.EqualWidth(10)), p[5:], progress=False, **options)
+    floor = tn.noise_floor(
+        partial(tn.ece, bins=tn.EqualWidth(10)), p[5:], progress=False, **options
+    )
     of_scores = {"measure", "observed", "pvalue"}  # the report also knows the labels
     expected = {key: value for key, value in floor.to_dict().items() if key not in of_scores}
-    assert {key: value for key, value in model["summary"]["noise_floor"].items() if key not in of_scores} == expected
+    assert {
+        key: value for key, value in model["summary"]["noise_floor"].items() if key not in of_scores
+    } == expected
     assert found.verdicts == {"scores": "miscalibrated"}
     notes = " ".join([*model["notes"], *model["remedies"]["notes"]])
     assert "could not be computed" not in notes
@@ -290,7 +306,10 @@ def test_a_wrong_option_is_named(options, message):
         ({}, "`y_prob` must hold at least one model; the dict is empty"),
         ({1: [0.1, 0.9]}, "`y_prob` must have strings as names; got 1"),
         ({"a": [0.1, 0.9], "b": [0.1, 1.9]}, r"Model 'b': `y_prob` must lie in \[0, 1\]"),
-        ({"a": [0.1, 0.9], "b": [[0.1, 0.9], [0.5, 0.5]]}, "`y_prob` must hold vectors only, or matrices"),
+        (
+            {"a": [0.1, 0.9], "b": [[0.1, 0.9], [0.5, 0.5]]},
+            "`y_prob` must hold vectors only, or matrices",
+        ),
         ([0.1, 1.9], r"^`y_prob` must lie in \[0, 1\]; 1 of 2 values does not"),
         ([0.1, np.nan], "`y_prob` must not have missing values"),
     ],
@@ -303,13 +322,18 @@ def test_wrong_scores_are_named(y_prob, message):
 def test_models_with_other_classes_are_refused():
     pandas = pytest.importorskip("pandas")
     a = pandas.DataFrame([[0.5, 0.5], [0.1, 0.9]], columns=["x", "y"])
-    with pytest.raises(InputError, match="`y_prob` must hold models of the same classes in the same order"):
+    with pytest.raises(
+        InputError, match="`y_prob` must hold models of the same classes in the same order"
+    ):
         tn.report(["x", "y"], {"a": a, "b": a[["y", "x"]]})
 
 
 def test_too_many_distinct_scores_for_bins_of_their_own_are_refused():
     p = np.linspace(0, 1, 1_500)
-    with pytest.raises(InputError, match=r"`bins` must make at most 1,000 bins for a report; Distinct\(\) makes 1,500"):
+    with pytest.raises(
+        InputError,
+        match=r"`bins` must make at most 1,000 bins for a report; Distinct\(\) makes 1,500",
+    ):
         tn.report(np.arange(1_500) % 2, p, bins=tn.Distinct())
 
 
@@ -333,7 +357,9 @@ def test_rows_without_a_weight_are_dropped_too():
     d = tn.simulate.demo(120)
     w = np.full(120, 2.0)
     w[4] = np.nan
-    found = tn.report(d.y_true, {"a": d.y_prob, "b": d.truth}, sample_weight=w, missing="drop").to_dict()
+    found = tn.report(
+        d.y_true, {"a": d.y_prob, "b": d.truth}, sample_weight=w, missing="drop"
+    ).to_dict()
     kept = np.delete(np.arange(120), 4)
     assert found["rows"]["dropped"] == 1
     assert found["models"][1]["summary"]["ece"] == tn.ece(d.y_true[kept], d.truth[kept])
@@ -347,7 +373,9 @@ def test_no_complete_row_is_an_error():
 def test_rows_in_another_order_are_refused():
     pandas = pytest.importorskip("pandas")
     y, p = pandas.Series([0, 1, 1]), pandas.Series([0.2, 0.7, 0.9], index=[2, 1, 0])
-    with pytest.raises(InputError, match="`y_true` and `y_prob` have the same index in a different order"):
+    with pytest.raises(
+        InputError, match="`y_true` and `y_prob` have the same index in a different order"
+    ):
         tn.report(y, p)
 
 

@@ -42,7 +42,9 @@ def test_each_segment_has_the_numbers_of_its_rows(found, rows):
     for one, other in zip(found["rows"], expected.rows(), strict=True):
         assert all(one[name] == other[name] for name in one if name != "ece")
     assert found["alpha"] == 0.05
-    assert {one["value"]: one["finding"] for one in found["rows"] if one["flagged"]} == {"south": "over-predicted"}
+    assert {one["value"]: one["finding"] for one in found["rows"] if one["flagged"]} == {
+        "south": "over-predicted"
+    }
 
 
 @pytest.mark.slow
@@ -54,7 +56,9 @@ def test_one_of_sixty_segments_off_by_more_than_twice_is_flagged_by_name():
     report = tn.report(y, p, by={"shop": segment}, intervals=False)
     found = entry(report)["segments"]
     assert len(found["rows"]) == 60
-    assert [(one["column"], one["value"]) for one in found["rows"] if one["flagged"]] == [("shop", "s55")]
+    assert [(one["column"], one["value"]) for one in found["rows"] if one["flagged"]] == [
+        ("shop", "s55")
+    ]
     assert found["rows"][0]["finding"] == "under-predicted"
     worst = answers(report)["where"]["numbers"]["segment"]
     assert (worst["value"], round(worst["ratio"], 1)) == ("s55", 2.1)

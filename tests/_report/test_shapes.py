@@ -32,7 +32,9 @@ def some_labels(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("seed", "worst", "rejected"), [(0, 2, False), (1, 0, False), (16, 0, True)])
+@pytest.mark.parametrize(
+    ("seed", "worst", "rejected"), [(0, 2, False), (1, 0, False), (16, 0, True)]
+)
 def test_the_verdicts_and_the_headline_go_by_the_adjusted_p_values(seed, worst, rejected):
     y, p = some_labels(seed)
     assert tn.verdict(y[:, worst], p[:, worst]).code == "miscalibrated"  # by itself

@@ -45,7 +45,9 @@ def test_sums_make_a_report_in_every_form(rows, kind, tmp_path):
     assert report.to_dict()["rows"]["used"] == 1_000
     json.loads(report.to_json())
     for text in (report.to_markdown(), report.page(), " ".join(str(report).split())):
-        assert "This report was computed from sums, not from rows: no calibrators are compared" in text
+        assert (
+            "This report was computed from sums, not from rows: no calibrators are compared" in text
+        )
         assert "What would fix it" not in text
     assert report.to_html(tmp_path / "page.html").stat().st_size < 2_000_000
 
@@ -54,7 +56,12 @@ def test_sums_make_a_report_in_every_form(rows, kind, tmp_path):
 def test_a_sketch_shows_its_own_measures_and_says_that_it_is_one(rows):
     report, sketch = tn.report(tn.sketch(*rows)), tn.sketch(*rows)
     summary = entry(report)["summary"]
-    for key, measure in (("ece", tn.ece), ("ace", tn.ace), ("brier", tn.brier), ("log_loss", tn.log_loss)):
+    for key, measure in (
+        ("ece", tn.ece),
+        ("ace", tn.ace),
+        ("brier", tn.brier),
+        ("log_loss", tn.log_loss),
+    ):
         assert summary[key] == measure(sketch)
     assert "It is from a sketch" in " ".join(str(report).split())
 
@@ -87,14 +94,20 @@ def test_the_groups_of_an_accumulator_are_segments(rows, bins):
     sums = tn.Accumulator(bins=bins, by="day")
     sums.update(y, p, group=day)
     found = entry(tn.report(sums, intervals=False))["segments"]["rows"]
-    assert {(one["column"], one["value"]) for one in found} == {("day", "0"), ("day", "1"), ("day", "2")}
+    assert {(one["column"], one["value"]) for one in found} == {
+        ("day", "0"),
+        ("day", "1"),
+        ("day", "2"),
+    }
     for one in found:
         some = day == int(one["value"])
         assert one["n"] == some.sum()
         assert one["rate"] == pytest.approx(y[some].mean())
         assert one["ece"] == pytest.approx(tn.ece(y[some], p[some]), abs=0.01)
         exact = tn.segments(y[some], p[some], np.zeros(some.sum()), seed=0).pvalue[0]
-        assert one["pvalue"] == pytest.approx(exact, abs={"distinct": 1e-12, "sketch": 1e-4, 10: 0.05}[bins])
+        assert one["pvalue"] == pytest.approx(
+            exact, abs={"distinct": 1e-12, "sketch": 1e-4, 10: 0.05}[bins]
+        )
         assert one["pvalue"] >= exact - 1e-12  # a mean score for several rows makes tails larger
 
 
@@ -141,8 +154,15 @@ def test_weights_are_summed_too(rows):
 
 
 def test_sums_and_rows_do_not_mix(rows):
-    for options in ({"y_prob": rows[1]}, {"by": rows[0]}, {"cluster": rows[0]}, {"sample_weight": rows[1]}):
-        with pytest.raises(InputError, match=r"`y_true` must be labels if .* is passed; got a Tally"):
+    for options in (
+        {"y_prob": rows[1]},
+        {"by": rows[0]},
+        {"cluster": rows[0]},
+        {"sample_weight": rows[1]},
+    ):
+        with pytest.raises(
+            InputError, match=r"`y_true` must be labels if .* is passed; got a Tally"
+        ):
             tn.report(tn.tally(*rows), **options)
 
 
@@ -156,7 +176,9 @@ def test_degenerate_sums_make_a_report(y, p, bins):
 
 
 def test_no_rows_are_an_error():
-    with pytest.raises(InputError, match="`y_true` must hold at least one row; this Tally is empty"):
+    with pytest.raises(
+        InputError, match="`y_true` must hold at least one row; this Tally is empty"
+    ):
         tn.report(tn.tally(np.zeros(0, dtype=int), np.zeros(0)))
     with pytest.raises(InputError, match="empty Accumulator"):
         tn.report(tn.Accumulator())
@@ -166,13 +188,18 @@ def test_no_rows_are_an_error():
 def test_a_matrix_of_two_columns_is_the_binary_problem_of_the_second():
     d = tn.simulate.demo(19)
     P = np.column_stack([1 - d.y_prob, d.y_prob])
-    asked = ((d.y_true, P), (d.y_true, d.y_prob)), ((tn.tally(d.y_true, P),), (tn.tally(d.y_true, d.y_prob),))
+    asked = (
+        ((d.y_true, P), (d.y_true, d.y_prob)),
+        ((tn.tally(d.y_true, P),), (tn.tally(d.y_true, d.y_prob),)),
+    )
     for pair in asked:
         found, same = (tn.report(*one, intervals=False).to_dict() for one in pair)
         assert found["task"] == "binary"
         assert found["verdict"] == same["verdict"]
         (note,) = found["notes"]
-        assert note == "The two columns of scores are one binary problem: the event is the second, 1."
+        assert (
+            note == "The two columns of scores are one binary problem: the event is the second, 1."
+        )
         summaries = [[model["summary"] for model in page["models"]] for page in (found, same)]
         from_columns, from_scores = map(json.dumps, summaries)
         assert from_columns.replace(f" {note}", "").replace(note, "") == from_scores

@@ -22,10 +22,20 @@ def found(rows):
 
 def test_limits_are_those_of_the_library(rows, found):
     summary = entry(found)["summary"]
-    for name in ("slope", "intercept", "free_intercept", "observed_expected", "brier", "auc", "ici"):
+    for name in (
+        "slope",
+        "intercept",
+        "free_intercept",
+        "observed_expected",
+        "brier",
+        "auc",
+        "ici",
+    ):
         alone = tn.estimate(name, *rows, floor=False)
         values = [summary[name], summary[f"{name}_low"], summary[f"{name}_high"]]
-        np.testing.assert_allclose(np.array(values, float), [alone.value, alone.low, alone.high], rtol=1e-9)
+        np.testing.assert_allclose(
+            np.array(values, float), [alone.value, alone.low, alone.high], rtol=1e-9
+        )
 
 
 @pytest.mark.slow
@@ -75,10 +85,18 @@ def test_a_matrix_has_intervals_no_panel_and_names_its_views(multiclass, classes
     assert model["summary"]["log_loss_low"] == pytest.approx(alone.low)
     assert model["summary"]["ece_classwise_floor"] > 0
     lines = measures(multiclass)
-    assert {"ECE (confidence)", "ECE (class-wise)", "TCE (confidence)", "Brier score (all classes)"} <= lines.keys()
+    assert {
+        "ECE (confidence)",
+        "ECE (class-wise)",
+        "TCE (confidence)",
+        "Brier score (all classes)",
+    } <= lines.keys()
     assert ", up to " in lines["ECE (class-wise)"]["If calibrated"]
     assert not {"ECE", "TCE", "ACE", "MCE", "Brier score", "Slope", "Class-wise ECE"} & lines.keys()
-    assert "| ECE (confidence) | l2 error | 95 % set | Brier score (all classes) |" in multiclass.to_markdown()
+    assert (
+        "| ECE (confidence) | l2 error | 95 % set | Brier score (all classes) |"
+        in multiclass.to_markdown()
+    )
 
 
 def test_a_calibrated_model_is_shown_to_be_right_within_a_distance(calibrated):
@@ -96,7 +114,9 @@ def test_miscalibration_has_its_floor_and_the_gain_is_that_of_held_out_rows():
     d = tn.simulate.binary(200, seed=1)
     report = tn.report(d.y_true, d.y_prob)
     lines, model = measures(report), entry(report)
-    assert 0.005 < model["summary"]["miscalibration"] < model["summary"]["miscalibration_floor_high"]
+    assert (
+        0.005 < model["summary"]["miscalibration"] < model["summary"]["miscalibration_floor_high"]
+    )
     assert lines["– miscalibration (MCB)"]["If calibrated"].startswith("0.01")
     gain, automatic = lines["– gain on held-out rows"], model["remedies"]["after"][0]
     assert float(gain["Value"].replace("−", "-")) == pytest.approx(automatic["gain"], abs=1e-5)
@@ -128,7 +148,13 @@ def test_every_measure_is_shown_once_with_an_interval_or_its_value_if_calibrated
     for name in lines.keys() - plain - {"Log loss"}:
         assert text.count(f"\n| {name} |") == 1
         assert lines[name]["95 % interval"] not in ("", "–") or lines[name]["If calibrated"], name
-    assert {"Calibration in the large", "Intercept (free slope)", "ICI", "AUC", "Spiegelhalter's test"} <= lines.keys()
+    assert {
+        "Calibration in the large",
+        "Intercept (free slope)",
+        "ICI",
+        "AUC",
+        "Spiegelhalter's test",
+    } <= lines.keys()
     assert text.count("| Measure | Value | 95 % interval | If calibrated | Meaning |") == 2
     assert ", up to " in lines["TCE"]["If calibrated"]
     assert re.search(r"MCE: the gap of \d+ of \d+ rows, in the bin from 0", text)

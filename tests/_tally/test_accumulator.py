@@ -43,7 +43,12 @@ def test_groups_are_kept_apart_and_come_back(bins, rows, seed):
     found = tn.Accumulator.from_bytes(seen.to_bytes())
     assert found.groups == seen.groups
     assert list(found.groups) == sorted(set(g.tolist()))
-    assert (found.position, found.about, found.by, found.n) == ({"row": y.size}, {"model": 7}, "shop", y.size)
+    assert (found.position, found.about, found.by, found.n) == (
+        {"row": y.size},
+        {"model": 7},
+        "shop",
+        y.size,
+    )
     assert found.compute_by(tn.brier) == {k: tn.brier(sums) for k, sums in seen.groups.items()}
     assert sum(found.groups.values()) == found.total
 
@@ -53,7 +58,11 @@ def test_groups_are_kept_apart_and_come_back(bins, rows, seed):
 def test_sums_made_elsewhere_are_added_as_rows_are(bins, rows, cut, seed):
     y, p = arrays(rows)
     g = np.random.default_rng(seed).integers(0, 3, y.size)
-    alone, split, by = tn.Accumulator(bins), tn.Accumulator(bins, by="shop"), tn.Accumulator(bins, by="shop")
+    alone, split, by = (
+        tn.Accumulator(bins),
+        tn.Accumulator(bins, by="shop"),
+        tn.Accumulator(bins, by="shop"),
+    )
     alone.update(y[:cut], p[:cut])
     alone.merge(KEPT[bins](y[cut:], p[cut:]))
     assert alone.total == KEPT[bins](y, p)
@@ -63,7 +72,9 @@ def test_sums_made_elsewhere_are_added_as_rows_are(bins, rows, cut, seed):
     assert rest.to_bytes() == alone.to_bytes()
     split.update(y, p, group=g)
     by.update(y[:cut], p[:cut], group=g[:cut])
-    by.merge({k: KEPT[bins](y[cut:][g[cut:] == k], p[cut:][g[cut:] == k]) for k in set(g[cut:].tolist())})
+    by.merge(
+        {k: KEPT[bins](y[cut:][g[cut:] == k], p[cut:][g[cut:] == k]) for k in set(g[cut:].tolist())}
+    )
     assert by.to_bytes() == split.to_bytes()
 
 
@@ -71,7 +82,9 @@ def test_a_merge_that_fails_leaves_everything_as_it_was():
     seen = tn.Accumulator(by="shop")
     seen.update([0, 1], [0.2, 0.7], group="b")
     before = seen.to_bytes()
-    with pytest.raises(tn.InputError, match="All batches must be of one kind, with the same classes"):
+    with pytest.raises(
+        tn.InputError, match="All batches must be of one kind, with the same classes"
+    ):
         seen.merge({"a": SKETCH, "b": tn.sketch([0, 1], np.eye(2))})
     assert seen.to_bytes() == before
 
@@ -85,7 +98,9 @@ def test_matrices_by_group_and_weight(kind):
     for i in range(0, 60, 17):
         at = slice(i, i + 17)
         seen.update(y[at], P[at], sample_weight=w[at], group=g[at])
-    assert seen.groups["a"] == tn.sketch(y[g == "a"], P[g == "a"], kind=kind, sample_weight=w[g == "a"])
+    assert seen.groups["a"] == tn.sketch(
+        y[g == "a"], P[g == "a"], kind=kind, sample_weight=w[g == "a"]
+    )
     assert tn.Accumulator.from_bytes(seen.to_bytes()).to_bytes() == seen.to_bytes()
 
 
@@ -108,47 +123,119 @@ def test_a_bad_piece_leaves_everything_as_it_was():
 @pytest.mark.parametrize(
     ("act", "message"),
     [
-        (lambda: tn.Accumulator("quantiles"), "`bins` must be 'sketch', 'distinct' or bins with fixed edges"),
+        (
+            lambda: tn.Accumulator("quantiles"),
+            "`bins` must be 'sketch', 'distinct' or bins with fixed edges",
+        ),
         (lambda: tn.Accumulator(tn.EqualMass(3)), "`bins` must have fixed edges"),
-        (lambda: tn.Accumulator(by="a", missing="drop"), "`missing='drop'` cannot be combined with `by`"),
-        (lambda: tn.Accumulator(by=["a", "a"]), "`by` must be a string that names the groups, a list of different"),
-        (lambda: tn.Accumulator(by=[]), r"`by` must be a string that names the groups, a list .*; got \[\]"),
-        (lambda: tn.Accumulator(by=["a", "b"]).update([0], [0.5], group={"a": 1}), "with the columns 'a', 'b'; got d"),
-        (lambda: tn.Accumulator(by=["a", "b"]).update([0], [0.5], group=[(1, 2)]), "`group` must be a dict or frame"),
-        (lambda: tn.Accumulator(by=["a"]).update([0], [0.5], group={"a": [None]}), "Column 'a': `group` must not have"),
-        (lambda: tn.Accumulator(by=["a", "b"]).merge({"x": SKETCH}), "`group` must be a tuple of 2 names; got 'x'"),
-        (lambda: tn.Accumulator(by="a").subtract({"x": SKETCH}), "`other` must have rows that are here; there is no"),
-        (lambda: tn.Accumulator().suppress(2), "`min_rows` needs an Accumulator that was made with `by`"),
+        (
+            lambda: tn.Accumulator(by="a", missing="drop"),
+            "`missing='drop'` cannot be combined with `by`",
+        ),
+        (
+            lambda: tn.Accumulator(by=["a", "a"]),
+            "`by` must be a string that names the groups, a list of different",
+        ),
+        (
+            lambda: tn.Accumulator(by=[]),
+            r"`by` must be a string that names the groups, a list .*; got \[\]",
+        ),
+        (
+            lambda: tn.Accumulator(by=["a", "b"]).update([0], [0.5], group={"a": 1}),
+            "with the columns 'a', 'b'; got d",
+        ),
+        (
+            lambda: tn.Accumulator(by=["a", "b"]).update([0], [0.5], group=[(1, 2)]),
+            "`group` must be a dict or frame",
+        ),
+        (
+            lambda: tn.Accumulator(by=["a"]).update([0], [0.5], group={"a": [None]}),
+            "Column 'a': `group` must not have",
+        ),
+        (
+            lambda: tn.Accumulator(by=["a", "b"]).merge({"x": SKETCH}),
+            "`group` must be a tuple of 2 names; got 'x'",
+        ),
+        (
+            lambda: tn.Accumulator(by="a").subtract({"x": SKETCH}),
+            "`other` must have rows that are here; there is no",
+        ),
+        (
+            lambda: tn.Accumulator().suppress(2),
+            "`min_rows` needs an Accumulator that was made with `by`",
+        ),
         (lambda: tn.Accumulator(about=[1]), r"`about` must be a dict, or None; got \[1\]"),
-        (lambda: tn.Accumulator(missing="perhaps"), "`missing` must be 'raise' or 'drop'; got 'perhaps'"),
-        (lambda: tn.Accumulator(sum_tolerance="x"), "`sum_tolerance` must be a number between 0 and 1; got 'x'"),
+        (
+            lambda: tn.Accumulator(missing="perhaps"),
+            "`missing` must be 'raise' or 'drop'; got 'perhaps'",
+        ),
+        (
+            lambda: tn.Accumulator(sum_tolerance="x"),
+            "`sum_tolerance` must be a number between 0 and 1; got 'x'",
+        ),
         (lambda: tn.Accumulator(clip_tolerance=-1), "`clip_tolerance` must be a number"),
-        (lambda: tn.Accumulator(from_logits="yes"), "`from_logits` must be True or False; got 'yes'"),
-        (lambda: tn.Accumulator().update([0], [0.5], position={1}), "`position` must be ready for JSON"),
+        (
+            lambda: tn.Accumulator(from_logits="yes"),
+            "`from_logits` must be True or False; got 'yes'",
+        ),
+        (
+            lambda: tn.Accumulator().update([0], [0.5], position={1}),
+            "`position` must be ready for JSON",
+        ),
         (
             lambda: tn.Accumulator().update([0], [0.5], group="a"),
             "`group` needs an Accumulator that was made with `by`",
         ),
-        (lambda: tn.Accumulator(by="x").update([0], [0.5]), "`group` must be passed with every batch"),
-        (lambda: tn.Accumulator(by="x").update([0, 1], [0.5, 0.5], group=["a"]), "`group` must have one entry per row"),
+        (
+            lambda: tn.Accumulator(by="x").update([0], [0.5]),
+            "`group` must be passed with every batch",
+        ),
+        (
+            lambda: tn.Accumulator(by="x").update([0, 1], [0.5, 0.5], group=["a"]),
+            "`group` must have one entry per row",
+        ),
         (lambda: tn.Accumulator(labels="ab"), "`labels` must be a list of the classes"),
         (lambda: tn.Accumulator(pos_label=b"a"), "`pos_label` must be ready for JSON"),
         (lambda: tn.Accumulator().total, "An empty Accumulator has no sums"),
-        (lambda: tn.Accumulator().merge(tn.tally([0], [0.5])), "must be an Accumulator or a Sketch; got Tally"),
-        (lambda: tn.Accumulator(5).merge({"a": SKETCH}), "must be an Accumulator or a Binned; got dict of Sketch"),
+        (
+            lambda: tn.Accumulator().merge(tn.tally([0], [0.5])),
+            "must be an Accumulator or a Sketch; got Tally",
+        ),
+        (
+            lambda: tn.Accumulator(5).merge({"a": SKETCH}),
+            "must be an Accumulator or a Binned; got dict of Sketch",
+        ),
         (lambda: tn.Accumulator(by="x").merge(SKETCH), "or a dict of Sketch by x; got Sketch"),
-        (lambda: tn.Accumulator("distinct", by="x").merge({"a": SKETCH}), "of Tally by x; got dict of Sketch"),
-        (lambda: tn.Accumulator(by="x").merge({None: SKETCH}), "`group` must hold text, whole numbers"),
-        (lambda: tn.Accumulator(kind="confidence").merge(SKETCH), "`kind` is 'confidence' here and 'binary' there"),
+        (
+            lambda: tn.Accumulator("distinct", by="x").merge({"a": SKETCH}),
+            "of Tally by x; got dict of Sketch",
+        ),
+        (
+            lambda: tn.Accumulator(by="x").merge({None: SKETCH}),
+            "`group` must hold text, whole numbers",
+        ),
+        (
+            lambda: tn.Accumulator(kind="confidence").merge(SKETCH),
+            "`kind` is 'confidence' here and 'binary' there",
+        ),
         (
             lambda: tn.Accumulator(labels=["a", "b"]).merge(tn.sketch([0, 1], np.eye(2))),
             r"`labels` is \['a', 'b'\] here and \[0, 1\] there",
         ),
-        (lambda: tn.Accumulator(5).merge(tn.binned([0], [0.5])), "`bins` is 5 here, and the edges differ there"),
+        (
+            lambda: tn.Accumulator(5).merge(tn.binned([0], [0.5])),
+            "`bins` is 5 here, and the edges differ there",
+        ),
         (lambda: tn.Accumulator(5).merge(tn.Accumulator(6)), "`bins` is 5 here and 6 there"),
         (lambda: tn.Accumulator(by="a").merge(tn.Accumulator()), "`by` is 'a' here and None there"),
-        (lambda: tn.Accumulator(missing="drop").merge(tn.Accumulator()), "`missing` is 'drop' here and 'raise' there"),
-        (lambda: tn.Accumulator(about={"m": 1}).merge(tn.Accumulator()), "`about` is {'m': 1} here and {} there"),
+        (
+            lambda: tn.Accumulator(missing="drop").merge(tn.Accumulator()),
+            "`missing` is 'drop' here and 'raise' there",
+        ),
+        (
+            lambda: tn.Accumulator(about={"m": 1}).merge(tn.Accumulator()),
+            "`about` is {'m': 1} here and {} there",
+        ),
     ],
 )
 def test_messages(act, message):
@@ -240,7 +327,9 @@ def test_classes_of_a_matrix_are_those_of_earlier_pieces_in_every_group():
     seen.update([], [], group="x")
     seen.update([], np.zeros((0, 3)), group="y")
     assert list(seen.groups) == ["x"]
-    with pytest.raises(tn.InputError, match=r"3 classes \('a', 'b', 'c'\) and classwise of 3 classes \(0, 1, 2\)"):
+    with pytest.raises(
+        tn.InputError, match=r"3 classes \('a', 'b', 'c'\) and classwise of 3 classes \(0, 1, 2\)"
+    ):
         seen.total + other.total
 
 
@@ -263,7 +352,8 @@ def test_a_position_that_was_passed_once_is_required_ever_after():
     seen = tn.Accumulator()
     seen.update([0], [0.5], position=1)
     with pytest.raises(
-        tn.InputError, match="`position` must be passed with every batch or with none; the last one is 1"
+        tn.InputError,
+        match="`position` must be passed with every batch or with none; the last one is 1",
     ):
         seen.update([0], [0.5])
     seen.update([], [], position=2)
@@ -346,7 +436,9 @@ def test_a_piece_of_which_no_row_is_left_adds_nothing_and_says_where_it_ends(bin
     seen.update([1, 0], [0.5, 0.75], sample_weight=[0, 0], position=4)
     seen.update([1, None], [float("nan"), 0.75], position=6)
     assert (seen.total, seen.position) == (before, 6)
-    with pytest.raises(tn.InputError, match=r"must lie in \[0, 1\]; 1 of 2 values does not, the first is 1.5"):
+    with pytest.raises(
+        tn.InputError, match=r"must lie in \[0, 1\]; 1 of 2 values does not, the first is 1.5"
+    ):
         seen.update([1, 0], [0.5, 1.5], sample_weight=[0, 0], position=8)
 
 
@@ -362,8 +454,12 @@ def test_a_group_of_no_weight_is_left_out(bins):
 @pytest.mark.parametrize("bins", ["sketch", "distinct", 4])
 def test_weights_of_a_group_that_vanish_when_squared_are_refused(bins):
     seen = tn.Accumulator(bins, by="shop")
-    with pytest.raises(tn.InputError, match=r"must be 0 or at least 1e-100 of the largest weight.* 1e-301 to 1"):
-        seen.update([0, 1, 1], [0.25, 0.5, 0.75], sample_weight=[1, 1e-300, 1e-301], group=["a", "b", "b"])
+    with pytest.raises(
+        tn.InputError, match=r"must be 0 or at least 1e-100 of the largest weight.* 1e-301 to 1"
+    ):
+        seen.update(
+            [0, 1, 1], [0.25, 0.5, 0.75], sample_weight=[1, 1e-300, 1e-301], group=["a", "b", "b"]
+        )
     assert seen.n == 0
 
 
@@ -390,23 +486,50 @@ MATRIX = tn.sketch([0, 1], [[0.2, 0.8], [0.5, 0.5]])
             crafted(EMPTY, groups=[group(SKETCH)], options={"kind": "confidence"}),
             "'confidence' here and 'binary' there",
         ),
-        (crafted(EMPTY, groups=[group(SKETCH)], bins="distinct"), "The groups do not agree with the settings"),
-        (crafted(EMPTY, groups=[group(tn.sketch([], []))]), "The groups do not agree with the settings"),
+        (
+            crafted(EMPTY, groups=[group(SKETCH)], bins="distinct"),
+            "The groups do not agree with the settings",
+        ),
+        (
+            crafted(EMPTY, groups=[group(tn.sketch([], []))]),
+            "The groups do not agree with the settings",
+        ),
         (crafted(EMPTY, groups=[group(SKETCH, "a")]), "The groups do not agree with the settings"),
-        (crafted(EMPTY, groups=[group(SKETCH, "a")] * 2, by="g"), "The groups do not agree with the settings"),
+        (
+            crafted(EMPTY, groups=[group(SKETCH, "a")] * 2, by="g"),
+            "The groups do not agree with the settings",
+        ),
         (crafted(EMPTY, groups=[group(SKETCH)], by="g"), "`group` must hold text"),
-        (crafted(EMPTY, groups=[group(SKETCH, "1"), group(SKETCH, 1)], by="g"), "`group` must be of one type"),
-        (crafted(EMPTY, groups=[group(SKETCH, "a"), group(MATRIX, "b")], by="g"), "All batches must be of one kind"),
-        (crafted(EMPTY, form="tally", groups=[group(tn.tally([1], [0.5]))]), "The groups do not agree"),
+        (
+            crafted(EMPTY, groups=[group(SKETCH, "1"), group(SKETCH, 1)], by="g"),
+            "`group` must be of one type",
+        ),
+        (
+            crafted(EMPTY, groups=[group(SKETCH, "a"), group(MATRIX, "b")], by="g"),
+            "All batches must be of one kind",
+        ),
+        (
+            crafted(EMPTY, form="tally", groups=[group(tn.tally([1], [0.5]))]),
+            "The groups do not agree",
+        ),
         (crafted(EMPTY, form=["sketch"]), "its header is damaged"),
         (crafted(EMPTY, form="cake"), "its header is damaged"),
         (crafted(EMPTY, cake=1), "its header is damaged"),
         (crafted(EMPTY, options=[]), "its header is damaged"),
-        (crafted(EMPTY, options={"missing": "perhaps"}), "`missing` must be 'raise' or 'drop'; got 'perhaps'"),
+        (
+            crafted(EMPTY, options={"missing": "perhaps"}),
+            "`missing` must be 'raise' or 'drop'; got 'perhaps'",
+        ),
         (crafted(EMPTY, options={"words": 1}), "unexpected keyword argument 'words'"),
         (crafted(EMPTY, other_label="no"), "its labels contradict each other"),
-        (crafted(EMPTY, options={"pos_label": "no"}, other_label="no"), "its labels contradict each other"),
-        (crafted(EMPTY, options={"pos_label": "no"}, other_label=["yes"]), "its labels contradict each other"),
+        (
+            crafted(EMPTY, options={"pos_label": "no"}, other_label="no"),
+            "its labels contradict each other",
+        ),
+        (
+            crafted(EMPTY, options={"pos_label": "no"}, other_label=["yes"]),
+            "its labels contradict each other",
+        ),
     ],
 )
 def test_bytes_with_a_right_checksum_and_wrong_content_are_refused(data, message):
@@ -451,7 +574,10 @@ def test_a_batch_at_an_earlier_position_is_refused_by_name():
     seen = tn.Accumulator()
     seen.update([0, 1], [0.25, 0.5], position=2)
     for position in (2, 1):
-        with pytest.raises(tn.InputError, match=f"`position` must come after the last one, 2; got {position}, so that"):
+        with pytest.raises(
+            tn.InputError,
+            match=f"`position` must come after the last one, 2; got {position}, so that",
+        ):
             seen.update([0, 1], [0.25, 0.5], position=position)
     seen.update([], [], position=2)  # nothing new in the stream
     assert (seen.n, seen.position) == (2, 2)
@@ -459,13 +585,19 @@ def test_a_batch_at_an_earlier_position_is_refused_by_name():
     files.update([0], [0.5], position={"file": "b.csv"})
     with pytest.raises(tn.InputError, match="`position` must come after the last one"):
         files.update([0], [0.5], position={"file": "b.csv"})
-    files.update([0], [0.5], position={"file": "a.csv"})  # only numbers and times are known to ascend
+    files.update(
+        [0], [0.5], position={"file": "a.csv"}
+    )  # only numbers and times are known to ascend
     assert files.n == 2
     files.position = None
     files.update([0], [0.5], position="2026-02-01")
-    with pytest.raises(tn.InputError, match="must come after the last one, '2026-02-01'; got '2026-01-31', so that"):
+    with pytest.raises(
+        tn.InputError, match="must come after the last one, '2026-02-01'; got '2026-01-31', so that"
+    ):
         files.update([0], [0.5], position="2026-01-31")
-    with pytest.raises(tn.InputError, match="got '2026-02-01T00:00:00', so that these rows were added already"):
+    with pytest.raises(
+        tn.InputError, match="got '2026-02-01T00:00:00', so that these rows were added already"
+    ):
         files.update([0], [0.5], position="2026-02-01T00:00:00")
 
 
@@ -474,12 +606,21 @@ def test_a_batch_at_an_earlier_position_is_refused_by_name():
 def test_groups_of_several_columns_are_those_of_a_scan(bins, rows, seed):
     y, p = arrays(rows)
     rng = np.random.default_rng(seed)
-    groups = {"shop": np.array(["n", "s"])[rng.integers(0, 2, y.size)], "day": rng.integers(0, 3, y.size)}
+    groups = {
+        "shop": np.array(["n", "s"])[rng.integers(0, 2, y.size)],
+        "day": rng.integers(0, 3, y.size),
+    }
     seen = tn.Accumulator(bins, by=["shop", "day"])
     seen.update(y[:1], p[:1], group={"shop": str(groups["shop"][0]), "day": groups["day"][:1]})
-    seen.update(y[1:], p[1:], group=pl.DataFrame({name: values[1:] for name, values in groups.items()}))
+    seen.update(
+        y[1:], p[1:], group=pl.DataFrame({name: values[1:] for name, values in groups.items()})
+    )
     read = tn.Accumulator.from_bytes(seen.to_bytes())
-    assert (read.by, read.groups, list(read.groups)) == (("shop", "day"), seen.groups, sorted(seen.groups))
+    assert (read.by, read.groups, list(read.groups)) == (
+        ("shop", "day"),
+        seen.groups,
+        sorted(seen.groups),
+    )
     keys = list(zip(*(values.tolist() for values in groups.values()), strict=True))
     assert seen.groups.keys() == set(keys)
     for key, sums in seen.groups.items():
@@ -488,7 +629,9 @@ def test_groups_of_several_columns_are_those_of_a_scan(bins, rows, seed):
     how = {"bins": None if bins == "distinct" else bins, "label": "y", "prob": "p"}
     frame = pl.DataFrame({"y": y, "p": p, **groups})
     assert tn.scan_groups(frame, by=["shop", "day"], **how) == seen.groups
-    with pytest.raises(tn.InputError, match=r"must be grouped by \('shop', 'day'\); got \('day', 'shop'\)"):
+    with pytest.raises(
+        tn.InputError, match=r"must be grouped by \('shop', 'day'\); got \('day', 'shop'\)"
+    ):
         read.merge(tn.scan_groups(frame, by=["day", "shop"], **how))
     read.merge(seen.groups)
     read.subtract(seen)
@@ -500,7 +643,9 @@ def test_groups_of_several_columns_are_those_of_a_scan(bins, rows, seed):
 def test_small_groups_are_left_out_and_counted():
     seen = tn.Accumulator(by="shop")
     seen.update([0, 1, 1, 0], [0.25, 0.5, 0.5, 1.0], group=["a", "a", "b", "c"])
-    with pytest.warns(tn.DroppedRowsWarning, match="2 groups of fewer than 2 rows left out: 2 rows are hidden"):
+    with pytest.warns(
+        tn.DroppedRowsWarning, match="2 groups of fewer than 2 rows left out: 2 rows are hidden"
+    ):
         seen.suppress(2)
     assert list(seen.groups) == ["a"]
     seen.suppress(2)  # nothing is hidden, and nothing said

@@ -30,7 +30,9 @@ def test_a_folder_that_is_not_there_is_named_as_it_was_asked_for(tmp_path):
 
 def test_a_name_that_no_file_can_have_is_refused():
     for path in ("", "a\0b", 3, b"x.tally"):
-        with pytest.raises(tn.InputError, match="`path` must be the name of a file, as text or a Path; got"):
+        with pytest.raises(
+            tn.InputError, match="`path` must be the name of a file, as text or a Path; got"
+        ):
             saved(path)
 
 

@@ -11,7 +11,13 @@ from strategies import matrices
 
 import trueness as tn
 from trueness._input.sample import read_sample
-from trueness._tally.binned_scores import BinnedScores, default_cells, near_ties, of_cells, of_matrix
+from trueness._tally.binned_scores import (
+    BinnedScores,
+    default_cells,
+    near_ties,
+    of_cells,
+    of_matrix,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 
@@ -21,11 +27,15 @@ def matrix(rows):
 
 
 def test_the_largest_scores_come_first_and_ties_go_to_the_smallest_class():
-    found = of_matrix(read_sample([2, 0, 1], matrix([[0.3, 0.3, 0.4], [0.4, 0.2, 0.4], [0.2, 0.4, 0.4]])), 2, 1)
+    found = of_matrix(
+        read_sample([2, 0, 1], matrix([[0.3, 0.3, 0.4], [0.4, 0.2, 0.4], [0.2, 0.4, 0.4]])), 2, 1
+    )
     assert found.z.tolist() == [[0.4, 0.3], [0.4, 0.4], [0.4, 0.4]]
     # Row 1 takes class 2, then 0 (not 1); row 2 takes 0, then 2; row 3 takes 1, then 2.
     assert found.hits.tolist() == [[1, 0], [1, 0], [1, 0]]
-    second = of_matrix(read_sample([0, 2, 2], matrix([[0.3, 0.3, 0.4], [0.4, 0.2, 0.4], [0.2, 0.4, 0.4]])), 2, 1)
+    second = of_matrix(
+        read_sample([0, 2, 2], matrix([[0.3, 0.3, 0.4], [0.4, 0.2, 0.4], [0.2, 0.4, 0.4]])), 2, 1
+    )
     assert second.hits.tolist() == [[0, 1]] * 3
 
 
@@ -43,7 +53,11 @@ def test_many_largest_scores_agree_with_few():
     rng = np.random.default_rng(0)
     P = rng.multinomial(30, np.ones(20) / 20, size=50) / 30
     few, many = (
-        of_matrix(read_sample(np.zeros(50, dtype=int), P, labels=list(range(20)), sum_tolerance=1e-6), k, 1)
+        of_matrix(
+            read_sample(np.zeros(50, dtype=int), P, labels=list(range(20)), sum_tolerance=1e-6),
+            k,
+            1,
+        )
         for k in (8, 12)
     )
     assert many.z[:, :8].tolist() == few.z.tolist()
@@ -99,9 +113,15 @@ def test_simplices_have_equal_volumes(K, m):
 def test_a_weight_is_so_many_rows(data, more):
     y, P = data
     w = np.array(more.draw(st.lists(st.integers(1, 3), min_size=y.size, max_size=y.size)))
-    weighted = tn.squared_ece(y, P, k=P.shape[1], bins=2, sample_weight=w, labels=list(range(P.shape[1])))
+    weighted = tn.squared_ece(
+        y, P, k=P.shape[1], bins=2, sample_weight=w, labels=list(range(P.shape[1]))
+    )
     repeated = tn.squared_ece(
-        np.repeat(y, w), np.repeat(P, w, axis=0), k=P.shape[1], bins=2, labels=list(range(P.shape[1]))
+        np.repeat(y, w),
+        np.repeat(P, w, axis=0),
+        k=P.shape[1],
+        bins=2,
+        labels=list(range(P.shape[1])),
     )
     assert weighted == pytest.approx(repeated, abs=1e-12)
 
@@ -136,7 +156,9 @@ def test_rougher_errors_have_more_cells_by_default_up_to_a_limit(n, k, classes, 
 
 
 def test_a_smoothness_that_asks_for_more_bins_than_there_can_be_is_refused():
-    with pytest.raises(tn.InputError, match=r"it makes 1,048,577 bins, and 1,048,576 are the limit; got 0\.25"):
+    with pytest.raises(
+        tn.InputError, match=r"it makes 1,048,577 bins, and 1,048,576 are the limit; got 0\.25"
+    ):
         default_cells(2**20 + 1, 1, None, 0.25)
 
 
@@ -157,7 +179,9 @@ def test_the_smoothness_sets_the_bins():
         for k in (2, 3):
             found = tn.squared_ece(y, P, k=k, smoothness=smoothness, labels=[0, 1, 2])
             assert found == tn.squared_ece(y, P, k=k, bins=bins, labels=[0, 1, 2])
-    with pytest.raises(tn.InputError, match="`smoothness` sets the default number of bins; `bins` is 5"):
+    with pytest.raises(
+        tn.InputError, match="`smoothness` sets the default number of bins; `bins` is 5"
+    ):
         tn.squared_ece(y, p, smoothness=0.5, bins=5)
 
 
@@ -171,7 +195,9 @@ def test_scores_on_an_edge_of_a_cube_and_next_to_it_lie_where_bins_put_them():
     """0.29 · 100 is 28.999999999999996: the product may round across an edge, which is the float b/m."""
     for m in (1, 2, 7, 10, 49, 100, 117):
         edges = np.arange(m + 1) / m
-        z = np.unique(np.concatenate([edges, np.nextafter(edges, 2), np.nextafter(edges, -1)]).clip(0.34, 1))
+        z = np.unique(
+            np.concatenate([edges, np.nextafter(edges, 2), np.nextafter(edges, -1)]).clip(0.34, 1)
+        )
         P = np.column_stack([z, (1 - z) / 2, (1 - z) / 2])
         found = of_matrix(read_sample(np.zeros(z.size, int), P, labels=[0, 1, 2]), 1, m)
         expected = np.minimum(np.searchsorted(edges, z, side="right") - 1, m - 1)
@@ -224,7 +250,9 @@ def test_bins_are_named_with_how_many_have_rows():
 def test_some_bins_alone_keep_their_rows():
     p = np.array([0.05, 0.1, 0.3, 0.55, 0.6, 0.65, 0.9])
     scores = of_cells(
-        tn.tally([0, 1, 1, 0, 1, 1, 1], p, sample_weight=[1, 2, 1, 3, 1, 1, 2]).parts[0], tn.EqualWidth(4), None
+        tn.tally([0, 1, 1, 0, 1, 1, 1], p, sample_weight=[1, 2, 1, 3, 1, 1, 2]).parts[0],
+        tn.EqualWidth(4),
+        None,
     )
     some = scores.of_bins(np.array([True, False, True, True]))
     assert some.z[:, 0].tolist() == [0.05, 0.1, 0.55, 0.6, 0.65, 0.9]
@@ -244,20 +272,26 @@ def joined_by_hand(scores, angle):
             total[0] += n
             total[1] += n * z
             total[2] += hits
-        found.append([(n, *(sums / n).round(12), *hits) for _, (n, sums, hits) in sorted(groups.items())])
+        found.append(
+            [(n, *(sums / n).round(12), *hits) for _, (n, sums, hits) in sorted(groups.items())]
+        )
     return found
 
 
 @pytest.mark.parametrize("angle", [0.05, 0.3, np.pi / 2, 2.0])
 @pytest.mark.parametrize("k", [1, 2, 3])
 @pytest.mark.parametrize("ascending", [True, False])
-def test_near_ties_join_the_entries_of_a_bin_whose_angles_fall_into_the_same_steps(angle, k, ascending):
+def test_near_ties_join_the_entries_of_a_bin_whose_angles_fall_into_the_same_steps(
+    angle, k, ascending
+):
     rng = np.random.default_rng(8)
     z = np.concatenate([rng.random((60, k)), rng.choice([0.0, 1.0, 0.0026, 0.02], (60, k))])
     z = np.sort(z, axis=0) if ascending else z
     count = rng.integers(1, 5, 120)
     for first in ([0], [0, 1, 3, 50], [0, 119]):
-        scores = BinnedScores(z, count, rng.integers(0, count[:, None] + 1, (120, k)), np.array(first), None, "")
+        scores = BinnedScores(
+            z, count, rng.integers(0, count[:, None] + 1, (120, k)), np.array(first), None, ""
+        )
         joined = near_ties(scores, angle)
         ends = np.append(joined.first, len(joined.z))
         entries = np.column_stack([joined.count, joined.z.round(12), joined.hits])
@@ -267,15 +301,24 @@ def test_near_ties_join_the_entries_of_a_bin_whose_angles_fall_into_the_same_ste
 
 def test_near_ties_of_one_entry_are_that_entry():
     for z in (0.0, 0.5, 1.0):
-        scores = BinnedScores(np.array([[z]]), np.array([3]), np.array([[1]]), np.array([0]), None, "")
+        scores = BinnedScores(
+            np.array([[z]]), np.array([3]), np.array([[1]]), np.array([0]), None, ""
+        )
         joined = near_ties(scores, 0.1)
-        assert (joined.z.tolist(), joined.count.tolist(), joined.first.tolist()) == ([[z]], [3], [0])
+        assert (joined.z.tolist(), joined.count.tolist(), joined.first.tolist()) == (
+            [[z]],
+            [3],
+            [0],
+        )
 
 
 def test_near_ties_need_not_be_neighbours():
     z = np.array([[0.1], [0.5], [0.3], [0.51]])
     joined = near_ties(
-        BinnedScores(z, np.array([1, 1, 1, 3]), np.array([[0], [1], [0], [2]]), np.array([0]), None, ""), 0.1
+        BinnedScores(
+            z, np.array([1, 1, 1, 3]), np.array([[0], [1], [0], [2]]), np.array([0]), None, ""
+        ),
+        0.1,
     )
     assert joined.z[:, 0].tolist() == pytest.approx([0.1, 0.3, 0.5075])
     assert joined.count.tolist() == [1, 1, 4]

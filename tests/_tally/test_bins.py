@@ -51,7 +51,10 @@ def test_sums_of_bins_are_those_of_their_rows_however_they_were_made(weights, ed
     given = WEIGHTS[weights]
     w, edges = np.ones(200) if given is None else given, np.array(edges, dtype=float)
     halves = [np.arange(200) < 90, np.arange(200) >= 90]
-    some = [tn.binned(Y[h], P[h], bins=edges, sample_weight=None if given is None else given[h]) for h in halves]
+    some = [
+        tn.binned(Y[h], P[h], bins=edges, sample_weight=None if given is None else given[h])
+        for h in halves
+    ]
     finer = np.unique([*edges, 0.25, 0.3, 0.7])
     for sums in (
         tn.binned(Y, P, bins=edges, sample_weight=given),
@@ -106,7 +109,11 @@ def test_merged_bins_and_cells_are_whole_numbers_up_to_the_same_limit():
         )
         part = tally.coarsen(1).parts[0]
         assert (part.table is not None) == whole
-        assert (part.weight.tolist(), part.events.tolist(), part.count.tolist()) == ([rows], [5], [rows])
+        assert (part.weight.tolist(), part.events.tolist(), part.count.tolist()) == (
+            [rows],
+            [5],
+            [rows],
+        )
         assert part.sum_score.tolist() == [2.5]
         assert part.whole
 
@@ -114,7 +121,12 @@ def test_merged_bins_and_cells_are_whole_numbers_up_to_the_same_limit():
 def test_second_moments_of_a_sum_are_known_if_both_know_them():
     known = rows_of_score_zero(3)
     unknown = Bins(known.edges, known.table)
-    assert [(a + b).moments for a in (known, unknown) for b in (known, unknown)] == [True, False, False, False]
+    assert [(a + b).moments for a in (known, unknown) for b in (known, unknown)] == [
+        True,
+        False,
+        False,
+        False,
+    ]
 
 
 def test_bins_are_equal_if_edges_sums_and_kind_of_weights_are():
@@ -134,10 +146,13 @@ def test_bins_are_equal_if_edges_sums_and_kind_of_weights_are():
 def test_coarser_edges_must_be_among_the_edges_and_keep_both_ends(edges):
     sums = tn.binned(Y, P, bins=[0, 0.2, 0.5, 1])
     with pytest.raises(
-        tn.InputError, match=r"must be a coarsening of the 3 bins at hand; .*Pass their edges as `bins`"
+        tn.InputError,
+        match=r"must be a coarsening of the 3 bins at hand; .*Pass their edges as `bins`",
     ):
         sums.coarsen(edges)
-    with pytest.raises(tn.InputError, match="must be a coarsening of the 3 bins at hand; EqualMass"):
+    with pytest.raises(
+        tn.InputError, match="must be a coarsening of the 3 bins at hand; EqualMass"
+    ):
         sums.coarsen(tn.EqualMass(2))
     assert sums.coarsen([0, 0.5, 1]).parts[0].count.sum() == 200
     assert sums.coarsen(1).parts[0].count.tolist() == [200]

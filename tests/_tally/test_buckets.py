@@ -65,12 +65,20 @@ def test_sums_of_days_add_and_are_stored(make, weights):
         for at in (slice(None, None, 2), slice(1, None, 2))
     ]
     added = halves[0] + halves[1]
-    if weights is None or (weights == "whole" and make is not tn.binned):  # weighted bins are floats
+    if weights is None or (
+        weights == "whole" and make is not tn.binned
+    ):  # weighted bins are floats
         assert added.buckets.parts == whole.buckets.parts
         assert added.parts == whole.parts
-    assert whole.largest_cluster <= added.largest_cluster <= sum(half.largest_cluster for half in halves)
+    assert (
+        whole.largest_cluster
+        <= added.largest_cluster
+        <= sum(half.largest_cluster for half in halves)
+    )
     if weights == "fractions" or (weights and make is tn.binned):
-        with pytest.raises(tn.InputError, match="Only sums without rounding can be subtracted; these are of"):
+        with pytest.raises(
+            tn.InputError, match="Only sums without rounding can be subtracted; these are of"
+        ):
             added - halves[1]
     else:  # the size of the largest cluster stays an upper bound
         left = added - halves[1]
@@ -91,7 +99,10 @@ def test_the_largest_cluster_of_many_sums_is_at_most_the_fullest_bucket():
 @pytest.mark.parametrize("bins", [4, 10, tn.EqualMass(5), [0, 0.11, 0.5, 1]], ids=str)
 def test_coarser_bins_keep_the_buckets(bins):
     y, p, user = rows()
-    of_tally, of_sketch = tn.tally(y, p, cluster=user).coarsen(bins), tn.sketch(y, p, cluster=user).coarsen(bins)
+    of_tally, of_sketch = (
+        tn.tally(y, p, cluster=user).coarsen(bins),
+        tn.sketch(y, p, cluster=user).coarsen(bins),
+    )
     assert of_tally == of_sketch == tn.binned(y, p, cluster=user, bins=bins)
     assert sum(part.totals.rows for part in of_tally.buckets.parts) == y.size
 
@@ -99,9 +110,13 @@ def test_coarser_bins_keep_the_buckets(bins):
 def test_sums_of_other_buckets_are_refused_by_name():
     y, p, user = rows(60)
     found = tn.sketch(y, p, cluster=user)
-    with pytest.raises(tn.InputError, match=r"`buckets` must be the same in .* subtracted; got 64 and 128"):
+    with pytest.raises(
+        tn.InputError, match=r"`buckets` must be the same in .* subtracted; got 64 and 128"
+    ):
         found + tn.sketch(y, p, cluster=user, buckets=128)
-    with pytest.raises(tn.InputError, match=r"cannot be added to, or subtracted from, sums without"):
+    with pytest.raises(
+        tn.InputError, match=r"cannot be added to, or subtracted from, sums without"
+    ):
         found - tn.sketch(y, p)
     assert found + tn.sketch([], []) == found == tn.sketch([], []) + found
 
@@ -113,7 +128,10 @@ def test_sums_of_other_buckets_are_refused_by_name():
         ({"cluster": [True, False]}, "`cluster` must hold text or whole numbers"),
         ({"cluster": ["a", None]}, "`cluster` must not have missing values"),
         ({"cluster": ["a"]}, r"`cluster` must have one entry per row \(2\)"),
-        ({"cluster": ["a", "b"], "buckets": 50}, "`buckets` must be one of 32, 64, 128, 256; got 50"),
+        (
+            {"cluster": ["a", "b"], "buckets": 50},
+            "`buckets` must be one of 32, 64, 128, 256; got 50",
+        ),
         ({"cluster": ["a", "b"], "buckets": True}, "`buckets` must be one of"),
     ],
 )
@@ -153,11 +171,22 @@ def test_an_accumulator_keeps_buckets_in_each_group(tmp_path):
         back.merge({0: tn.sketch(y, p)})
     with pytest.raises(tn.InputError, match="`cluster` must be passed with every batch"):
         back.update(y, p, group=0)
-    with pytest.raises(tn.InputError, match="`cluster` needs an Accumulator that was made with `buckets`"):
+    with pytest.raises(
+        tn.InputError, match="`cluster` needs an Accumulator that was made with `buckets`"
+    ):
         tn.Accumulator().update(y, p, cluster=user)
 
 
-MEASURES = ("ece", "brier", "log_loss", "observed_expected", "calibration_slope", "auc", "scaled_brier", "squared_ece")
+MEASURES = (
+    "ece",
+    "brier",
+    "log_loss",
+    "observed_expected",
+    "calibration_slope",
+    "auc",
+    "scaled_brier",
+    "squared_ece",
+)
 
 
 @pytest.mark.parametrize("measure", MEASURES)
@@ -168,7 +197,9 @@ def test_limits_are_those_of_rows_whose_clusters_are_the_buckets(measure):
     for sums in (tn.tally(y, p, cluster=user), tn.sketch(y, p, cluster=user)):
         found = tn.estimate(measure, sums, floor=False, seed=0)
         np.testing.assert_allclose(
-            [found.value, found.low, found.high, found.n], [by_hand.value, by_hand.low, by_hand.high, y.size], rtol=1e-6
+            [found.value, found.low, found.high, found.n],
+            [by_hand.value, by_hand.low, by_hand.high, y.size],
+            rtol=1e-6,
         )
 
 
@@ -181,7 +212,9 @@ def test_wide_bins_take_the_buckets_too():
     # Scores of a bin are at their mean, which only the second moments notice.
     assert (found.low, found.high) == pytest.approx((by_hand.low, by_hand.high), rel=0.01)
     for measure in ("l2", "observed_expected"):
-        plain, found = (tn.estimate(measure, one, floor=False, seed=0) for one in (tn.binned(y, p), sums))
+        plain, found = (
+            tn.estimate(measure, one, floor=False, seed=0) for one in (tn.binned(y, p), sums)
+        )
         assert found.high > plain.high
 
 
@@ -190,7 +223,9 @@ def test_wide_bins_take_the_buckets_too():
 def test_tests_have_the_statistic_of_rows_whose_clusters_are_the_buckets(method):
     y, p, user = rows()
     sums = tn.tally(y, p, cluster=user)
-    by_hand = tn.calibration_test(y, p, cluster=buckets_of(user), method=method, resamples=399, seed=0)
+    by_hand = tn.calibration_test(
+        y, p, cluster=buckets_of(user), method=method, resamples=399, seed=0
+    )
     found = tn.calibration_test(sums, method=method, resamples=399, seed=0)
     assert found.statistic == pytest.approx(by_hand.statistic, rel=1e-9)
     assert found.n == y.size
@@ -204,7 +239,9 @@ def test_gate_verdict_and_equivalence_take_the_buckets():
     sums, codes = tn.tally(y, p, cluster=user), buckets_of(user)
     bounds = {"max_ece": 0.2, "max_l2": 0.3, "oe_within": 0.5, "require": True, "seed": 0}
     for mine, theirs in zip(
-        tn.gate(sums, **bounds).findings, tn.gate(y, p, cluster=codes, **bounds).findings, strict=True
+        tn.gate(sums, **bounds).findings,
+        tn.gate(y, p, cluster=codes, **bounds).findings,
+        strict=True,
     ):
         assert (mine.low, mine.high) == pytest.approx((theirs.low, theirs.high), rel=1e-9)
     assert tn.verdict(sums, seed=0).clustered
@@ -249,7 +286,9 @@ def test_spoilt_buckets_are_refused():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("buckets", [64, 256])
-@pytest.mark.parametrize("sizes", [[5] * 400, [20] * 200, [400] + [10] * 300], ids=["5", "20", "one giant"])
+@pytest.mark.parametrize(
+    "sizes", [[5] * 400, [20] * 200, [400] + [10] * 300], ids=["5", "20", "one giant"]
+)
 @pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 def test_the_level_is_kept(sizes, buckets):
     rng, rejected, runs = np.random.default_rng(1), 0, 150

@@ -20,7 +20,9 @@ C3 = np.array([1, 1, 2, 0])
 
 
 def read(y=Y, p=A, *, weight_type="auto", **options):
-    own = {name: options.pop(name) for name in ("kind", "two_columns", "cluster") if name in options}
+    own = {
+        name: options.pop(name) for name in ("kind", "two_columns", "cluster") if name in options
+    }
     return Evidence.of(y, p, options, weight_type=weight_type, **own)
 
 
@@ -47,24 +49,32 @@ def test_weights_count_rows_or_express_importance(w, weight_type, weights, whole
     found = read(sample_weight=w, weight_type=weight_type)
     assert (found.weights, found.whole, found.n, found.weight) == (weights, whole, n, sum(w))
     if (weights, weight_type) == ("fractional", "frequency"):
-        with pytest.raises(tn.InputError, match=r"`sample_weight` must be whole numbers .*, which count rows"):
+        with pytest.raises(
+            tn.InputError, match=r"`sample_weight` must be whole numbers .*, which count rows"
+        ):
             _ = found.expanded
         return
     rows = found.expanded
     assert rows.position.tolist() == ([0, 0, 2, 3, 3, 3] if whole else [0, 2, 3])
     assert rows.sample.p.tolist() == A[rows.position].tolist()
-    assert (None if rows.sample.w is None else rows.sample.w.tolist()) == (None if whole else [x for x in w if x])
+    assert (None if rows.sample.w is None else rows.sample.w.tolist()) == (
+        None if whole else [x for x in w if x]
+    )
 
 
 def test_at_most_two_to_the_28_rows():
-    with pytest.raises(tn.InputError, match="must sum to at most 268,435,456 rows; got 268,435,457"):
+    with pytest.raises(
+        tn.InputError, match="must sum to at most 268,435,456 rows; got 268,435,457"
+    ):
         _ = read(sample_weight=[2**28, 0, 1, 0]).expanded
 
 
 def test_clusters_are_numbered_from_0_and_repeat_with_their_rows():
     assert read(cluster=[7, 3, 3, 9]).cluster.tolist() == [1, 0, 0, 2]
     assert read(cluster=[7, 3, 3, 9]).units == 3
-    assert read(cluster=np.array(["q", 4, None, 4], dtype=object)[[0, 1, 3, 1]]).cluster.tolist() == [0, 1, 1, 1]
+    assert read(
+        cluster=np.array(["q", 4, None, 4], dtype=object)[[0, 1, 3, 1]]
+    ).cluster.tolist() == [0, 1, 1, 1]
     found = read(cluster=["x", "y", "y", "z"], sample_weight=[2, 0, 1, 3]).expanded
     assert found.cluster.tolist() == [0, 0, 1, 2, 2, 2]
     for cluster, words in (
@@ -82,7 +92,9 @@ def test_clustered_rows_are_sorted_by_content():
     assert rows.u.sum() == pytest.approx(3 - 1.8)
     assert rows.cluster.tolist() == sorted(rows.cluster)
     for name in range(2):
-        pairs = list(zip(rows.p[rows.cluster == name], rows.top.y[rows.cluster == name], strict=True))
+        pairs = list(
+            zip(rows.p[rows.cluster == name], rows.top.y[rows.cluster == name], strict=True)
+        )
         assert pairs == sorted(pairs)
     again = read([1, 0, 1, 0, 1], [0.3, 0.3, 0.1, 0.9, 0.2], cluster=list("baaba")).clustered
     assert (again.p.tolist(), again.cluster.tolist()) == (rows.p.tolist(), rows.cluster.tolist())
@@ -97,10 +109,14 @@ def test_without_clusters_every_row_is_its_own():
 def test_dropped_rows_are_counted_and_named():
     missing = np.where(np.arange(4) == 1, np.nan, A)
     cluster = np.array([None, "x", "y", "z"], dtype=object)
-    with pytest.warns(tn.DroppedRowsWarning, match="2 of 4 rows have a missing value and were dropped"):
+    with pytest.warns(
+        tn.DroppedRowsWarning, match="2 of 4 rows have a missing value and were dropped"
+    ):
         found = read(p=missing, cluster=cluster, missing="drop")
     assert (found.position.tolist(), found.dropped, found.cluster.tolist()) == ([2, 3], 2, [0, 1])
-    with pytest.warns(tn.DroppedRowsWarning, match="1 of 4 rows has a missing value in some model and was dropped"):
+    with pytest.warns(
+        tn.DroppedRowsWarning, match="1 of 4 rows has a missing value in some model and was dropped"
+    ):
         both = Evidence.several(Y, {"a": missing, "b": B}, {"missing": "drop"})
     assert [one.rows.p.tolist() for one in both.values()] == [[0.1, 0.7, 0.4], [0.2, 0.9, 0.3]]
     models = {"a": np.array([0.1, np.nan, np.nan, 0.2]), "b": np.array([np.nan, 0.1, 0.1, np.nan])}
@@ -121,7 +137,9 @@ def test_dropped_rows_are_counted_and_named():
 )
 def test_two_columns_are_the_binary_problem_of_the_second_unless_kept(asked, two_columns, view):
     P = np.column_stack([1 - A, A])
-    found = Evidence.of(Y, P, {} if asked is None else {"kind": asked}, kind="confidence", two_columns=two_columns)
+    found = Evidence.of(
+        Y, P, {} if asked is None else {"kind": asked}, kind="confidence", two_columns=two_columns
+    )
     assert (found.view, found.two_columns) == (view, view == "binary")
     assert ("the event is the second, 1" in found.note) == (view == "binary")
     if view == "binary":
@@ -150,12 +168,17 @@ def test_the_classes_of_a_large_matrix_are_made_when_they_are_needed(options, mo
 def test_views_of_a_matrix():
     found = Evidence.of(C3, P3, {}, kind="confidence")
     assert (found.view, found.classes) == ("confidence", (0, 1, 2))
-    assert (found.sample.p.tolist(), found.sample.y.tolist()) == ([0.5, 0.4, 0.7, 0.6], [1, 0, 1, 1])
+    assert (found.sample.p.tolist(), found.sample.y.tolist()) == (
+        [0.5, 0.4, 0.7, 0.6],
+        [1, 0, 1, 1],
+    )
     assert found.matrix.p.tolist() == P3.tolist()
     assert [one.cells.events.sum() for _, one in found.each_class()] == [1, 2, 1]
     assert found.every_class.view == "classwise"
     assert Evidence.of(C3, P3, {"kind": "top-label"}).view == "top-label"
-    with pytest.raises(tn.InputError, match="`kind` must be 'confidence' for a walk; got 'classwise'"):
+    with pytest.raises(
+        tn.InputError, match="`kind` must be 'confidence' for a walk; got 'classwise'"
+    ):
         Evidence.of(C3, P3, {}).require_one("a walk")
 
 
@@ -172,7 +195,9 @@ def test_sums_have_no_rows_and_bins_no_single_scores():
     with pytest.raises(tn.InputError, match="without second moments"):
         Evidence.of_sums(without).binned(2)
     assert "From a sketch" in Evidence.of(tn.sketch(Y, A), None, {}).note
-    with pytest.raises(tn.InputError, match="`cluster` needs labels and scores; a Tally holds only sums of rows"):
+    with pytest.raises(
+        tn.InputError, match="`cluster` needs labels and scores; a Tally holds only sums of rows"
+    ):
         read(tn.tally(Y, A), None, cluster=[0, 0, 1, 1])
 
 
@@ -180,7 +205,10 @@ def test_bins_may_depend_on_the_number_of_rows():
     found = read(sample_weight=[2, 2, 2, 2]).binned(BySize(lambda n: tn.EqualWidth(round(n))))
     assert found.parts[0].size == 8
     p = np.array([0.95, 0.2, 0.15, 0.1, 0.95])
-    cells, sample = tn.tally(np.zeros(5, int), p).parts[0], Evidence.of(np.arange(5) % 2, p, {}).sample
+    cells, sample = (
+        tn.tally(np.zeros(5, int), p).parts[0],
+        Evidence.of(np.arange(5) % 2, p, {}).sample,
+    )
     assert bin_starts(cells, tn.EqualWidth(10)).tolist() == [0, 2, 3]
     assert bin_starts(cells, tn.EqualWidth(1)).tolist() == [0]
     assert bin_numbers(sample, tn.EqualWidth(10)).tolist() == [2, 1, 0, 0, 2]
@@ -200,7 +228,9 @@ def test_the_warning_of_one_class_is_given_once():
 def test_models_must_be_alike_and_errors_name_them():
     with pytest.raises(tn.InputError, match="'a' is a vector and 'b' is a matrix of 3 columns"):
         Evidence.several(Y, {"a": A, "b": P3[:, :3] * 0 + 1 / 3}, {})
-    with pytest.raises(tn.InputError, match="'a' is a matrix of 3 columns and 'b' is a matrix of 4 columns"):
+    with pytest.raises(
+        tn.InputError, match="'a' is a matrix of 3 columns and 'b' is a matrix of 4 columns"
+    ):
         Evidence.several(Y, {"a": np.full((4, 3), 1 / 3), "b": np.full((4, 4), 1 / 4)}, {})
     with pytest.raises(tn.InputError, match=r"^Model 'b': .* one entry per row"):
         Evidence.several(Y, {"a": A, "b": B[:3]}, {})
@@ -211,7 +241,9 @@ def test_models_must_be_alike_and_errors_name_them():
 
 
 def test_some_of_the_rows():
-    found = read(cluster=[5, 6, 5, 7], sample_weight=[1, 2, 3, 4]).at(np.array([True, False, True, True]))
+    found = read(cluster=[5, 6, 5, 7], sample_weight=[1, 2, 3, 4]).at(
+        np.array([True, False, True, True])
+    )
     assert (found.rows.p.tolist(), found.rows.w.tolist()) == ([0.1, 0.7, 0.4], [1, 3, 4])
     assert (found.cluster.tolist(), found.position.tolist()) == ([0, 0, 1], [0, 2, 3])
     assert read().rounded(0.1).rounded_to == 0.1
@@ -224,8 +256,14 @@ def test_some_of_the_rows():
 def test_whole_weights_that_count_too_many_rows_are_not_silently_sampling_weights(weight):
     y, p = np.arange(100) % 2, np.linspace(0.01, 0.99, 100)
     w = np.full(100, weight)
-    for ask in (partial(tn.grade_table, bins=2), lambda *a, **o: tn.segments(*a, {"g": y}, **o), tn.calibration_test):
-        with pytest.raises(tn.InputError, match=r"`sample_weight` must sum to less than 2³⁵ .* whole numbers"):
+    for ask in (
+        partial(tn.grade_table, bins=2),
+        lambda *a, **o: tn.segments(*a, {"g": y}, **o),
+        tn.calibration_test,
+    ):
+        with pytest.raises(
+            tn.InputError, match=r"`sample_weight` must sum to less than 2³⁵ .* whole numbers"
+        ):
             ask(y, p, sample_weight=w)
     mapped = tn.AutoCalibration().fit(p, y, sample_weight=w).predict(p[1:])
     np.testing.assert_allclose(mapped, tn.AutoCalibration().fit(p, y).predict(p[1:]), rtol=2e-3)
@@ -234,7 +272,10 @@ def test_whole_weights_that_count_too_many_rows_are_not_silently_sampling_weight
 def test_results_say_what_weights_were_taken_for():
     p = np.random.default_rng(5).random(60)
     y = np.arange(60) % 2
-    for w, words in ((2, "Weights are whole numbers and count rows"), (1.5, "sampling weights: each row counts once")):
+    for w, words in (
+        (2, "Weights are whole numbers and count rows"),
+        (1.5, "sampling weights: each row counts once"),
+    ):
         rows = {"sample_weight": np.full(60, w)}
         assert words in tn.calibration_test(y, p, seed=0, **rows).assumptions
         assert words in tn.estimate("observed_expected", y, p, floor=False, **rows).note

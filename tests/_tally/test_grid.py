@@ -11,7 +11,14 @@ pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 
 RNG = np.random.default_rng(1)
 # Several scores in most cells, ties, and the ends.
-P = np.concatenate([0.3 + RNG.uniform(0, 8e-3, 60), RNG.random(20).round(1), RNG.random(20), [0.0, 1.0, 1e-12, 1.0]])
+P = np.concatenate(
+    [
+        0.3 + RNG.uniform(0, 8e-3, 60),
+        RNG.random(20).round(1),
+        RNG.random(20),
+        [0.0, 1.0, 1e-12, 1.0],
+    ]
+)
 Y = RNG.integers(0, 2, P.size)
 WEIGHTS = {"none": None, "whole": RNG.integers(0, 4, P.size), "any": RNG.uniform(0, 2, P.size)}
 PIECES = [np.arange(P.size) % 3 == i for i in range(3)]
@@ -32,14 +39,20 @@ def check_cells(part, y, p, w, weights):
         for label in (0, 1):
             of = here & (y == label)
             assert part.by_label[i, label] == pytest.approx(w[of].sum(), rel=1e-12)
-            assert part.scores_by_label[i, label] == pytest.approx(w[of] @ p[of], rel=1e-12, abs=1e-14)
-            assert part.squares_by_label[i, label] == pytest.approx(w[of] @ p[of] ** 2, rel=1e-12, abs=1e-14)
+            assert part.scores_by_label[i, label] == pytest.approx(
+                w[of] @ p[of], rel=1e-12, abs=1e-14
+            )
+            assert part.squares_by_label[i, label] == pytest.approx(
+                w[of] @ p[of] ** 2, rel=1e-12, abs=1e-14
+            )
             if weights != "none":
                 assert part.squares[i, label] == pytest.approx(w[of] @ w[of], rel=1e-12)
         assert part.weight[i] == pytest.approx(w[here].sum(), rel=1e-12)
         assert part.events[i] == pytest.approx(w[here] @ y[here], rel=1e-12)
         assert part.sum_score[i] == pytest.approx(w[here] @ p[here], rel=1e-12, abs=1e-14)
-        assert part.score[i] == pytest.approx(np.average(p[here], weights=w[here]), rel=1e-12, abs=1e-15)
+        assert part.score[i] == pytest.approx(
+            np.average(p[here], weights=w[here]), rel=1e-12, abs=1e-15
+        )
     assert part.totals == pytest.approx((w.size, w.sum(), w @ y), rel=1e-12)
     assert (part.squares is None) == (weights == "none")
     cells = part.at_means()
@@ -47,22 +60,36 @@ def check_cells(part, y, p, w, weights):
     assert cells.weight == pytest.approx([w[number == c].sum() for c in part.cell], rel=1e-12)
     assert cells.events == pytest.approx([(w * y)[number == c].sum() for c in part.cell], rel=1e-12)
     if weights != "none":
-        assert cells.squares == pytest.approx([(w * w)[number == c].sum() for c in part.cell], rel=1e-12)
-        assert cells.event_squares == pytest.approx([(w * w * y)[number == c].sum() for c in part.cell], rel=1e-12)
+        assert cells.squares == pytest.approx(
+            [(w * w)[number == c].sum() for c in part.cell], rel=1e-12
+        )
+        assert cells.event_squares == pytest.approx(
+            [(w * w * y)[number == c].sum() for c in part.cell], rel=1e-12
+        )
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_the_sums_of_a_cell_are_those_of_its_rows(weights):
     w = WEIGHTS[weights]
-    check_cells(tn.sketch(Y, P, sample_weight=w).parts[0], Y, P, np.ones(P.size) if w is None else w, weights)
+    check_cells(
+        tn.sketch(Y, P, sample_weight=w).parts[0],
+        Y,
+        P,
+        np.ones(P.size) if w is None else w,
+        weights,
+    )
     added = sum(tn.sketch(Y[i], P[i], sample_weight=None if w is None else w[i]) for i in PIECES)
     check_cells(added.parts[0], Y, P, np.ones(P.size) if w is None else w, weights)
 
 
-@pytest.mark.parametrize("kinds", [("none", "whole"), ("whole", "none"), ("any", "whole"), ("none", "any")])
+@pytest.mark.parametrize(
+    "kinds", [("none", "whole"), ("whole", "none"), ("any", "whole"), ("none", "any")]
+)
 def test_pieces_with_and_without_weights_add(kinds):
     pieces, used = [], np.ones(P.size)
-    for kind, here in zip(kinds, (np.arange(P.size) % 2 == 0, np.arange(P.size) % 2 == 1), strict=True):
+    for kind, here in zip(
+        kinds, (np.arange(P.size) % 2 == 0, np.arange(P.size) % 2 == 1), strict=True
+    ):
         w = None if kind == "none" else WEIGHTS[kind][here]
         used[here] = 1 if w is None else w
         pieces.append(tn.sketch(Y[here], P[here], sample_weight=w))
@@ -86,7 +113,9 @@ def test_a_sketch_in_bins_that_cut_no_cell_has_the_sums_of_the_rows_in_these_bin
             "rate",
             "gap",
         ):
-            assert getattr(found, name) == pytest.approx(getattr(exact, name), rel=1e-12, abs=1e-14, nan_ok=True)
+            assert getattr(found, name) == pytest.approx(
+                getattr(exact, name), rel=1e-12, abs=1e-14, nan_ok=True
+            )
         assert (found.whole, found.moments) == (exact.whole, True)
 
 
@@ -98,9 +127,15 @@ def test_a_cell_holds_two_to_the_36_rows_of_each_label():
     at = int(np.flatnonzero(one.ends[:, 0] == 0.75)[0])
     assert full.sum_score[at] == 0.75 * 2**37
     assert tn.Sketch.from_dict(tn.Sketch("binary", (full,)).to_dict()).parts[0] == full
-    half = GridCells(one.cell, one.count * (factor // 2 + 1), one.ends, one.table * (factor // 2 + 1)[:, None, None])
+    half = GridCells(
+        one.cell,
+        one.count * (factor // 2 + 1),
+        one.ends,
+        one.table * (factor // 2 + 1)[:, None, None],
+    )
     with pytest.raises(
-        tn.InputError, match="at most 68,719,476,736 rows of one cell and label; these have 68,719,476,738"
+        tn.InputError,
+        match="at most 68,719,476,736 rows of one cell and label; these have 68,719,476,738",
     ):
         half + half
     exactly = GridCells(one.cell, one.count * 2**35, one.ends, one.table * 2**35)

@@ -25,7 +25,12 @@ def kept(*groups, **options):
     return found
 
 
-@given(st.text(max_size=5) | st.integers() | st.booleans() | st.floats(allow_nan=False, allow_infinity=False))
+@given(
+    st.text(max_size=5)
+    | st.integers()
+    | st.booleans()
+    | st.floats(allow_nan=False, allow_infinity=False)
+)
 def test_a_name_comes_back(name):
     for group in (name, [name], np.array([name], dtype=object)):
         assert list(kept(group).groups) == [name]
@@ -43,7 +48,12 @@ def test_numpy_and_enumerations_become_plain():
     class Shop(enum.StrEnum):
         A = "a"
 
-    for given_, plain in ((np.int8(3), 3), (np.float32(0.5), 0.5), (np.bool_(True), True), (np.str_("a"), "a")):
+    for given_, plain in (
+        (np.int8(3), 3),
+        (np.float32(0.5), 0.5),
+        (np.bool_(True), True),
+        (np.str_("a"), "a"),
+    ):
         for group in (given_, np.array(given_), [given_], np.array([given_])):
             (found,) = kept(group).groups
             assert (found, type(found)) == (plain, type(plain))
@@ -104,12 +114,18 @@ def test_names_of_two_types_are_never_one(first, second):
     ids=repr,
 )
 def test_a_missing_group_is_refused(group):
-    with pytest.raises(tn.InputError, match="`group` must not have missing values; 1 of 2 is, the first at row"):
+    with pytest.raises(
+        tn.InputError, match="`group` must not have missing values; 1 of 2 is, the first at row"
+    ):
         tn.Accumulator(by="shop").update([0, 1], [0.5, 0.5], group=group)
 
 
 def test_columns_of_frames_are_groups():
-    for group in (pd.Series(["b", "a"]), pl.Series(["b", "a"]), pd.Series(pd.Categorical(["b", "a"]))):
+    for group in (
+        pd.Series(["b", "a"]),
+        pl.Series(["b", "a"]),
+        pd.Series(pd.Categorical(["b", "a"])),
+    ):
         assert list(kept_pair(group)) == ["a", "b"]
     with pytest.raises(tn.InputError, match=r"one entry per row; got shape \(2, 1\) for 2 rows"):
         kept_pair(pd.DataFrame({"g": ["a", "b"]}))
@@ -123,9 +139,17 @@ def kept_pair(group):
     return seen.groups
 
 
-@pytest.mark.parametrize("form", [list, tuple, np.array, lambda names: np.array(names, dtype=object)])
 @pytest.mark.parametrize(
-    "names", [["b", "a", "b", "c", "a"], [3, 1, 3, 2, 1], [True, False, True, True, False], [0.5, -1.0, 0.5, 0.5, 2.0]]
+    "form", [list, tuple, np.array, lambda names: np.array(names, dtype=object)]
+)
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["b", "a", "b", "c", "a"],
+        [3, 1, 3, 2, 1],
+        [True, False, True, True, False],
+        [0.5, -1.0, 0.5, 0.5, 2.0],
+    ],
 )
 def test_each_row_goes_to_its_group_whatever_the_form_of_names(form, names):
     y, p = np.array([0, 1, 1, 0, 1]), np.array([0.1, 0.3, 0.5, 0.7, 0.9])

@@ -10,7 +10,11 @@ from hypothesis import strategies as st
 
 import trueness as tn
 from trueness._input.sample import read_sample
-from trueness._tally.multiclass import binary_of_two_columns, two_columns_in_words, with_probabilities
+from trueness._tally.multiclass import (
+    binary_of_two_columns,
+    two_columns_in_words,
+    with_probabilities,
+)
 
 KINDS = ["classwise", "confidence", "top-label"]
 N, K = 300, 7
@@ -69,7 +73,9 @@ def test_logits_of_every_form_are_the_numbers_they_hold(kind, form):
     y, Z = some_rows(10_000)
     Z = form(Z)
     plain = np.ascontiguousarray(np.asarray(Z), dtype=np.float64)
-    assert tn.binned(y, Z, kind=kind, from_logits=True) == tn.binned(y, plain, kind=kind, from_logits=True)
+    assert tn.binned(y, Z, kind=kind, from_logits=True) == tn.binned(
+        y, plain, kind=kind, from_logits=True
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -86,7 +92,9 @@ def test_probabilities_are_those_of_a_softmax_in_float64(kind):
     e = np.exp(Z - Z.max(axis=1, keepdims=True))
     P = e / e.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(probabilities(y, Z), P, rtol=1e-14)
-    assert tn.ece(y, Z, kind=kind, from_logits=True) == pytest.approx(tn.ece(y, P, kind=kind), rel=1e-12)
+    assert tn.ece(y, Z, kind=kind, from_logits=True) == pytest.approx(
+        tn.ece(y, P, kind=kind), rel=1e-12
+    )
 
 
 @pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
@@ -95,20 +103,31 @@ def test_probabilities_are_those_of_a_softmax_in_float64(kind):
 def test_the_order_of_rows_and_their_split_do_not_matter(kind, data):
     n = data.draw(st.integers(2, 40))
     entry = st.floats(-50, 50) | st.just(-np.inf)
-    Z = np.array(data.draw(st.lists(st.lists(entry, min_size=3, max_size=3), min_size=n, max_size=n)))
+    Z = np.array(
+        data.draw(st.lists(st.lists(entry, min_size=3, max_size=3), min_size=n, max_size=n))
+    )
     Z[np.isneginf(Z).all(axis=1)] = 0
     y = np.arange(n) % 3
     order = np.array(data.draw(st.permutations(range(n))))
     cut = data.draw(st.integers(0, n))
     whole = tn.tally(y, Z, kind=kind, from_logits=True)
     y, Z = y[order], Z[order]
-    parts = [tn.tally(y[part], Z[part], kind=kind, from_logits=True) for part in (slice(cut), slice(cut, None))]
+    parts = [
+        tn.tally(y[part], Z[part], kind=kind, from_logits=True)
+        for part in (slice(cut), slice(cut, None))
+    ]
     assert sum(parts) == whole
 
 
 FAULTS = {
-    "nan": (np.nan, r"`y_prob` must not have missing values; 1 of {size} is nan, the first at row {row}, column 2\."),
-    "+inf": (np.inf, r"`y_prob` as logits must be below \+inf; 1 of {size} is not, the first at row {row}, column 2\."),
+    "nan": (
+        np.nan,
+        r"`y_prob` must not have missing values; 1 of {size} is nan, the first at row {row}, column 2\.",
+    ),
+    "+inf": (
+        np.inf,
+        r"`y_prob` as logits must be below \+inf; 1 of {size} is not, the first at row {row}, column 2\.",
+    ),
     "-inf": (
         -np.inf,
         r"`y_prob` as logits must have a finite entry in every row; "
@@ -119,7 +138,9 @@ FAULTS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("value", "message"), FAULTS.values(), ids=FAULTS)
-@pytest.mark.parametrize("form", [np.ascontiguousarray, np.asfortranarray], ids=["ready", "in blocks"])
+@pytest.mark.parametrize(
+    "form", [np.ascontiguousarray, np.asfortranarray], ids=["ready", "in blocks"]
+)
 def test_the_message_names_the_row(kind, value, message, form):
     y, Z = some_rows(10_000)
     Z[9_900, slice(None) if value == -np.inf else 2] = value
@@ -143,15 +164,21 @@ def test_dropped_rows_and_groups_do_not_change_the_row_that_is_named():
 
 CALLS = {
     "binned": lambda y, Z: tn.binned(y, Z, kind="confidence", from_logits=True),
-    "weighted": lambda y, Z: tn.ece(y, Z, kind="confidence", from_logits=True, sample_weight=np.ones(y.size)),
-    "no row dropped": lambda y, Z: tn.ece(y, Z, kind="confidence", from_logits=True, missing="drop"),
+    "weighted": lambda y, Z: tn.ece(
+        y, Z, kind="confidence", from_logits=True, sample_weight=np.ones(y.size)
+    ),
+    "no row dropped": lambda y, Z: tn.ece(
+        y, Z, kind="confidence", from_logits=True, missing="drop"
+    ),
     "tally": lambda y, Z: tn.tally(y, Z, kind="confidence", from_logits=True),
     "top label": lambda y, Z: tn.tally(y, Z, kind="top-label", from_logits=True),
     "bins of every class": lambda y, Z: tn.binned(y, Z, from_logits=True),
 }
 
 
-@pytest.mark.parametrize("form", fast({"ready": np.ascontiguousarray, "in blocks": np.asfortranarray}, "in blocks"))
+@pytest.mark.parametrize(
+    "form", fast({"ready": np.ascontiguousarray, "in blocks": np.asfortranarray}, "in blocks")
+)
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_no_matrix_of_probabilities_is_made(call, form):
     y, Z = some_rows(4_000, 500, np.float32)
@@ -171,7 +198,9 @@ def test_two_columns_are_the_binary_problem_of_the_second(from_logits):
     Z = np.random.default_rng(0).normal(size=(50, 2))
     y = np.random.default_rng(1).integers(0, 2, 50)
     P = np.exp(Z) / np.exp(Z).sum(axis=1, keepdims=True)
-    sample = read_sample(y, Z if from_logits else P, from_logits=from_logits, sample_weight=np.arange(50.0))
+    sample = read_sample(
+        y, Z if from_logits else P, from_logits=from_logits, sample_weight=np.arange(50.0)
+    )
     found = binary_of_two_columns(sample)
     np.testing.assert_allclose(found.p, P[:, 1], rtol=1e-14)
     np.testing.assert_array_equal(found.y, y)

@@ -19,7 +19,8 @@ def forged(sums, name, at, number):
     """The sums with one number of their first part changed, and a right checksum."""
     fields = store.describe(sums)
     part = {
-        key: np.array(value) if isinstance(value, np.ndarray) else value for key, value in fields["parts"][0].items()
+        key: np.array(value) if isinstance(value, np.ndarray) else value
+        for key, value in fields["parts"][0].items()
     }
     part[name][at] = number
     form = type(sums).__name__.lower()
@@ -82,7 +83,9 @@ def test_views_of_all_rows_must_have_the_same_rows(make, kind):
     other = make(y * 2, np.tile(matrix, (2, 1)), kind=kind).to_dict()
     data["parts"][1] = other["parts"][1]
     with pytest.raises(tn.InputError, match="its parts have different numbers of rows"):
-        tn.Tally.from_dict(data) if make is tn.tally else type(make(y, matrix, kind=kind)).from_dict(data)
+        tn.Tally.from_dict(data) if make is tn.tally else type(
+            make(y, matrix, kind=kind)
+        ).from_dict(data)
 
 
 def test_each_row_has_one_class():

@@ -38,7 +38,10 @@ def test_sums_take_options_of_rows_only_at_their_defaults(make):
     sums = make(Y, P)
     assert tn.ece(sums, **DEFAULTS) == tn.ece(sums, kind="classwise") == tn.ece(sums)
     for name, value in OTHERS.items():
-        with pytest.raises(tn.InputError, match=f"`{name}` describes rows; this {type(sums).__name__} already holds"):
+        with pytest.raises(
+            tn.InputError,
+            match=f"`{name}` describes rows; this {type(sums).__name__} already holds",
+        ):
             tn.ece(sums, **{name: value})
 
 
@@ -48,7 +51,9 @@ def test_a_view_of_sums_is_the_one_they_were_made_with(make):
         sums = make(Y, M, kind=kind, labels=[0, 1, 2])
         assert tn.ece(sums, kind=kind) == tn.ece(sums)
         for other in {"classwise", "confidence", "top-label"} - {kind}:
-            with pytest.raises(tn.InputError, match=f"`kind` is '{other}', but this .* was made with kind='{kind}'"):
+            with pytest.raises(
+                tn.InputError, match=f"`kind` is '{other}', but this .* was made with kind='{kind}'"
+            ):
                 tn.ece(sums, kind=other)
     with pytest.raises(tn.InputError, match="made with kind='binary'"):
         tn.ece(make(Y, P), kind="confidence")
@@ -72,7 +77,10 @@ def test_as_many_bins_as_rows_are_no_reason_to_warn():
 
 @pytest.mark.parametrize(
     ("y", "message"),
-    [([1], "There is one label: the measure sees"), ([0, 0], "All 2 labels are equal: the measure sees")],
+    [
+        ([1], "There is one label: the measure sees"),
+        ([0, 0], "All 2 labels are equal: the measure sees"),
+    ],
 )
 def test_one_class_is_counted_in_the_warning(y, message):
     P2 = np.array([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1]])[: len(y)]
@@ -94,7 +102,9 @@ def test_pieces_of_an_accumulator_may_hold_one_class():
 
 
 def test_dropped_rows_are_counted_among_all():
-    with pytest.warns(tn.DroppedRowsWarning, match=r"2 of 5 rows have a missing value and were dropped\."):
+    with pytest.warns(
+        tn.DroppedRowsWarning, match=r"2 of 5 rows have a missing value and were dropped\."
+    ):
         found = tn.ece([0, 1, None, 1, 0], [0.1, 0.5, 0.4, None, 0.9], bins=2, missing="drop")
     assert found == tn.ece([0, 1, 0], [0.1, 0.5, 0.9], bins=2)
 
@@ -124,5 +134,8 @@ def test_measures_need_rows(measure):
         measure([], [])
     with pytest.raises(tn.InputError, match="must have at least one complete row"):
         measure([None, 1], [0.5, None], missing="drop")
-    with pytest.raises(tn.InputError, match="`y_prob` is missing: pass labels and scores, or a Tally in place of both"):
+    with pytest.raises(
+        tn.InputError,
+        match="`y_prob` is missing: pass labels and scores, or a Tally in place of both",
+    ):
         measure([0, 1])

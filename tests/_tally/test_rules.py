@@ -68,7 +68,9 @@ ERRORS = {
 def total_error(error, y, sizes_of_bins):
     """Equation (8) of Matsubara et al. 2023."""
     bins = np.split(np.asarray(y), np.cumsum(sizes_of_bins)[:-1])
-    return sum(part.size * float(error(np.array([part.sum()]), np.array([part.size]))[0]) for part in bins) / len(y)
+    return sum(
+        part.size * float(error(np.array([part.sum()]), np.array([part.size]))[0]) for part in bins
+    ) / len(y)
 
 
 def least_error(error, y, groups):
@@ -172,19 +174,36 @@ def test_limits_that_leave_no_room_for_each_other_are_taken_as_in_the_paper():
         (lambda: tn.BlockIsotonic(-1, 5), "`n_min` must be a whole number ≥ 0"),
         (lambda: tn.BlockIsotonic(ties="first"), "'pool', 'split' or 'printed'"),
         (lambda: tn.BlockIsotonic(fuse=1), "`fuse` must be True or False"),
-        (lambda: tn.Isotonic("variance"), "`error` must be a function of the events and rows of bins; got 'variance'"),
-        (lambda: sizes(tn.Isotonic(lambda k, n: 1.0)), "must return a finite number for each bin; it returned 1.0 for"),
-        (lambda: sizes(tn.Isotonic(lambda k, n: k * np.nan)), "must return a finite number for each bin"),
         (
-            lambda: sizes(tn.Isotonic(lambda k, n: k), np.arange(2001) % 2, np.linspace(0, 1, 2001)),
+            lambda: tn.Isotonic("variance"),
+            "`error` must be a function of the events and rows of bins; got 'variance'",
+        ),
+        (
+            lambda: sizes(tn.Isotonic(lambda k, n: 1.0)),
+            "must return a finite number for each bin; it returned 1.0 for",
+        ),
+        (
+            lambda: sizes(tn.Isotonic(lambda k, n: k * np.nan)),
+            "must return a finite number for each bin",
+        ),
+        (
+            lambda: sizes(
+                tn.Isotonic(lambda k, n: k), np.arange(2001) % 2, np.linspace(0, 1, 2001)
+            ),
             "`error` is for at most 2,000 distinct scores, .*; got 2,001. Round the scores",
         ),
         (lambda: sizes(tn.BlockIsotonic(5, 4)), "`n_max` must be at least `n_min` \\(5\\); got 4"),
         (lambda: sizes(tn.BlockIsotonic(9, 20)), "at most the number of rows \\(8\\); got 9"),
         (lambda: sizes(tn.BlockIsotonic(), sample_weight=[0.5] * 8), "must be whole numbers"),
-        (lambda: sizes([0.1, 1.0]), "must cover every score; its edges run from 0.1 to 1 and a score is 0.05"),
+        (
+            lambda: sizes([0.1, 1.0]),
+            "must cover every score; its edges run from 0.1 to 1 and a score is 0.05",
+        ),
         (lambda: tn.ece(tn.tally(Y, P), bins=tn.Edges([0.1, 1])), "must cover every score"),
-        (lambda: tn.tce(tn.tally(Y, P), bins=tn.BlockIsotonic(ties="printed")), "need the rows in order"),
+        (
+            lambda: tn.tce(tn.tally(Y, P), bins=tn.BlockIsotonic(ties="printed")),
+            "need the rows in order",
+        ),
         (
             lambda: sizes(tn.BlockIsotonic(ties="printed"), sample_weight=[1] * 8),
             "`sample_weight` cannot be combined with",
@@ -218,27 +237,65 @@ def test_cuts_of_equal_mass_are_those_of_whole_numbers_without_limit(n, weights)
     reached = np.cumsum(weights)
     units = {j * int(reached[-1]) // n for j in range(1, n)} - {0}
     first = {sum(int(r) < unit for r in reached) + 1 for unit in units}
-    assert tn.EqualMass(n).first_cells(reached).tolist() == sorted({0, *(i for i in first if i < reached.size)})
+    assert tn.EqualMass(n).first_cells(reached).tolist() == sorted(
+        {0, *(i for i in first if i < reached.size)}
+    )
 
 
 @pytest.mark.parametrize(
     ("accepted", "refused", "message"),
     [
         (lambda: tn.EqualWidth(1), lambda: tn.EqualWidth(0), "`bins` must be a whole number ≥ 1"),
-        (lambda: tn.EqualWidth(2**20), lambda: tn.EqualWidth(2**20 + 1), "at most 1,048,576; got 1,048,577"),
+        (
+            lambda: tn.EqualWidth(2**20),
+            lambda: tn.EqualWidth(2**20 + 1),
+            "at most 1,048,576; got 1,048,577",
+        ),
         (lambda: tn.EqualMass(1), lambda: tn.EqualMass(0), "`n` must be a whole number ≥ 1"),
-        (lambda: tn.EqualMass(2**24), lambda: tn.EqualMass(2**24 + 1), "at most 16,777,216; got 16,777,217"),
-        (lambda: tn.MassAndWidth(1, 1), lambda: tn.MassAndWidth(0, 1), "`mass` must be a whole number ≥ 1"),
-        (lambda: tn.MassAndWidth(2, 1), lambda: tn.MassAndWidth(2, 0), "`width` must be a whole number ≥ 1"),
-        (lambda: tn.MassAndWidth(2**24, 1), lambda: tn.MassAndWidth(2**24 + 1, 1), "`mass` must be at most 16,777,216"),
-        (lambda: tn.MassAndWidth(1, 2**20), lambda: tn.MassAndWidth(1, 2**20 + 1), "`width` must be at most 1,048,576"),
-        (lambda: tn.BlockIsotonic(0, 1), lambda: tn.BlockIsotonic(0, 0), "`n_max` must be a whole number ≥ 1"),
-        (lambda: tn.Edges([0, 1]), lambda: tn.Edges([[0, 1]]), r"at least 2 numbers; got shape \(1, 2\)"),
+        (
+            lambda: tn.EqualMass(2**24),
+            lambda: tn.EqualMass(2**24 + 1),
+            "at most 16,777,216; got 16,777,217",
+        ),
+        (
+            lambda: tn.MassAndWidth(1, 1),
+            lambda: tn.MassAndWidth(0, 1),
+            "`mass` must be a whole number ≥ 1",
+        ),
+        (
+            lambda: tn.MassAndWidth(2, 1),
+            lambda: tn.MassAndWidth(2, 0),
+            "`width` must be a whole number ≥ 1",
+        ),
+        (
+            lambda: tn.MassAndWidth(2**24, 1),
+            lambda: tn.MassAndWidth(2**24 + 1, 1),
+            "`mass` must be at most 16,777,216",
+        ),
+        (
+            lambda: tn.MassAndWidth(1, 2**20),
+            lambda: tn.MassAndWidth(1, 2**20 + 1),
+            "`width` must be at most 1,048,576",
+        ),
+        (
+            lambda: tn.BlockIsotonic(0, 1),
+            lambda: tn.BlockIsotonic(0, 0),
+            "`n_max` must be a whole number ≥ 1",
+        ),
+        (
+            lambda: tn.Edges([0, 1]),
+            lambda: tn.Edges([[0, 1]]),
+            r"at least 2 numbers; got shape \(1, 2\)",
+        ),
         (lambda: tn.Edges([0, 1]), lambda: tn.Edges([0, 1 + 1e-9]), "increase strictly inside"),
         (lambda: tn.Edges([0.2, 0.8]), lambda: tn.Edges([0.8, 0.2]), "increase strictly inside"),
         (lambda: tn.Edges([False, True]), lambda: tn.Edges([0, 1j]), "as edges must be numbers"),
         *(
-            (lambda: as_rule(np.int8(3)), partial(as_rule, bad), "a sequence of edges or a bin rule")
+            (
+                lambda: as_rule(np.int8(3)),
+                partial(as_rule, bad),
+                "a sequence of edges or a bin rule",
+            )
             for bad in (3.0, None, {0, 1}.__iter__(), True, "10")
         ),
         (
@@ -270,7 +327,13 @@ def test_edges_are_equal_if_their_numbers_are():
 
 
 def test_a_rule_knows_how_many_bins_were_asked_for():
-    rules = [tn.EqualWidth(3), tn.EqualMass(4), tn.Edges([0, 0.2, 0.5, 1]), tn.Distinct(), tn.Isotonic()]
+    rules = [
+        tn.EqualWidth(3),
+        tn.EqualMass(4),
+        tn.Edges([0, 0.2, 0.5, 1]),
+        tn.Distinct(),
+        tn.Isotonic(),
+    ]
     assert [rule.n_requested for rule in rules] == [3, 4, 3, 0, 0]
     with pytest.warns(tn.FewRowsWarning, match=r"fewer rows \(2\) than bins \(3\)"):
         tn.ece([0, 1], [0.1, 0.9], bins=[0, 0.2, 0.5, 1])
@@ -278,14 +341,18 @@ def test_a_rule_knows_how_many_bins_were_asked_for():
 
 
 @pytest.mark.parametrize("sums", [tn.tally, lambda y, p: (y, p)])
-@pytest.mark.parametrize(("p", "bad"), [([0.1, 0.95], 0.95), ([0.9, 0.05], 0.05), ([0.05, 0.06, 0.5], 0.05)])
+@pytest.mark.parametrize(
+    ("p", "bad"), [([0.1, 0.95], 0.95), ([0.9, 0.05], 0.05), ([0.05, 0.06, 0.5], 0.05)]
+)
 def test_a_score_in_no_bin_is_named(sums, p, bad):
     found = sums(np.arange(len(p)) % 2, p)
     rows = found if isinstance(found, tuple) else (found,)
     with pytest.raises(tn.InputError, match=f"its edges run from 0.1 to 0.9 and a score is {bad}"):
         tn.ece(*rows, bins=[0.1, 0.5, 0.9])
     inside = sums([0, 1, 1], [0.1, 0.5, 0.9])
-    assert tn.bin_table(*(inside if isinstance(inside, tuple) else (inside,)), bins=[0.1, 0.5, 0.9]).n.tolist() == [
+    assert tn.bin_table(
+        *(inside if isinstance(inside, tuple) else (inside,)), bins=[0.1, 0.5, 0.9]
+    ).n.tolist() == [
         1,
         2,
     ]
@@ -293,9 +360,14 @@ def test_a_score_in_no_bin_is_named(sums, p, bad):
 
 def test_equal_mass_of_real_weights_cuts_by_weight_even_if_they_sum_to_the_number_of_rows():
     p, w = [0.1, 0.2, 0.3, 0.4], np.array([0.5, 0.5, 0.5, 2.5])
-    assert sizes(tn.EqualMass(2), [0, 1, 0, 1], p, sample_weight=w) == [4]  # half of the weight is inside the last row
+    assert sizes(tn.EqualMass(2), [0, 1, 0, 1], p, sample_weight=w) == [
+        4
+    ]  # half of the weight is inside the last row
     assert sizes(tn.EqualMass(2), [0, 1, 0, 1], p, sample_weight=w[::-1]) == [1, 3]
-    assert sizes(tn.EqualMass(4), [0, 1, 0, 1], p, sample_weight=w) == [2, 2]  # at 1, 2 and 3 of 4: after rows 2 and 4
+    assert sizes(tn.EqualMass(4), [0, 1, 0, 1], p, sample_weight=w) == [
+        2,
+        2,
+    ]  # at 1, 2 and 3 of 4: after rows 2 and 4
 
 
 def mass_bins(p, w, n):
@@ -303,7 +375,9 @@ def mass_bins(p, w, n):
     order = np.argsort(p, kind="stable")
     reached = np.cumsum(w[order])
     cuts = [
-        p[order][np.flatnonzero(reached >= unit)[0]] for unit in (j * reached[-1] // n for j in range(1, n)) if unit > 0
+        p[order][np.flatnonzero(reached >= unit)[0]]
+        for unit in (j * reached[-1] // n for j in range(1, n))
+        if unit > 0
     ]
     return (p[:, None] > np.array(cuts)).sum(axis=1) if cuts else np.zeros(p.size, int)
 
@@ -319,7 +393,10 @@ def test_mass_and_width_cut_wherever_either_does(mass, width, weighted):
         by_width = np.searchsorted(np.arange(1, width) / width, p, side="right")
         pairs = sorted(zip(by_width, mass_bins(p, w, mass), strict=True))
         expected = [pairs.count(pair) for pair in sorted(set(pairs))]
-        assert sizes(tn.MassAndWidth(mass, width), rng.integers(0, 2, 80), p, sample_weight=w) == expected
+        assert (
+            sizes(tn.MassAndWidth(mass, width), rng.integers(0, 2, 80), p, sample_weight=w)
+            == expected
+        )
 
 
 @pytest.mark.parametrize(

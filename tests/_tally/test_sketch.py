@@ -95,7 +95,11 @@ def test_values_are_as_near_as_documented(law, seed):
         assert abs(measure(sketch, **options) - measure(tally, **options)) <= most, name
 
 
-@given(rows=st.lists(st.tuples(labels, st.integers(0, 100).map(lambda i: i / 100)), min_size=2, max_size=60))
+@given(
+    rows=st.lists(
+        st.tuples(labels, st.integers(0, 100).map(lambda i: i / 100)), min_size=2, max_size=60
+    )
+)
 def test_scores_of_two_decimals_are_exact(rows):
     y, p = arrays(rows)
     s = tn.sketch(y, p)
@@ -129,7 +133,9 @@ def test_a_sketch_in_place_of_rows_takes_no_rows():
         tn.ece(tn.sketch([], []))
     with pytest.raises(tn.InputError, match=r"a Sketch has none\. Pass labels and scores"):
         tn.squared_ece(s, k=2)
-    with pytest.raises(tn.InputError, match='`ties="printed"` need the rows in order; a sketch has none'):
+    with pytest.raises(
+        tn.InputError, match='`ties="printed"` need the rows in order; a sketch has none'
+    ):
         tn.tce(s, bins=tn.BlockIsotonic(ties="split"))
     with pytest.raises(TypeError, match="unsupported operand"):
         s + tn.tally([0, 1], [0.2, 0.7])
@@ -143,7 +149,9 @@ def test_more_rows_than_sixty_four_bits_hold_are_refused():
 
 
 def test_a_class_that_is_never_predicted_has_no_cells():
-    found = tn.sketch([0, 1], [[0.9, 0.1, 0.0], [0.2, 0.8, 0.0]], kind="top-label", labels=[0, 1, 2])
+    found = tn.sketch(
+        [0, 1], [[0.9, 0.1, 0.0], [0.2, 0.8, 0.0]], kind="top-label", labels=[0, 1, 2]
+    )
     assert [part.size for part in found.parts] == [1, 1, 0]
     assert [part.ends.tolist() for part in found.parts] == [[[0.9, 0.9]], [[0.8, 0.8]], []]
     assert tn.Sketch.from_bytes(found.to_bytes()) == found

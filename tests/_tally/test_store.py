@@ -24,7 +24,10 @@ def examples():
         yield f"{name}, class-wise", make(y, P)
         yield f"{name}, top-label", make(y, P, kind="top-label")
         names = ["a", "\udc80", "\ud83d\ude00"]
-        yield f"{name}, names that are not UTF-8", make(["a", "\udc80"] * 2, P, labels=names, kind="confidence")
+        yield (
+            f"{name}, names that are not UTF-8",
+            make(["a", "\udc80"] * 2, P, labels=names, kind="confidence"),
+        )
         yield f"{name}, empty", make([], [])
     yield "binned by mass", tn.binned(y, p, bins=tn.EqualMass(2))
     yield "binned without second moments", tn.tally(y, p).coarsen(3)
@@ -49,7 +52,10 @@ every_kind = pytest.mark.parametrize("sums", STORED.values(), ids=STORED)
 def test_a_dict_reads_back_to_the_same_bits(sums):
     data = json.loads(json.dumps(sums.to_dict(), ensure_ascii=False))
     assert type(sums).from_dict(data) == sums
-    assert (data["schema"], data["what"]) == (store.FORMAT, f"trueness.{type(sums).__name__.lower()}")
+    assert (data["schema"], data["what"]) == (
+        store.FORMAT,
+        f"trueness.{type(sums).__name__.lower()}",
+    )
 
 
 @every_kind
@@ -139,7 +145,9 @@ def resealed(data, edit):
     return sealed(len(text).to_bytes(8, "little") + text + body[end:])
 
 
-@pytest.mark.parametrize("sums", [EXAMPLES["sketch, class-wise"], EXAMPLES["tally, other weights"], accumulator()])
+@pytest.mark.parametrize(
+    "sums", [EXAMPLES["sketch, class-wise"], EXAMPLES["tally, other weights"], accumulator()]
+)
 @given(data=st.data())
 def test_changed_bytes_are_refused_or_make_valid_sums(sums, data):
     whole, body = bytearray(sums.to_bytes()), bytearray(body_of(sums.to_bytes()))
@@ -147,7 +155,12 @@ def test_changed_bytes_are_refused_or_make_valid_sums(sums, data):
         for _ in range(data.draw(st.integers(1, 4))):
             changed[data.draw(st.integers(0, len(changed) - 1))] = data.draw(st.integers(0, 255))
     cut = data.draw(st.integers(0, len(body)))
-    for hostile in (bytes(whole), bytes(whole[:cut]), sealed(bytes(body)), sealed(bytes(body[:cut]))):
+    for hostile in (
+        bytes(whole),
+        bytes(whole[:cut]),
+        sealed(bytes(body)),
+        sealed(bytes(body[:cut])),
+    ):
         try:
             found = type(sums).from_bytes(hostile)
         except tn.InputError:
@@ -174,15 +187,38 @@ OTHERS = {
     "nothing": (lambda _: b"", "there are no bytes"),
     "its name alone": (lambda whole: whole[:10], "it is cut off"),
     "truncated": (lambda whole: whole[:-7], "its checksum is wrong: bytes were changed or lost"),
-    "a flipped bit": (lambda whole: whole[:40] + bytes([whole[40] ^ 1]) + whole[41:], "its checksum is wrong"),
-    "newer": (lambda whole: sealed(body_of(whole), number=6), "6, of a newer trueness; this version reads number 5"),
-    "older": (lambda whole: sealed(body_of(whole), number=2), "2, of an older trueness; this version reads number 5"),
-    "a bomb": (lambda whole: sealed(body_of(whole), length=2**40), "it claims to hold 1,099,511,627,776 bytes"),
-    "too long": (lambda whole: sealed(body_of(whole), length=10**6), "its length is not what it says"),
-    "too short": (lambda whole: sealed(body_of(whole), length=10), "its length is not what it says"),
-    "more than columns": (lambda whole: sealed(body_of(whole) + b"x"), "its columns are not as long as it says"),
+    "a flipped bit": (
+        lambda whole: whole[:40] + bytes([whole[40] ^ 1]) + whole[41:],
+        "its checksum is wrong",
+    ),
+    "newer": (
+        lambda whole: sealed(body_of(whole), number=6),
+        "6, of a newer trueness; this version reads number 5",
+    ),
+    "older": (
+        lambda whole: sealed(body_of(whole), number=2),
+        "2, of an older trueness; this version reads number 5",
+    ),
+    "a bomb": (
+        lambda whole: sealed(body_of(whole), length=2**40),
+        "it claims to hold 1,099,511,627,776 bytes",
+    ),
+    "too long": (
+        lambda whole: sealed(body_of(whole), length=10**6),
+        "its length is not what it says",
+    ),
+    "too short": (
+        lambda whole: sealed(body_of(whole), length=10),
+        "its length is not what it says",
+    ),
+    "more than columns": (
+        lambda whole: sealed(body_of(whole) + b"x"),
+        "its columns are not as long as it says",
+    ),
     "long columns": (
-        lambda whole: resealed(whole, lambda header: header["groups"][0][1]["parts"][0].update(cell=2**60)),
+        lambda whole: resealed(
+            whole, lambda header: header["groups"][0][1]["parts"][0].update(cell=2**60)
+        ),
         "its columns are not as long as it says",
     ),
 }
@@ -200,7 +236,9 @@ def test_other_and_damaged_files_are_refused_by_name(tmp_path, spoil, message):
 def test_what_is_no_file_is_an_error_of_the_system(kind, tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere"):
         kind.load(tmp_path / "nowhere")
-    with pytest.raises(OSError, match=tmp_path.name):  # a folder; Windows says that it may not be opened
+    with pytest.raises(
+        OSError, match=tmp_path.name
+    ):  # a folder; Windows says that it may not be opened
         kind.load(tmp_path)
 
 
@@ -209,7 +247,10 @@ def test_a_class_that_json_cannot_hold_is_an_error(name):
     sums = EXAMPLES["tally, class-wise"]
     odd = type(sums)(sums.kind, sums.parts, (name, 1, 2))
     for write in (odd.to_bytes, odd.to_dict):
-        with pytest.raises(tn.InputError, match="A class written to a file must be a string or a finite number; got"):
+        with pytest.raises(
+            tn.InputError,
+            match="A class written to a file must be a string or a finite number; got",
+        ):
             write()
 
 
@@ -300,7 +341,9 @@ def test_more_rows_than_can_be_counted_are_refused_when_sums_are_added(make):
     sums = make([0] * 64, np.arange(64) / 64, sample_weight=np.full(64, 0.5))
     for _ in range(47):
         sums += sums
-    with pytest.raises(tn.InputError, match=r"hold at most 9,007,199,254,740,992 rows; these have about 1\.8e\+16"):
+    with pytest.raises(
+        tn.InputError, match=r"hold at most 9,007,199,254,740,992 rows; these have about 1\.8e\+16"
+    ):
         sums + sums
 
 
@@ -315,7 +358,9 @@ def test_bytes_after_the_packed_ones_are_refused():
 def test_as_many_classes_as_can_be_read_can_be_written():
     parts = {"kind": "classwise", "classes": None, "parts": [{}] * 2**18}
     assert len(store.to_dict("tally", parts)["parts"]) == 2**18
-    with pytest.raises(tn.InputError, match="at most 262,144 classes can be written or read; these have 262,145"):
+    with pytest.raises(
+        tn.InputError, match="at most 262,144 classes can be written or read; these have 262,145"
+    ):
         store.to_dict("tally", parts | {"parts": [{}] * (2**18 + 1)})
 
 

@@ -42,11 +42,17 @@ def test_averages_are_over_classes_alike_or_by_how_often_each_was_predicted(make
     assert make(Y, P, sample_weight=W).average(share) == pytest.approx(np.mean(each), rel=1e-12)
     right = W[top == Y].sum() / W.sum()
     for kind in ("confidence", "top-label"):
-        assert make(Y, P, sample_weight=W, kind=kind).average(share) == pytest.approx(right, rel=1e-12)
+        assert make(Y, P, sample_weight=W, kind=kind).average(share) == pytest.approx(
+            right, rel=1e-12
+        )
 
 
 def test_classes_that_were_never_predicted_do_not_enter_the_average():
-    sums = tn.tally([0, 1, 2, 0], [[0.6, 0.3, 0.1], [0.5, 0.4, 0.1], [0.2, 0.7, 0.1], [0.9, 0.1, 0]], kind="top-label")
+    sums = tn.tally(
+        [0, 1, 2, 0],
+        [[0.6, 0.3, 0.1], [0.5, 0.4, 0.1], [0.2, 0.7, 0.1], [0.9, 0.1, 0]],
+        kind="top-label",
+    )
     assert [part.totals.rows for part in sums.parts] == [3, 1, 0]
     assert sums.average(lambda part: part.totals.events / part.totals.rows) == pytest.approx(0.5)
 
@@ -80,7 +86,11 @@ def test_two_classes_are_the_binary_problem_of_the_second(make):
     assert binary_of_two_classes(both).parts[0] == make(Y > 0, p).parts[0]
     assert binary_of_two_classes(both).kind == "binary"
     assert binary_of_two_classes(both).classes is None
-    for other in (make(Y, P), make(Y > 0, p), make(Y > 0, np.column_stack([1 - p, p]), kind="top-label")):
+    for other in (
+        make(Y, P),
+        make(Y > 0, p),
+        make(Y > 0, np.column_stack([1 - p, p]), kind="top-label"),
+    ):
         assert binary_of_two_classes(other) is other
 
 
@@ -92,7 +102,9 @@ def test_zero_may_be_added_and_nothing_else(make):
     for other in (1, 0.0, "0", None):
         with pytest.raises(TypeError):
             sums + other
-    with pytest.raises(tn.InputError, match=r"got classwise of 3 classes \(0, 1, 2\) and binary of two classes"):
+    with pytest.raises(
+        tn.InputError, match=r"got classwise of 3 classes \(0, 1, 2\) and binary of two classes"
+    ):
         sums + make([0, 1], [0.2, 0.7])
 
 
@@ -100,7 +112,9 @@ def test_zero_may_be_added_and_nothing_else(make):
 @pytest.mark.parametrize("weights", [None, np.arange(Y.size) % 3])
 def test_what_was_added_can_be_subtracted(make, weights):
     def of(some):
-        return make(Y[some], P[some], **({} if weights is None else {"sample_weight": weights[some]}))
+        return make(
+            Y[some], P[some], **({} if weights is None else {"sample_weight": weights[some]})
+        )
 
     a, b = of(slice(0, 40)), of(slice(40, None))
     if weights is not None and make is tn.binned:
@@ -114,9 +128,13 @@ def test_what_was_added_can_be_subtracted(make, weights):
         assert left.to_bytes() == a.to_bytes()
     assert (left - a).n == 0
     for bad in (lambda: a - (a + b), lambda: make([], []) - make([1], [0.5])):
-        with pytest.raises(tn.InputError, match=r"Only rows that the sums hold can be subtracted; .* would have -"):
+        with pytest.raises(
+            tn.InputError, match=r"Only rows that the sums hold can be subtracted; .* would have -"
+        ):
             bad()
-    with pytest.raises(tn.InputError, match="Only sums of the same kind can be added or subtracted"):
+    with pytest.raises(
+        tn.InputError, match="Only sums of the same kind can be added or subtracted"
+    ):
         a - make([0, 1], [0.2, 0.7])
     with pytest.raises(tn.InputError, match="subtracted; what is left are sums that no rows have"):
         make([0, 0], [0.5, 0.5]) - make([1], [0.5])

@@ -6,7 +6,14 @@ import json
 
 import numpy as np
 import pytest
-from eval_logs import generated_row, inspect_sample, lm_eval_row, write_eval, write_inspect_json, write_lines
+from eval_logs import (
+    generated_row,
+    inspect_sample,
+    lm_eval_row,
+    write_eval,
+    write_inspect_json,
+    write_lines,
+)
 
 import trueness as tn
 
@@ -14,7 +21,12 @@ import trueness as tn
 def samples(right, seed, n=30, epochs=2):
     rng = np.random.default_rng(seed)
     return [
-        inspect_sample(i, "C" if rng.random() < right else "I", epoch=e, metadata={"confidence": float(p), "who": "x"})
+        inspect_sample(
+            i,
+            "C" if rng.random() < right else "I",
+            epoch=e,
+            metadata={"confidence": float(p), "who": "x"},
+        )
         for e in range(1, epochs + 1)
         for i, p in enumerate(rng.choice([0.5, 0.7, 0.9], n))
     ]
@@ -41,11 +53,16 @@ def test_measure_takes_answers_with_questions_as_clusters(call, logs):
     assert model["measures"]["ece"] == pytest.approx(tn.ece(found.label, found.confidence))
     own = tn.estimate("ece", found.label, found.confidence, cluster=found.cluster, seed=0)
     assert model["measures"]["ece_low"] == pytest.approx(own.low)
-    assert "60 answers to 30 questions. Confidence: confidence recorded with the score." in result.stderr
+    assert (
+        "60 answers to 30 questions. Confidence: confidence recorded with the score."
+        in result.stderr
+    )
 
 
 def test_sources_are_not_pooled_unless_asked_and_then_not_silently(call, logs):
-    write_lines(logs / "samples_t.jsonl", [lm_eval_row(i, [-1.0, -2.0], str(i % 2)) for i in range(20)])
+    write_lines(
+        logs / "samples_t.jsonl", [lm_eval_row(i, [-1.0, -2.0], str(i % 2)) for i in range(20)]
+    )
     result = call("measure", "a.eval", "samples_t.jsonl", "--format", "csv", "--no-intervals")
     lines = table(result)
     assert [line["group"] for line in lines] == [
@@ -54,15 +71,27 @@ def test_sources_are_not_pooled_unless_asked_and_then_not_silently(call, logs):
     ]
     assert "groups by source: they are not pooled" in result.stderr
     result = call(
-        "measure", "a.eval", "samples_t.jsonl", "--by", "metadata.topic", "--no-intervals", "--missing", "drop"
+        "measure",
+        "a.eval",
+        "samples_t.jsonl",
+        "--by",
+        "metadata.topic",
+        "--no-intervals",
+        "--missing",
+        "drop",
     )
-    assert "Confidences of different sources are pooled: confidence recorded with the score; softmax" in result.stderr
+    assert (
+        "Confidences of different sources are pooled: confidence recorded with the score; softmax"
+        in result.stderr
+    )
 
 
 def test_models_with_several_sources_each_are_crossed(call, logs):
     lines = [lm_eval_row(i, [-1.0, -2.0], str(i % 2)) for i in range(20)]
     write_lines(logs / "samples_t.jsonl", lines)
-    found = table(call("measure", "a.eval", "b.eval", "samples_t.jsonl", "--format", "csv", "--no-intervals"))
+    found = table(
+        call("measure", "a.eval", "b.eval", "samples_t.jsonl", "--format", "csv", "--no-intervals")
+    )
     assert {line["by"] for line in found} == {"origin"}
     assert [line["group"] for line in found] == [
         "confidence recorded with the score, mock/a, sums",
@@ -84,7 +113,9 @@ def test_models_are_compared_on_the_questions_and_epochs_that_both_answered(call
     assert (line["first"], line["second"]) == ("mock/a", "mock/b")
     assert float(line["difference"]) == pytest.approx(own.difference)
     assert float(line["pvalue"]) == pytest.approx(own.pvalue)
-    assert float(line["first_estimate"]) == pytest.approx(tn.brier(labels["mock/a"], scores["mock/a"]))
+    assert float(line["first_estimate"]) == pytest.approx(
+        tn.brier(labels["mock/a"], scores["mock/a"])
+    )
 
 
 def test_one_model_in_two_logs_is_compared_by_file_and_one_log_is_refused(call, fails, logs):
@@ -95,7 +126,9 @@ def test_one_model_in_two_logs_is_compared_by_file_and_one_log_is_refused(call, 
 
 
 def test_logs_whose_questions_differ_under_one_id_are_not_paired(fails, logs):
-    write_eval(logs / "c.eval", [one | {"input": "Another?"} for one in samples(0.5, 3)], model="mock/c")
+    write_eval(
+        logs / "c.eval", [one | {"input": "Another?"} for one in samples(0.5, 3)], model="mock/c"
+    )
     assert "must have the same questions; 'sums/0' differs" in fails("compare", "a.eval", "c.eval")
 
 
@@ -103,11 +136,19 @@ def test_answers_are_written_and_read_again(call, fails, logs):
     result = call("answers", "a.eval", "b.eval", "--by", "metadata.topic", "-o", "x.parquet")
     assert result.exit_code == 0, result.stderr
     own = table(call("measure", "a.eval", "b.eval", "--by", "model", "--format", "csv"))
-    again = table(call("measure", "x.parquet", "--cluster", "question", "--by", "model", "--format", "csv"))
+    again = table(
+        call("measure", "x.parquet", "--cluster", "question", "--by", "model", "--format", "csv")
+    )
     assert [line["ece"] for line in again] == [line["ece"] for line in own]
     call("answers", "a.eval", "-o", "x.csv")
-    assert (logs / "x.csv").read_text().startswith("label,confidence,question,epoch,task,subject,source,model")
-    assert "`--output` must end in .parquet or .arrow or .csv or .jsonl" in fails("answers", "a.eval", "-o", "x.txt")
+    assert (
+        (logs / "x.csv")
+        .read_text()
+        .startswith("label,confidence,question,epoch,task,subject,source,model")
+    )
+    assert "`--output` must end in .parquet or .arrow or .csv or .jsonl" in fails(
+        "answers", "a.eval", "-o", "x.txt"
+    )
 
 
 def test_confidences_and_labels_by_pattern_and_by_field(call, logs):
@@ -130,7 +171,10 @@ def test_confidences_and_labels_by_pattern_and_by_field(call, logs):
 
 
 def test_a_field_that_no_answer_has_is_named(fails, logs):
-    for command in (["measure", "a.eval", "--cluster", "nope"], ["answers", "a.eval", "--by", "nope", "-o", "x.csv"]):
+    for command in (
+        ["measure", "a.eval", "--cluster", "nope"],
+        ["answers", "a.eval", "--by", "nope", "-o", "x.csv"],
+    ):
         assert "No answer of a.eval has a field 'nope'" in fails(*command)
     assert not (logs / "x.csv").exists()
 
@@ -148,7 +192,9 @@ def test_logs_of_lm_eval_are_compared_although_they_keep_no_input(call, tmp_path
 
 def test_a_misspelt_source_is_refused_in_the_words_of_the_command(fails, logs):
     message = fails("measure", "a.eval", "--confidence", "logprobs")
-    assert message.startswith("`--confidence` must be a source of confidences or a field of the samples; ")
+    assert message.startswith(
+        "`--confidence` must be a source of confidences or a field of the samples; "
+    )
     assert message.endswith("Did you mean 'logprob'?")
 
 
@@ -168,7 +214,9 @@ def test_a_gate_and_a_tally_read_logs(call, logs):
     assert (total.n, total.by, list(total.groups)) == (117, "origin", names)
     # The sums of two models are judged as the rows are: each by itself.
     for one in ("a.eval", "b.eval"), ("x.tally",):
-        lines = json.loads(call("gate", *one, "--max-ece", "0.9", "--format", "json").stdout)["findings"]
+        lines = json.loads(call("gate", *one, "--max-ece", "0.9", "--format", "json").stdout)[
+            "findings"
+        ]
         assert [line["n"] for line in lines] == [60, 57]
 
 
@@ -195,11 +243,24 @@ def test_a_report_says_where_confidences_come_from(call, logs):
 def test_a_report_of_a_log_has_risk_against_coverage_and_the_certified_threshold(call, tmp_path):
     sure = np.repeat([0.99, 0.6], 300)
     right = np.random.default_rng(0).random(600) < sure
-    lines = [json.dumps({"ok": bool(a), "sure": b}) for a, b in zip(right, sure.tolist(), strict=True)]
+    lines = [
+        json.dumps({"ok": bool(a), "sure": b}) for a, b in zip(right, sure.tolist(), strict=True)
+    ]
     (tmp_path / "log.jsonl").write_text("\n".join(lines))
-    result = call("report", "log.jsonl", "--label-field", "ok", "--confidence-field", "sure", "--format", "json")
+    result = call(
+        "report",
+        "log.jsonl",
+        "--label-field",
+        "ok",
+        "--confidence-field",
+        "sure",
+        "--format",
+        "json",
+    )
     found = json.loads(result.stdout)["models"][0]["decisions"]
-    assert found["risk"]["aurc"]["value"] == tn.risk_coverage(right, sure, kind="correct").aurc.value
+    assert (
+        found["risk"]["aurc"]["value"] == tn.risk_coverage(right, sure, kind="correct").aurc.value
+    )
     assert (found["benefit"], found["accept"]["threshold"]) == (None, 0.99)
 
 

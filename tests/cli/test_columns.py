@@ -10,7 +10,14 @@ import trueness as tn
 
 @pytest.mark.parametrize(
     ("label", "score"),
-    [("label", "prob"), ("y", "p"), ("y_true", "y_prob"), ("target", "score"), ("Y", "probability"), ("y", "Score")],
+    [
+        ("label", "prob"),
+        ("y", "p"),
+        ("y_true", "y_prob"),
+        ("target", "score"),
+        ("Y", "probability"),
+        ("y", "Score"),
+    ],
 )
 def test_usual_names_are_found_and_said(call, tmp_path, label, score):
     (tmp_path / "x.csv").write_text(f"id,{label},{score}\n7,0,0.2\n8,1,0.7\n")
@@ -18,13 +25,20 @@ def test_usual_names_are_found_and_said(call, tmp_path, label, score):
     assert json.loads(found.stdout)["data"]["label"] == label
     assert [model["name"] for model in json.loads(found.stdout)["models"]] == [score]
     assert f"note: labels from column {label!r}, scores from column {score!r}." in found.stderr
-    assert "note" not in call("measure", "--no-intervals", "x.csv", "--label", label, "--prob", score).stderr
+    assert (
+        "note"
+        not in call("measure", "--no-intervals", "x.csv", "--label", label, "--prob", score).stderr
+    )
 
 
 @pytest.mark.parametrize(
     ("names", "asked", "message"),
     [
-        ("y,label,p", "", "several columns that may hold labels ('y', 'label'); `--label` says which"),
+        (
+            "y,label,p",
+            "",
+            "several columns that may hold labels ('y', 'label'); `--label` says which",
+        ),
         ("y,p,score", "", "several columns that may hold scores"),
         ("y,p,P", "", "several columns that may hold scores"),
         ("a,p", "", "`--label` must name the column of labels in x.csv; its columns are 'a', 'p'"),
@@ -57,10 +71,17 @@ def test_what_cannot_be_chosen_is_explained(fails, tmp_path, names, asked, messa
         ("y,p10,p9,p1", "--label y --prob-columns p*", {"p1": 0.25, "p9": 0, "p10": 0.75}),
         ("y,a*,b[,ab", "--label y --prob-columns a*,b[", {"a*": 0.75, "b[": 0.25}),
     ],
-    ids=["a star, but not labels or weights", "in the order of their numbers", "names with a star or bracket"],
+    ids=[
+        "a star, but not labels or weights",
+        "in the order of their numbers",
+        "names with a star or bracket",
+    ],
 )
 def test_columns_of_a_matrix(call, tmp_path, names, asked, columns):
-    cells = {name: str(next((v for k, v in columns.items() if name.endswith(k)), 1)) for name in names.split(",")}
+    cells = {
+        name: str(next((v for k, v in columns.items() if name.endswith(k)), 1))
+        for name in names.split(",")
+    }
     cells[names.split(",")[0]] = "0"
     (tmp_path / "x.csv").write_text(f"{names}\n" + f"{','.join(cells.values())}\n" * 4)
     found = call("measure", "--no-intervals", "--format", "json", "x.csv", *asked.split())
@@ -72,8 +93,18 @@ def test_columns_of_a_matrix(call, tmp_path, names, asked, columns):
 
 
 ADVICE = {
-    "latin-1 name": ("x.csv", b"y,p,\xe4\n0,0.1,1\n", ["measure", "--by", "ä"], "names are not UTF-8; convert"),
-    "semicolons": ("x.csv", b"Y;a\n0;0.1\n", ["measure", "--label", "q"], "column is 'Y;a'. If ';' separates columns"),
+    "latin-1 name": (
+        "x.csv",
+        b"y,p,\xe4\n0,0.1,1\n",
+        ["measure", "--by", "ä"],
+        "names are not UTF-8; convert",
+    ),
+    "semicolons": (
+        "x.csv",
+        b"Y;a\n0;0.1\n",
+        ["measure", "--label", "q"],
+        "column is 'Y;a'. If ';' separates columns",
+    ),
     "matrix": (
         "x.csv",
         b"y,a,b\n0,0.5,0.5\n1,0.25,0.75\n",
@@ -105,12 +136,17 @@ def test_columns_of_a_matrix_are_named_by_number(fails, tmp_path):
 
 
 def test_rows_a_plan_lacks_are_said_without_letters_of_a_formula(fails):
-    assert fails("plan", "--n", "5", "--bins", "10") == "`--n` must be at least 20, two rows per bin; got 5."
+    assert (
+        fails("plan", "--n", "5", "--bins", "10")
+        == "`--n` must be at least 20, two rows per bin; got 5."
+    )
 
 
 def test_percentages_and_decimal_commas_are_read_when_stated(call, tmp_path):
     (tmp_path / "x.csv").write_text("y;p\n0;12,5\n1;80\n1;55,25\n0;40\n", encoding="utf-8")
-    found = call("measure", "x.csv", "--decimal", ",", "--percent", "--no-intervals", "--format", "json")
+    found = call(
+        "measure", "x.csv", "--decimal", ",", "--percent", "--no-intervals", "--format", "json"
+    )
     assert found.exit_code == 0, found.stderr
     p = [0.125, 0.8, 0.5525, 0.4]
     assert json.loads(found.stdout)["models"][0]["measures"]["brier"] == pytest.approx(
@@ -119,7 +155,10 @@ def test_percentages_and_decimal_commas_are_read_when_stated(call, tmp_path):
     assert "`--percent`" in call("measure", "x.csv", "--decimal", ",").stderr
     assert "`--decimal ,`" in call("measure", "x.csv", "--separator", ";", "--percent").stderr
     (tmp_path / "x.csv").write_text("y;p\n0;12.5\n1;80\n", encoding="utf-8")
-    assert "must hold numbers; it holds '12.5'" in call("measure", "x.csv", "--decimal", ",", "--percent").stderr
+    assert (
+        "must hold numbers; it holds '12.5'"
+        in call("measure", "x.csv", "--decimal", ",", "--percent").stderr
+    )
 
 
 def test_a_map_is_fitted_and_applied_to_percentages_with_decimal_commas(call, tmp_path):

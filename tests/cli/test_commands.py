@@ -42,7 +42,9 @@ def tables(tmp_path_factory, grouped):
     return folder
 
 
-@pytest.mark.parametrize("verb", [pytest.param(one, marks=[pytest.mark.slow] * (one == "report")) for one in VERBS])
+@pytest.mark.parametrize(
+    "verb", [pytest.param(one, marks=[pytest.mark.slow] * (one == "report")) for one in VERBS]
+)
 def test_every_command_says_the_same_of_every_format(call, tables, verb):
     said = {}
     # The measures of all formats are compared below; the slow run has a process for each command and format.
@@ -113,11 +115,15 @@ def test_scores_of_several_classes_go_through_every_command(call, multiclass, tm
         assert result.exit_code == 0, (verb, result.stderr)
         assert len(result.stdout) > 50
         if verb in ("test", "gate"):
-            assert "the largest score as the probability that its class is right." in " ".join(result.stdout.split())
+            assert "the largest score as the probability that its class is right." in " ".join(
+                result.stdout.split()
+            )
 
 
 @pytest.mark.parametrize("verb", [verb for verb in VERBS if verb not in ("measure", "report")])
-def test_rows_that_miss_a_value_are_dropped_only_when_asked_and_it_is_said(call, fails, grouped, tmp_path, verb):
+def test_rows_that_miss_a_value_are_dropped_only_when_asked_and_it_is_said(
+    call, fails, grouped, tmp_path, verb
+):
     p = grouped["p"].copy()
     p[5] = np.nan
     write_columns(tmp_path / "x.npz", grouped | {"p": p})
@@ -135,7 +141,9 @@ def test_scores_out_of_range_are_refused_by_every_command(fails, grouped, tmp_pa
         p[2] = np.nan
     write_columns(tmp_path / "x.npz", grouped | {"p": p})
     message = fails(*asked(verb, "x.npz"), "--missing", "drop")
-    assert "column 'p' must lie in [0, 1]; 1 of " in message.lower().replace("column 'p' and column 'q'", "column 'p'")
+    assert "column 'p' must lie in [0, 1]; 1 of " in message.lower().replace(
+        "column 'p' and column 'q'", "column 'p'"
+    )
     # Neither the rows that were dropped nor those of other groups change the number.
     assert "does not, the first is 55 at row 500." in message
 
@@ -148,7 +156,9 @@ def same(tmp_path, way):
         (tmp_path / "other.json").symlink_to("rows.json")
     elif way == "hard link":
         (tmp_path / "other.json").hardlink_to(rows)
-    return rows, {"name": "rows.json", "path": str(tmp_path / "." / "rows.json")}.get(way, "other.json")
+    return rows, {"name": "rows.json", "path": str(tmp_path / "." / "rows.json")}.get(
+        way, "other.json"
+    )
 
 
 @pytest.mark.parametrize("way", ["name", "path", "link", "hard link"])
@@ -175,7 +185,9 @@ def test_nor_over_rows_that_are_its_standard_input(process, tmp_path):
 
 
 def test_apply_may_write_over_its_rows_and_never_over_its_map(call, fails, tmp_path):
-    assert call("fit", "--demo", "--rows", "200", "--method", "platt", "-o", "map.json").exit_code == 0
+    assert (
+        call("fit", "--demo", "--rows", "200", "--method", "platt", "-o", "map.json").exit_code == 0
+    )
     (tmp_path / "x.csv").write_text("overconfident\n0.25\n")
     assert fails("apply", "x.csv", "--calibrator", "map.json", "-o", "out.parquet").endswith(
         "must end in .csv or .tsv or .tab or .txt: the output is text, as x.csv is; got 'out.parquet'."
@@ -185,23 +197,36 @@ def test_apply_may_write_over_its_rows_and_never_over_its_map(call, fails, tmp_p
     (tmp_path / "link.csv").symlink_to("map.json")
     before = (tmp_path / "map.json").read_text()
     for name in ("map.json", "link.csv"):
-        assert "is the file that is read" in fails("apply", "x.csv", "--calibrator", "map.json", "-o", name)
+        assert "is the file that is read" in fails(
+            "apply", "x.csv", "--calibrator", "map.json", "-o", name
+        )
     assert (tmp_path / "map.json").read_text() == before
     assert call("apply", "x.csv", "--calibrator", "map.json", "-o", "x.csv").exit_code == 0
-    assert (tmp_path / "x.csv").read_text().startswith("overconfident,overconfident_calibrated\n0.25,")
+    assert (
+        (tmp_path / "x.csv").read_text().startswith("overconfident,overconfident_calibrated\n0.25,")
+    )
 
 
 def test_no_verb_writes_under_a_name_that_says_another_format(fails, tmp_path):
     for verb in ("report", "measure", "test", "compare", "gate", "plan", "fit"):
-        more = {"gate": ["--demo", "--max-ece", "1"], "plan": ["--n", "500", "--bins", "5"]}.get(verb, ["--demo"])
-        ends = {"report": r".html, .htm, .md, .markdown, .json or .txt", "fit": ".json: the output is JSON"}
+        more = {"gate": ["--demo", "--max-ece", "1"], "plan": ["--n", "500", "--bins", "5"]}.get(
+            verb, ["--demo"]
+        )
+        ends = {
+            "report": r".html, .htm, .md, .markdown, .json or .txt",
+            "fit": ".json: the output is JSON",
+        }
         said = fails(verb, *more, "-o", "r.pdf")
-        assert said.startswith(f"`--output` must end in {ends.get(verb, '.json, .md, .markdown, .csv or .txt')}")
+        assert said.startswith(
+            f"`--output` must end in {ends.get(verb, '.json, .md, .markdown, .csv or .txt')}"
+        )
         assert said.endswith("got 'r.pdf'.")
         assert list(tmp_path.iterdir()) == []
 
 
 def test_measures_are_no_page_but_may_lie_under_a_name_without_an_ending(call, fails, tmp_path):
     assert "`--output` must end in .json, .md" in fails("measure", "--demo", "-o", "r.html")
-    assert call("measure", "--demo", "--rows", "200", "--no-intervals", "-o", "plain").exit_code == 0
+    assert (
+        call("measure", "--demo", "--rows", "200", "--no-intervals", "-o", "plain").exit_code == 0
+    )
     assert "ECE" in (tmp_path / "plain").read_text(encoding="utf-8")

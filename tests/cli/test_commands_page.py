@@ -17,7 +17,10 @@ def sections():
     text = PAGE.read_text(encoding="utf-8")
     parts = re.split(r"^## (.*)\n", text, flags=re.MULTILINE)[1:]
     found = zip(parts[::2], parts[1::2], strict=True)
-    return {title: re.findall(r"^```text\n(.*?)^```$", body, re.MULTILINE | re.DOTALL) for title, body in found}
+    return {
+        title: re.findall(r"^```text\n(.*?)^```$", body, re.MULTILINE | re.DOTALL)
+        for title, body in found
+    }
 
 
 SECTIONS = sections()
@@ -38,7 +41,9 @@ def to_ten_digits(text):
     return re.sub(r"\d\.\d{13,}", lambda found: f"{float(found[0]):.10g}", text)
 
 
-@pytest.mark.parametrize("title", [*slow("report"), *(title for title in SECTIONS if title != "report")])
+@pytest.mark.parametrize(
+    "title", [*slow("report"), *(title for title in SECTIONS if title != "report")]
+)
 def test_commands_print_what_the_page_shows(call, tmp_path, title):
     code = None
     verbs = set()
@@ -54,20 +59,28 @@ def test_commands_print_what_the_page_shows(call, tmp_path, title):
             verbs.add(words[0])
             assert to_ten_digits(result.stdout) == to_ten_digits(shown), command
             assert code in (0, 1)
-    assert set(title.split(" and ")) <= verbs | {"reproduce"}  # its output comes from another package
+    assert set(title.split(" and ")) <= verbs | {
+        "reproduce"
+    }  # its output comes from another package
 
 
 def test_every_verb_has_a_section_and_options_that_the_page_names_exist(call):
     verbs = re.findall(r"^  (\w+)  ", call("--help").stdout.partition("Commands:")[2], re.MULTILINE)
     assert {verb for title in SECTIONS for verb in title.split(" and ")} == set(verbs)
     commands = [*([verb] for verb in verbs), ["plan", "validation"]]
-    known = {word for words in commands for word in re.findall(r"--[a-z-]+", call(*words, "--help").stdout)}
+    known = {
+        word
+        for words in commands
+        for word in re.findall(r"--[a-z-]+", call(*words, "--help").stdout)
+    }
     assert set(re.findall(r"--[a-z][a-z-]+", PAGE.read_text(encoding="utf-8"))) <= known
 
 
 def test_json_has_the_keys_that_the_page_names(call, grouped, tmp_path):
     write_columns(tmp_path / "x.npz", {name: values[:90] for name, values in grouped.items()})
-    named = re.findall(r"^\| `([a-z]+)( --by)?` \| (`.*`) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    named = re.findall(
+        r"^\| `([a-z]+)( --by)?` \| (`.*`) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE
+    )
     assert len(named) == 8
     for verb, by, keys in named:
         options = {

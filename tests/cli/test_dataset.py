@@ -23,7 +23,19 @@ def lines(result):
 def test_groups_are_measured_apart(call, grouped, tmp_path):
     write_columns(tmp_path / "x.csv", grouped)
     found = lines(
-        call("measure", "--no-intervals", "x.csv", "--prob", "p", "--prob", "q", "--by", "region", "--format", "csv")
+        call(
+            "measure",
+            "--no-intervals",
+            "x.csv",
+            "--prob",
+            "p",
+            "--prob",
+            "q",
+            "--by",
+            "region",
+            "--format",
+            "csv",
+        )
     )
     assert [(line["by"], line["group"], line["model"]) for line in found] == [
         ("region", "north", "p"),
@@ -64,7 +76,9 @@ def test_a_group_may_lack_a_label(call, tmp_path, said):
     y = np.array(["no"] * 20 + ["no", "yes"] * 20)
     group = np.array(["a"] * 20 + ["b"] * 40)
     write_columns(tmp_path / "x.csv", {"y": y, "p": np.linspace(0.1, 0.9, 60), "g": group})
-    first, second = lines(call("measure", "--no-intervals", "x.csv", "--by", "g", *said, "--format", "csv"))
+    first, second = lines(
+        call("measure", "--no-intervals", "x.csv", "--by", "g", *said, "--format", "csv")
+    )
     assert (first["prevalence"], second["prevalence"]) == ("0.0", "0.5")
 
 
@@ -72,7 +86,9 @@ def test_a_group_may_lack_a_class(call, multiclass, tmp_path):
     y, P = multiclass
     group = np.where(y == 2, "with", np.where(np.arange(y.size) % 2, "with", "without"))
     np.savez(tmp_path / "x.npz", y=np.array(["a", "b", "c"])[y], P=P, g=group)
-    found = lines(call("measure", "--no-intervals", "x.npz", "--prob", "P", "--by", "g", "--format", "csv"))
+    found = lines(
+        call("measure", "--no-intervals", "x.npz", "--prob", "P", "--by", "g", "--format", "csv")
+    )
     assert [line["classes"] for line in found] == ["3", "3"]
 
 
@@ -89,7 +105,9 @@ def test_an_error_names_its_group(fails, grouped, tmp_path):
     columns = {name: values[:31] for name, values in grouped.items()}
     columns["g"] = np.array(["one", *["many"] * 30])
     write_columns(tmp_path / "x.csv", columns)
-    assert fails("gate", "x.csv", "--prob", "p", "--by", "g", "--max-ece", "1").startswith("x.csv, g = one: Column")
+    assert fails("gate", "x.csv", "--prob", "p", "--by", "g", "--max-ece", "1").startswith(
+        "x.csv, g = one: Column"
+    )
 
 
 def test_unknown_groups_and_clusters_are_refused(fails, grouped, tmp_path):
@@ -97,8 +115,12 @@ def test_unknown_groups_and_clusters_are_refused(fails, grouped, tmp_path):
     assert "`--by`: x.csv has no column 'regions'. Did you mean 'region'?" in fails(
         "measure", "x.csv", "--prob", "p", "--by", "regions"
     )
-    assert "`--by` must not name the column of labels; got 'y'" in fails("measure", "x.csv", "--prob", "p", "--by", "y")
-    assert "`--over`: x.csv has no column 'day'" in fails("report", "x.csv", "--prob", "p", "--over", "day")
+    assert "`--by` must not name the column of labels; got 'y'" in fails(
+        "measure", "x.csv", "--prob", "p", "--by", "y"
+    )
+    assert "`--over`: x.csv has no column 'day'" in fails(
+        "report", "x.csv", "--prob", "p", "--over", "day"
+    )
     assert "`--cluster`: x.csv has no column 'whom'. Did you mean 'who'?" in fails(
         "test", "x.csv", "--prob", "p", "--cluster", "whom"
     )
@@ -106,7 +128,8 @@ def test_unknown_groups_and_clusters_are_refused(fails, grouped, tmp_path):
 
 def test_bin_tables_are_for_all_rows_together(call):
     assert (
-        "--table is for all rows together" in call("measure", "--no-intervals", "x.csv", "--by", "g", "--table").stderr
+        "--table is for all rows together"
+        in call("measure", "--no-intervals", "x.csv", "--by", "g", "--table").stderr
     )
 
 
@@ -132,18 +155,33 @@ def with_ids(path, ids):
 def test_long_numbers_that_differ_in_the_last_digit_are_groups_apart(call, tmp_path, suffix):
     name = with_ids(tmp_path / f"x.{suffix}", IDS)
     found = lines(call("measure", "--no-intervals", name, "--by", "id", "--format", "csv"))
-    assert [(line["group"], line["n"]) for line in found] == [(str(IDS[0] + i), "20") for i in range(3)]
+    assert [(line["group"], line["n"]) for line in found] == [
+        (str(IDS[0] + i), "20") for i in range(3)
+    ]
     if suffix == "npz":
         return
     name = with_ids(tmp_path / f"x.{suffix}", [None, *IDS[1:]])
-    found = lines(call("measure", "--no-intervals", name, "--by", "id", "--missing", "drop", "--format", "csv"))
-    assert [(line["group"], line["n"]) for line in found] == [(str(IDS[0] + i), str(19 + (i > 0))) for i in range(3)]
+    found = lines(
+        call(
+            "measure", "--no-intervals", name, "--by", "id", "--missing", "drop", "--format", "csv"
+        )
+    )
+    assert [(line["group"], line["n"]) for line in found] == [
+        (str(IDS[0] + i), str(19 + (i > 0))) for i in range(3)
+    ]
 
 
 @pytest.mark.parametrize("missing", [False, True])
 def test_leading_zeros_are_part_of_a_name(call, tmp_path, missing):
-    name = with_ids(tmp_path / "x.csv", [None if missing and not i else ("0123", "123", "9")[i % 3] for i in range(60)])
-    found = lines(call("measure", "--no-intervals", name, "--by", "id", "--missing", "drop", "--format", "csv"))
+    name = with_ids(
+        tmp_path / "x.csv",
+        [None if missing and not i else ("0123", "123", "9")[i % 3] for i in range(60)],
+    )
+    found = lines(
+        call(
+            "measure", "--no-intervals", name, "--by", "id", "--missing", "drop", "--format", "csv"
+        )
+    )
     assert [line["group"] for line in found] == ["9", "0123", "123"]
 
 
@@ -154,7 +192,8 @@ def test_numbers_kept_as_text_are_in_the_order_of_numbers(call, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "ids", [[IDS[0] + i // 2 for i in range(60)], [f"{'0' * (i % 2)}{i // 2 + 1}" for i in range(60)]]
+    "ids",
+    [[IDS[0] + i // 2 for i in range(60)], [f"{'0' * (i % 2)}{i // 2 + 1}" for i in range(60)]],
 )
 def test_clusters_are_told_apart_as_groups_are(call, tmp_path, ids):
     with_ids(tmp_path / "x.csv", ids)

@@ -32,4 +32,6 @@ def test_numbers_are_the_librarys(call, file, grouped):
 def test_without_costs_it_certifies_what_a_map_could_save(call, file, fails):
     assert "No increasing map lowers" in call(*file).stdout
     assert "Give both costs" in fails(*file, "--cost-fp", "1")
-    assert "`--cost-fp` must be a number above 0" in fails(*file, "--cost-fp", "-1", "--cost-fn", "1")
+    assert "`--cost-fp` must be a number above 0" in fails(
+        *file, "--cost-fp", "-1", "--cost-fn", "1"
+    )

@@ -42,7 +42,9 @@ def collapse(tmp_path, request):
 
 @pytest.mark.slow
 def test_each_names_the_day_of_the_collapse_in_every_form(call, collapse):
-    outputs = {form: call("measure", *collapse, "--each", "--format", form).stdout for form in FORMS}
+    outputs = {
+        form: call("measure", *collapse, "--each", "--format", form).stdout for form in FORMS
+    }
     after = len(collapse) - 9
     for form in ("table", "markdown", "json"):
         said = " ".join(outputs[form].replace("\\", "").split())
@@ -69,7 +71,9 @@ def test_the_column_heads_say_which_interval_is_a_confidence_interval(call, tmp_
     names = save_days(tmp_path, lambda d: 1.0, NAMES[:3])
     text = call("measure", *names, "--each", "--bins", "7").stdout
     assert re.search("ECE +95 % interval", text)
-    assert re.search(r"O/E \| 95 % interval", call("measure", *names, "--each", "--format", "markdown").stdout)
+    assert re.search(
+        r"O/E \| 95 % interval", call("measure", *names, "--each", "--format", "markdown").stdout
+    )
     assert "From a sketch: rows count at the mean score of their cell." in " ".join(text.split())
     assert "95 % confidence set" in call("measure", *names, "--each", "--format", "markdown").stdout
     assert "90 % interval" in call("measure", *names, "--each", "--level", "0.9").stdout
@@ -77,8 +81,12 @@ def test_the_column_heads_say_which_interval_is_a_confidence_interval(call, tmp_
 
 def test_numbers_alone_of_each_file(call, tmp_path):
     names = save_days(tmp_path, lambda d: 1.0, NAMES[:2], n=50)
-    assert "interval" not in call("measure", *names, "--each", "--no-intervals").stdout.splitlines()[0]
-    text = call("measure", *names, "--each", "--no-intervals", "--format", "csv").stdout.splitlines()
+    assert (
+        "interval" not in call("measure", *names, "--each", "--no-intervals").stdout.splitlines()[0]
+    )
+    text = call(
+        "measure", *names, "--each", "--no-intervals", "--format", "csv"
+    ).stdout.splitlines()
     assert not {name for name in text[0].split(",") if name.endswith(("_low", "_high", "_floor"))}
     assert "ece" in text[0].split(",")
 
@@ -94,9 +102,16 @@ def test_sums_of_bins_say_what_is_missing(call, tmp_path):
 def check_chart(page, days, marked):
     chart = page.partition('class="chart series"')[2].partition("</svg>")[0]
     assert f'aria-label="ECE of {days} data sets, {marked} marked"' in chart
-    assert (chart.count('class="bin flagged"'), chart.count('class="bin"')) == (marked, days - marked)
+    assert (chart.count('class="bin flagged"'), chart.count('class="bin"')) == (
+        marked,
+        days - marked,
+    )
     assert chart.count('class="tick marked"') == marked
-    assert (chart.count('class="error"'), chart.count('class="floor"'), "nan" in chart) == (days, days, False)
+    assert (chart.count('class="error"'), chart.count('class="floor"'), "nan" in chart) == (
+        days,
+        days,
+        False,
+    )
 
 
 @pytest.mark.slow
@@ -104,16 +119,23 @@ def check_chart(page, days, marked):
 def test_the_report_shows_the_series_and_names_the_day(call, tmp_path, form):
     names = save_days(tmp_path, lambda d: 0.3 if d >= 9 else 1.0, NAMES[:12])
     text = call("report", *names, "--each", "--format", form, "-o", "-").stdout
-    assert "Calibration changed starting with day-10.tally" in text.replace("\\", "").replace("\n", " ")
+    assert "Calibration changed starting with day-10.tally" in text.replace("\\", "").replace(
+        "\n", " "
+    )
     if form == "html":
         check_chart(text, days=12, marked=3)
-        assert text.index("Calibration changed starting with day-10.tally") < text.index('class="screen')
+        assert text.index("Calibration changed starting with day-10.tally") < text.index(
+            'class="screen'
+        )
         assert text.count(">miscalibrated<") == 3
 
 
 def test_the_report_prints_the_headline_of_the_series(call, tmp_path):
     names = save_days(tmp_path, lambda d: 0.1 if d == 2 else 1.0, NAMES[:3], bins=10)
-    assert "Calibration changed starting with day-03.tally (p " in call("report", *names, "--each").stdout
+    assert (
+        "Calibration changed starting with day-03.tally (p "
+        in call("report", *names, "--each").stdout
+    )
     page = (tmp_path / "trueness-report.html").read_text(encoding="utf-8")
     check_chart(page, days=3, marked=1)
     assert "Calibration changed" not in call("report", *names, "--no-intervals").stdout
@@ -130,7 +152,12 @@ def test_days_that_a_shell_sorts_by_digits_are_mentioned(call, tmp_path):
 def test_files_of_several_folders_are_told_apart(call, tmp_path):
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
-        save_days(tmp_path / folder, lambda d, folder=folder: 1.0, [f"{folder}.tally", "x.tally"], n=50 + len(folder))
+        save_days(
+            tmp_path / folder,
+            lambda d, folder=folder: 1.0,
+            [f"{folder}.tally", "x.tally"],
+            n=50 + len(folder),
+        )
     names = ["a/a.tally", "b/b.tally"]
     data = json.loads(call("measure", *names, "--each", "--format", "json").stdout)
     assert data["series"]["name"] == ["a.tally", "b.tally"]

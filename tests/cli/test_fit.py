@@ -21,7 +21,9 @@ from trueness import recalibrate
 )
 def test_the_map_is_the_librarys(call, grouped, tmp_path, name, typed):
     write_columns(tmp_path / "x.csv", grouped)
-    result = call("fit", "x.csv", "--prob", "p", "--weight", "w", "--calibrator", typed, "-o", "map.json")
+    result = call(
+        "fit", "x.csv", "--prob", "p", "--weight", "w", "--calibrator", typed, "-o", "map.json"
+    )
     assert result.exit_code == 0, result.stderr
     assert f"note: {name} fitted on 600 rows and written to map.json." in result.stderr
     cls = getattr(recalibrate, name)
@@ -36,15 +38,21 @@ def test_the_map_is_the_librarys(call, grouped, tmp_path, name, typed):
 
 def test_a_map_by_segment_is_applied_by_the_same_columns(call, fails, grouped, tmp_path):
     write_columns(tmp_path / "x.csv", grouped)
-    result = call("fit", "x.csv", "--prob", "p", "--calibrator", "platt", "--by", "region", "-o", "map.json")
+    result = call(
+        "fit", "x.csv", "--prob", "p", "--calibrator", "platt", "--by", "region", "-o", "map.json"
+    )
     assert "note: Map by region, " in result.stderr
-    fitted = tn.SegmentCalibration(tn.PlattScaling()).fit(grouped["p"], grouped["y"], by={"region": grouped["region"]})
+    fitted = tn.SegmentCalibration(tn.PlattScaling()).fit(
+        grouped["p"], grouped["y"], by={"region": grouped["region"]}
+    )
     write_columns(tmp_path / "new.csv", {name: grouped[name][:5] for name in ("p", "region")})
     lines = call("apply", "new.csv", "--calibrator", "map.json").stdout.splitlines()[1:]
     expected = fitted.predict(grouped["p"][:5], by={"region": grouped["region"][:5]})
     assert [float(line.split(",")[-1]) for line in lines] == expected.tolist()
     write_columns(tmp_path / "new.csv", {"p": grouped["p"][:5]})
-    assert "no column 'region', by which the map was fitted" in fails("apply", "new.csv", "--calibrator", "map.json")
+    assert "no column 'region', by which the map was fitted" in fails(
+        "apply", "new.csv", "--calibrator", "map.json"
+    )
 
 
 def test_the_prior_is_a_method_whose_weight_is_estimated_or_set(call, grouped, tmp_path):
@@ -72,7 +80,18 @@ def test_the_first_word_of_each_name_is_unique(fails):
 
 def test_parameters_and_the_seed_can_be_set(call, grouped, tmp_path):
     write_columns(tmp_path / "x.csv", grouped)
-    given = ["--prob", "p", "--calibrator", "histogram", "--set", "n_bins=7", "--set", "scheme=split", "--seed", "5"]
+    given = [
+        "--prob",
+        "p",
+        "--calibrator",
+        "histogram",
+        "--set",
+        "n_bins=7",
+        "--set",
+        "scheme=split",
+        "--seed",
+        "5",
+    ]
     found = json.loads(call("fit", "x.csv", *given).stdout)
     assert found["type"] == "HistogramBinning"
     assert found["parameters"]["n_bins"] == 7
@@ -94,13 +113,25 @@ def test_one_calibrator_may_stand_inside_another(call, multiclass, tmp_path):
     ("words", "message"),
     [
         (["--calibrator", "calibrator"], "`--calibrator` must be one of "),
-        (["--calibrator", "platt-scaling:isotonic-calibration"], "takes no other calibrator after a colon"),
-        (["--method", "prior", "--set", "weight=0"], "`--set weight` must be one finite number above 0"),
+        (
+            ["--calibrator", "platt-scaling:isotonic-calibration"],
+            "takes no other calibrator after a colon",
+        ),
+        (
+            ["--method", "prior", "--set", "weight=0"],
+            "`--set weight` must be one finite number above 0",
+        ),
         (["--set", "n_bins"], "`--set` must be NAME=VALUE; got 'n_bins'."),
         (["--set", "bins=3"], "auto-calibration has no parameter 'bins'; it has "),
         (["--method", "histogram", "--set", "n_bins=many"], "`--set n_bins` must"),
-        (["--method", "isotonic", "--from-logits"], "`--from-logits` is not for isotonic, which takes probabilities."),
-        (["--method", "platt", "--cluster", "y"], "`--cluster` is only for auto-calibration and --by, whose folds"),
+        (
+            ["--method", "isotonic", "--from-logits"],
+            "`--from-logits` is not for isotonic, which takes probabilities.",
+        ),
+        (
+            ["--method", "platt", "--cluster", "y"],
+            "`--cluster` is only for auto-calibration and --by, whose folds",
+        ),
         (["--prob", "overconfident", "--prob", "recalibrated"], "`--prob` must name one model"),
     ],
 )
@@ -109,7 +140,9 @@ def test_what_cannot_be_fitted_is_refused(fails, tmp_path, words, message):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_logits_are_taken_by_temperature_scaling_and_the_others_say_so(call, fails, multiclass, tmp_path):
+def test_logits_are_taken_by_temperature_scaling_and_the_others_say_so(
+    call, fails, multiclass, tmp_path
+):
     y, P = multiclass
     np.savez(tmp_path / "x.npz", y=y, Z=np.log(P), P=P)
     assert "use `--calibrator temperature-scaling --from-logits` if they are" in fails(
@@ -117,11 +150,15 @@ def test_logits_are_taken_by_temperature_scaling_and_the_others_say_so(call, fai
     )
     asked = ["--calibrator", "temperature-scaling", "--from-logits"]
     assert call("fit", "x.npz", "--prob", "Z", *asked, "-o", "logits.json").exit_code == 0
-    assert call("fit", "x.npz", "--prob", "P", *asked[:2], "-o", "probabilities.json").exit_code == 0
+    assert (
+        call("fit", "x.npz", "--prob", "P", *asked[:2], "-o", "probabilities.json").exit_code == 0
+    )
     assert fails("fit", "x.npz", "--prob", "P", "--calibrator", "histogram").startswith(
         "x.npz: Column 'P' must be a vector"
     )
-    message = fails("apply", "x.npz", "--prob", "Z", "--calibrator", "probabilities.json", "-o", "out.npz")
+    message = fails(
+        "apply", "x.npz", "--prob", "Z", "--calibrator", "probabilities.json", "-o", "out.npz"
+    )
     assert "the calibrator was fitted on probabilities" in message
 
 
@@ -147,11 +184,15 @@ def test_logits_and_clusters_are_options_of_the_default(call, grouped, tmp_path)
     z = np.log(grouped["p"] / (1 - grouped["p"]))
     cluster = np.arange(600) // 3
     write_columns(tmp_path / "x.csv", {"y": grouped["y"], "z": z, "c": cluster})
-    result = call("fit", "x.csv", "--prob", "z", "--from-logits", "--cluster", "c", "-o", "map.json")
+    result = call(
+        "fit", "x.csv", "--prob", "z", "--from-logits", "--cluster", "c", "-o", "map.json"
+    )
     assert result.exit_code == 0, result.stderr
     expected = tn.AutoCalibration(from_logits=True).fit(z, grouped["y"], cluster=cluster)
     found = recalibrate.load_calibrator(tmp_path / "map.json")
-    np.testing.assert_allclose(found.predict([-1.0, 2.0]), expected.predict([-1.0, 2.0]), rtol=1e-12)
+    np.testing.assert_allclose(
+        found.predict([-1.0, 2.0]), expected.predict([-1.0, 2.0]), rtol=1e-12
+    )
     asked = ["--calibrator", "one-vs-rest:platt", "--from-logits"]
     write_columns(tmp_path / "m.csv", {"y": grouped["y"], "a": -z, "b": z})
     assert call("fit", "m.csv", "--prob-columns", "a,b", *asked, "-o", "map.json").exit_code == 0

@@ -31,7 +31,10 @@ def file(grouped, tmp_path):
         ([*ALL, "--seed", "3"], {**BOUNDS, "seed": 3}),
         ([*ALL, "--require", "--level", "0.9"], {**BOUNDS, "require": True, "level": 0.9}),
         ([*ALL, "--cluster", "who"], {**BOUNDS, "cluster": "who"}),
-        ([*ALL[:2], "--by", "region", "--weight", "w"], {"max_ece": 0.05, "by": "region", "sample_weight": "w"}),
+        (
+            [*ALL[:2], "--by", "region", "--weight", "w"],
+            {"max_ece": 0.05, "by": "region", "sample_weight": "w"},
+        ),
         (["--max-ece", "0.2", "--bins", "mass:12"], {"max_ece": 0.2, "bins": tn.EqualMass(12)}),
         (["--oe-within", "0.5", "--prob", "p"], {"oe_within": 0.5}),
     ],
@@ -45,7 +48,11 @@ def test_findings_are_the_librarys(call, file, grouped, more, options):
     expected = tn.gate(grouped["y"], scores, **options | columns)
     lines = found(call(*file, *more), int(not expected.passed))
     for line, one in zip(lines, expected.findings, strict=True):
-        assert [line["model"], line["quantity"], line["verdict"]] == [one.model, one.quantity, one.outcome]
+        assert [line["model"], line["quantity"], line["verdict"]] == [
+            one.model,
+            one.quantity,
+            one.outcome,
+        ]
         assert f"{line.get('by', '')} = {line.get('group', '')}" == (one.group or " = ")
         for key in ("n", "bound", "estimate", "low", "high", "level"):
             assert float(line[key]) == pytest.approx(getattr(one, key), rel=1e-12), key
@@ -62,9 +69,24 @@ def test_each_line_says_what_was_judged_against_what(call, file, grouped):
     for allowed, more, words, passes in (
         (0.0001, [], f"lower 95 % limit {low:.4f} > 0.0001 → fails", False),
         (middle, [], f"lower 95 % limit {low:.4f} ≤ {middle:g} → passes", True),
-        (middle, ["--require"], f"{no}p = 1.00 (upper 95 % limit {high:.4f} > {middle:g}) → not certified", False),
-        (0.9, ["--require"], f"shown to keep it, p < 0.0001 (upper 95 % limit {high:.4f} ≤ 0.9) → certified", True),
-        (0.0001, ["--require"], f"{no}p = 1.00 (lower 95 % limit {low:.4f} > 0.0001) → not certified", False),
+        (
+            middle,
+            ["--require"],
+            f"{no}p = 1.00 (upper 95 % limit {high:.4f} > {middle:g}) → not certified",
+            False,
+        ),
+        (
+            0.9,
+            ["--require"],
+            f"shown to keep it, p < 0.0001 (upper 95 % limit {high:.4f} ≤ 0.9) → certified",
+            True,
+        ),
+        (
+            0.0001,
+            ["--require"],
+            f"{no}p = 1.00 (lower 95 % limit {low:.4f} > 0.0001) → not certified",
+            False,
+        ),
     ):
         result = call(*file[:4], "--max-ece", repr(allowed), *more)
         said = " ".join(result.stdout.split())
@@ -85,7 +107,8 @@ def test_a_gate_that_fails_for_any_segment_adjusts_for_their_number(call, tmp_pa
     rng = np.random.default_rng(1)
     group, p = np.arange(4_000) % 5, rng.uniform(0.2, 0.8, 4_000).round(2)
     write_columns(
-        tmp_path / "x.csv", {"y": (rng.random(4_000) < p + 0.18 * (group == 4)).astype(int), "p": p, "g": group}
+        tmp_path / "x.csv",
+        {"y": (rng.random(4_000) < p + 0.18 * (group == 4)).astype(int), "p": p, "g": group},
     )
     given = ["gate", "x.csv", "--max-ece", "0.05", "--by", "g"]
     result = json.loads(call(*given, "--format", "json").stdout)
@@ -108,8 +131,12 @@ def test_nothing_to_judge_is_not_a_pass(fails, stream):
         ("y,p\n0,\n1,\n", "all 2 have a missing value"),
         ("y,p\n1,0.3\n", "must have at least two rows to be judged"),
     ):
-        assert words in fails("gate", "-", "--max-ece", "1", "--missing", "drop", *stream, stdin=content)
-    assert "weight" in fails("gate", "-", "--weight", "w", "--max-ece", "1", stdin="y,p,w\n0,0.1,0\n1,0.2,0\n")
+        assert words in fails(
+            "gate", "-", "--max-ece", "1", "--missing", "drop", *stream, stdin=content
+        )
+    assert "weight" in fails(
+        "gate", "-", "--weight", "w", "--max-ece", "1", stdin="y,p,w\n0,0.1,0\n1,0.2,0\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -141,7 +168,12 @@ def test_the_code_of_a_process_is_that_of_the_gate(process):
 
 
 def test_a_limit_that_is_not_a_number_is_wrong_usage(call):
-    for verb, option in (("gate", "--max-ece"), ("gate", "--level"), ("measure", "--level"), ("plot", "--level")):
+    for verb, option in (
+        ("gate", "--max-ece"),
+        ("gate", "--level"),
+        ("measure", "--level"),
+        ("plot", "--level"),
+    ):
         demanded = ["--max-ece", "0.1"] if (verb, option) == ("gate", "--level") else []
         result = call(verb, "--demo", "--rows", "100", *demanded, option, "nan")
         assert result.exit_code == 2
@@ -152,7 +184,18 @@ def test_a_limit_that_is_not_a_number_is_wrong_usage(call):
 def tallies(call, grouped, tmp_path):
     write_columns(tmp_path / "x.csv", grouped)
     for name, kept in (("sketch", "sketch"), ("distinct", "distinct"), ("bins", "8")):
-        asked = ["tally", "x.csv", "--prob", "q", "--by", "region", "--bins", kept, "-o", f"{name}.tally"]
+        asked = [
+            "tally",
+            "x.csv",
+            "--prob",
+            "q",
+            "--by",
+            "region",
+            "--bins",
+            kept,
+            "-o",
+            f"{name}.tally",
+        ]
         assert call(*asked).exit_code == 0
 
 
@@ -160,7 +203,9 @@ def tallies(call, grouped, tmp_path):
 def test_sums_are_judged_as_their_rows(call, tallies, file, kept):
     bins = ["--bins", "8"]
     bounds = ["--max-ece", "0.9", "--oe-within", "0.9", "--require", *bins]
-    rows, sums = (found(call(*words, *bounds), 0) for words in (file, ["gate", f"{kept}.tally", *file[-2:]]))
+    rows, sums = (
+        found(call(*words, *bounds), 0) for words in (file, ["gate", f"{kept}.tally", *file[-2:]])
+    )
     for row, line in zip(rows, sums, strict=True):
         for key in ("n", "estimate", "low", "high"):
             assert float(line[key]) == pytest.approx(float(row[key]), abs=2e-3), key
@@ -172,16 +217,26 @@ def test_what_sums_of_bins_do_not_tell_does_not_pass(call, tallies):
     for more in ([], ["--require"]):
         (line,) = found(call("gate", "bins.tally", "--max-l2", "0.9", *more, "--format", "csv"), 1)
         assert line["verdict"] == "unknown"
-    assert "cannot be determined from sums of bins → not passed" in call("gate", "bins.tally", "--max-l2", "0.9").stdout
+    assert (
+        "cannot be determined from sums of bins → not passed"
+        in call("gate", "bins.tally", "--max-l2", "0.9").stdout
+    )
     assert found(call("gate", "sketch.tally", "--max-l2", "0.9", "--require", "--format", "csv"), 0)
 
 
 def test_groups_of_sums_are_judged_on_demand(call, fails, tallies, grouped, tmp_path):
-    lines = found(call("gate", "distinct.tally", "--groups", "--max-ece", "0.9", "--require", "--format", "csv"), 0)
+    lines = found(
+        call(
+            "gate", "distinct.tally", "--groups", "--max-ece", "0.9", "--require", "--format", "csv"
+        ),
+        0,
+    )
     assert [line["group"] for line in lines] == sorted(set(grouped["region"]))
     write_columns(tmp_path / "plain.csv", {"y": grouped["y"], "p": grouped["p"]})
     assert call("tally", "plain.csv", "-o", "plain.tally").exit_code == 0
-    assert "`--groups` needs sums in groups" in fails("gate", "plain.tally", "--groups", "--max-ece", "0.9")
+    assert "`--groups` needs sums in groups" in fails(
+        "gate", "plain.tally", "--groups", "--max-ece", "0.9"
+    )
 
 
 @pytest.mark.parametrize("stream", [(), ("--stream",)])

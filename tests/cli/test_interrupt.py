@@ -21,16 +21,32 @@ ROWS = "y,p\n" + "".join(f"{i % 2},{i / 100:.2f}\n" for i in range(100))
 def started(folder, *arguments, begin=("-m", "trueness"), **options):
     return subprocess.Popen(
         [sys.executable, *begin, *map(str, arguments)],
-        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "cwd": folder} | options,
+        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "cwd": folder}
+        | options,
     )
 
 
 def test_ctrl_c_in_the_middle_of_the_work_ends_with_code_130_and_leaves_the_old_file(tmp_path):
-    (tmp_path / "x.csv").write_text("y,a,b\n" + "".join(f"{i % 2},{i / 100:.2f},0.5\n" for i in range(100)))
+    (tmp_path / "x.csv").write_text(
+        "y,a,b\n" + "".join(f"{i % 2},{i / 100:.2f},0.5\n" for i in range(100))
+    )
     (tmp_path / "out.csv").write_text("old")
-    asked = ["--prob", "a", "--prob", "b", "--measure", "ece", "--resamples", "1000000", "-o", "out.csv"]
+    asked = [
+        "--prob",
+        "a",
+        "--prob",
+        "b",
+        "--measure",
+        "ece",
+        "--resamples",
+        "1000000",
+        "-o",
+        "out.csv",
+    ]
     process = started(tmp_path, "compare", "x.csv", *asked)
-    assert process.stderr.readline().startswith("note: labels from column 'y'")  # by now the work begins
+    assert process.stderr.readline().startswith(
+        "note: labels from column 'y'"
+    )  # by now the work begins
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=60) == ("", "Interrupted.\n")
@@ -52,8 +68,12 @@ main()
     "asked",
     [
         ["measure", "x.csv", "--no-intervals", "-o", "new.csv"],
-        pytest.param(["tally", "x.csv", "--save-every", "0", "-o", "new.tally"], marks=pytest.mark.slow),
-        pytest.param(["report", "x.csv", "--no-intervals", "-o", "new.html"], marks=pytest.mark.slow),
+        pytest.param(
+            ["tally", "x.csv", "--save-every", "0", "-o", "new.tally"], marks=pytest.mark.slow
+        ),
+        pytest.param(
+            ["report", "x.csv", "--no-intervals", "-o", "new.html"], marks=pytest.mark.slow
+        ),
     ],
 )
 def test_ctrl_c_in_the_middle_of_writing_leaves_no_half_file(tmp_path, asked):
@@ -69,7 +89,9 @@ def test_ctrl_c_in_the_middle_of_writing_leaves_no_half_file(tmp_path, asked):
 def test_a_signal_to_end_in_the_middle_of_writing_leaves_no_half_file(tmp_path, number, code):
     (tmp_path / "x.csv").write_text(ROWS)
     heard = f"import signal; signal.signal(signal.{number}, signal.SIG_DFL)"  # tests started by nohup ignore a hang-up
-    process = started(tmp_path, "tally", "x.csv", "-o", "new.tally", begin=("-c", heard + HALF.format(number)))
+    process = started(
+        tmp_path, "tally", "x.csv", "-o", "new.tally", begin=("-c", heard + HALF.format(number))
+    )
     assert "Traceback" not in process.communicate(timeout=60)[1]
     assert process.returncode == code
     assert [p.name for p in tmp_path.iterdir()] == ["x.csv"]
@@ -94,7 +116,8 @@ main(["gate", "--help"])
 
 @needs_full
 @pytest.mark.parametrize(
-    ("streams", "code"), [(">&- 2>&-", 0), pytest.param(">/dev/full 2>/dev/full", 2, marks=pytest.mark.slow)]
+    ("streams", "code"),
+    [(">&- 2>&-", 0), pytest.param(">/dev/full 2>/dev/full", 2, marks=pytest.mark.slow)],
 )
 def test_a_stream_that_cannot_be_written_is_no_failed_gate(tmp_path, streams, code):
     (tmp_path / "x.csv").write_text(ROWS)
@@ -111,7 +134,13 @@ def test_a_device_that_is_full_is_a_paragraph_and_code_2(fails):
 
 @needs_full
 @pytest.mark.parametrize(
-    "asked", [["--help"], pytest.param(["measure", "--demo", "--rows", "50", "--no-intervals"], marks=pytest.mark.slow)]
+    "asked",
+    [
+        ["--help"],
+        pytest.param(
+            ["measure", "--demo", "--rows", "50", "--no-intervals"], marks=pytest.mark.slow
+        ),
+    ],
 )
 def test_standard_output_that_is_full_is_one_line_and_code_2(process, asked):
     with Path("/dev/full").open("w") as full:
@@ -124,7 +153,9 @@ def test_a_disk_without_room_for_parquet_is_not_a_truncated_input(fails, tmp_pat
     pl = pytest.importorskip("polars")
     pl.DataFrame({"y": [0, 1] * 8, "p": [0.25, 0.75] * 8}).write_parquet(tmp_path / "x.parquet")
     tn.PlattScaling().fit([0.2, 0.6, 0.4, 0.8], [0, 0, 1, 1]).save(tmp_path / "map.json")
-    message = fails("apply", "x.parquet", "--prob", "p", "--calibrator", "map.json", "-o", "/dev/full")
+    message = fails(
+        "apply", "x.parquet", "--prob", "p", "--calibrator", "map.json", "-o", "/dev/full"
+    )
     assert message == "`--output` '/dev/full' cannot be written: No space left on device."
 
 
@@ -169,7 +200,9 @@ def test_a_closed_pipe_is_not_a_failed_gate(tmp_path, asked, streams):
     read, write = os.pipe()
     os.close(read)
     given = {"stderr": subprocess.PIPE, **dict.fromkeys(streams, write)}
-    done = subprocess.run([sys.executable, "-m", "trueness", *asked], text=True, cwd=tmp_path, **given)
+    done = subprocess.run(
+        [sys.executable, "-m", "trueness", *asked], text=True, cwd=tmp_path, **given
+    )
     os.close(write)
     assert done.returncode == 141
     assert "rror" not in (done.stderr or "")

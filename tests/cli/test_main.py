@@ -12,17 +12,42 @@ import pytest
 import trueness as tn
 
 SMALL = "y,p\n0,0.1\n1,0.9\n0,0.4\n1,0.3\n"
-VERBS = ["report", "measure", "test", "segments", "slices", "grades", "compare", "gate", "decide", "watch", "tally"]
+VERBS = [
+    "report",
+    "measure",
+    "test",
+    "segments",
+    "slices",
+    "grades",
+    "compare",
+    "gate",
+    "decide",
+    "watch",
+    "tally",
+]
 VERBS += ["plot", "plan", "fit", "apply", "export", "reproduce"]
 BARE = ("measure", "--no-intervals", "-")
 
 
 def python(code, **options):
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, encoding="utf-8", **options)
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, encoding="utf-8", **options
+    )
 
 
 def test_help_imports_no_arrays_and_no_frames():
-    heavy = "numpy", "scipy", "sklearn", "narwhals", "rich", "pandas", "polars", "pyarrow", "matplotlib", "jinja2"
+    heavy = (
+        "numpy",
+        "scipy",
+        "sklearn",
+        "narwhals",
+        "rich",
+        "pandas",
+        "polars",
+        "pyarrow",
+        "matplotlib",
+        "jinja2",
+    )
     asked = [["--help"], ["--version"], ["measure", "--bogus"], ["plan", "validation", "--help"]]
     done = python(
         "import sys; from trueness.cli import main\n"
@@ -31,12 +56,18 @@ def test_help_imports_no_arrays_and_no_frames():
         "    except SystemExit: pass\n"
         f"    print(words, [m for m in {heavy} if m in sys.modules])"
     )
-    assert [line for line in done.stdout.splitlines() if line.startswith("[") and not line.endswith(" []")] == []
+    assert [
+        line
+        for line in done.stdout.splitlines()
+        if line.startswith("[") and not line.endswith(" []")
+    ] == []
     assert done.stdout.splitlines()[-1] == "['reproduce', '--help'] []", done.stderr
 
 
 @pytest.mark.slow
-def test_a_process_ends_with_code_2_without_a_traceback_and_shows_the_number_of_a_letter_it_lacks(tmp_path):
+def test_a_process_ends_with_code_2_without_a_traceback_and_shows_the_number_of_a_letter_it_lacks(
+    tmp_path,
+):
     done = subprocess.run(
         [sys.executable, "-m", "trueness", "measure", "π.csv"],
         capture_output=True,
@@ -55,7 +86,9 @@ def test_the_demo_is_measured_and_repeats_itself(call):
     assert "simulated data" in result.stdout
     assert call(*asked, "--seed", "0").stdout == result.stdout
     assert call(*asked, "--seed", "1").stdout != result.stdout
-    found = json.loads(call(*asked, "--prob", "overconfident", "--prob", "truth", "--format", "json").stdout)
+    found = json.loads(
+        call(*asked, "--prob", "overconfident", "--prob", "truth", "--format", "json").stdout
+    )
     p, truth = (model["measures"] for model in found["models"])
     assert truth["ece"] < p["ece"]
     assert truth["brier"] < p["brier"]
@@ -71,18 +104,33 @@ def test_the_demo_is_measured_and_repeats_itself(call):
         (["measure", "--demo", "--level", "1"], "--level"),
         (["measure", "--demo", "--format", "yaml"], "--format"),
         (["measure", "--demo", "--missing", "guess"], "--missing"),
-        (["fit", "x.csv", "--label", "a", "--label", "b"], "--label takes one value, and is given more than once."),
-        (["gate", "x.csv", "--max-ece", "0.1", "--max-ece=0.2"], "--max-ece takes one value, and is given more than"),
+        (
+            ["fit", "x.csv", "--label", "a", "--label", "b"],
+            "--label takes one value, and is given more than once.",
+        ),
+        (
+            ["gate", "x.csv", "--max-ece", "0.1", "--max-ece=0.2"],
+            "--max-ece takes one value, and is given more than",
+        ),
         (["gate", "x.tally", "--max-ece", "0.1", "--max-ece", "0.2"], "--max-ece takes one value"),
         (["plan", "validation", "--power", "0.8", "--power", "0.9"], "--power takes one value"),
         (["weigh"], "weigh"),
         (["mesure", "x.csv"], "Error: No such command 'mesure'. Did you mean 'measure'?"),
         (["report", "--demo", "--score", "p"], "No such option '--score'. Did you mean '--prob'?"),
-        (["report", "--demo", "--y_true", "p"], "No such option '--y_true'. Did you mean '--label'?"),
+        (
+            ["report", "--demo", "--y_true", "p"],
+            "No such option '--y_true'. Did you mean '--label'?",
+        ),
         (["report", "--demo", "--n-bins", "5"], "Did you mean '--bins'?"),
-        (["fit", "--demo", "--calibrator", "isotnic"], "got 'isotnic'. Did you mean 'isotonic-calibration'?"),
+        (
+            ["fit", "--demo", "--calibrator", "isotnic"],
+            "got 'isotnic'. Did you mean 'isotonic-calibration'?",
+        ),
         (["compare", "--demo", "--rows", "50", "--measure", "breir"], "Did you mean 'brier'?"),
-        (["compare", "--demo", "--rows", "50", "--measure", "x"], "`--measure` must be one of prevalence, "),
+        (
+            ["compare", "--demo", "--rows", "50", "--measure", "x"],
+            "`--measure` must be one of prevalence, ",
+        ),
         (["measure", "--demo", "--bins", "mas:10"], "got 'mas:10'. Did you mean 'mass:10'?"),
         (["compare", "--demo", "--method", "bootstrp"], "Did you mean 'bootstrap'?"),
         (["measure", "--demo", "--bins", "quantile"], "got 'quantile'. Did you mean 'mass:10'?"),
@@ -104,7 +152,9 @@ def test_standard_input_is_read_and_guesses_and_warnings_go_to_standard_error_on
         "note: labels from column 'y', scores from column 'p'.",
         "warning: There are fewer rows (4) than bins (10).",
     ]
-    assert "note:" not in call(*BARE, "--label", "y", "--prob", "p", "--bins", "2", stdin=SMALL).stderr
+    assert (
+        "note:" not in call(*BARE, "--label", "y", "--prob", "p", "--bins", "2", stdin=SMALL).stderr
+    )
     assert fails("measure", "-", stdin="") == "standard input is empty."
     rows = "".join(f"{i % 2},{0.3 + 0.01 * i},{int(i > 5)}\n" for i in range(12))
     result = call(*BARE, "--label", "y", "--prob", "p", "--prob", "q", stdin="y,p,q\n" + rows)
@@ -112,7 +162,12 @@ def test_standard_input_is_read_and_guesses_and_warnings_go_to_standard_error_on
 
 
 def test_the_name_of_the_output_decides_its_form_unless_it_is_said(call, tmp_path):
-    for name, start in {"m.json": "{\n", "m.md": "| measure", "m.csv": "measure,p", "m.txt": "measure"}.items():
+    for name, start in {
+        "m.json": "{\n",
+        "m.md": "| measure",
+        "m.csv": "measure,p",
+        "m.txt": "measure",
+    }.items():
         result = call(*BARE, "-o", name, stdin=SMALL)
         assert (result.exit_code, result.stdout) == (0, "")
         assert (tmp_path / name).read_text(encoding="utf-8").startswith(start)
@@ -162,7 +217,11 @@ def test_a_terminal_shows_the_table_with_and_without_rich(tmp_path, rich):
     arguments = ["measure", "x.csv", "--prob", "[bold]p", "--table", "--no-intervals"]
     master, slave = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-c", f"import sys; {block}from trueness.cli import main; main({arguments})"],
+        [
+            sys.executable,
+            "-c",
+            f"import sys; {block}from trueness.cli import main; main({arguments})",
+        ],
         stdin=slave,
         stdout=slave,
         stderr=subprocess.DEVNULL,
@@ -202,9 +261,19 @@ def test_columns_have_the_same_words_everywhere(call):
     for verb in set(VERBS) - {"reproduce", "plan", "watch"}:
         shown = call(verb, "--help").stdout
         options = {line.split()[0] for line in shown.splitlines() if line.startswith("  --")}
-        assert not options & {"--score", "--scores", "--target", "--weights", "--group", "--clusters", "--date"}
+        assert not options & {
+            "--score",
+            "--scores",
+            "--target",
+            "--weights",
+            "--group",
+            "--clusters",
+            "--date",
+        }
         assert "--prob" in options
-        assert ("--label" in options) is ("--weight" in options) is (verb not in ("apply", "export"))
+        assert (
+            ("--label" in options) is ("--weight" in options) is (verb not in ("apply", "export"))
+        )
 
 
 def test_an_error_that_nobody_foresaw_is_a_paragraph_too(call, fails, monkeypatch):
@@ -228,7 +297,10 @@ def test_the_command_without_click_names_the_cure():
     code = "import sys; sys.modules['click'] = None\nfrom trueness.cli import main\nmain(['measure', '--demo'])"
     done = python(code)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "Error: `trueness` needs click, rich and Polars: `pip install 'trueness[cli]'`.\n"
+    assert (
+        done.stderr
+        == "Error: `trueness` needs click, rich and Polars: `pip install 'trueness[cli]'`.\n"
+    )
 
 
 @pytest.mark.parametrize("arguments", [[], ["sun", "--quick", "--jobs", "2"]])
@@ -236,7 +308,10 @@ def test_reproduce_says_how_to_install_its_package(call, monkeypatch, arguments)
     monkeypatch.setitem(sys.modules, "trueness_papers", None)
     result = call("reproduce", *arguments)
     assert result.exit_code == 2
-    assert "`trueness reproduce` needs the package trueness-papers: `pip install trueness-papers`" in result.stderr
+    assert (
+        "`trueness reproduce` needs the package trueness-papers: `pip install trueness-papers`"
+        in result.stderr
+    )
     assert "pip install ./papers" in call("reproduce", "--help").stdout
 
 
@@ -252,7 +327,10 @@ def test_help_fits_80_columns_and_has_its_options_below_headings(call, monkeypat
 
 def test_shells_complete_commands_and_options(call, monkeypatch):
     monkeypatch.setenv("_TRUENESS_COMPLETE", "bash_complete")
-    for words, at, found in (("mea", "1", ["measure"]), ("gate --max", "2", ["--max-ece", "--max-l2"])):
+    for words, at, found in (
+        ("mea", "1", ["measure"]),
+        ("gate --max", "2", ["--max-ece", "--max-l2"]),
+    ):
         monkeypatch.setenv("COMP_WORDS", f"trueness {words}")
         monkeypatch.setenv("COMP_CWORD", at)
         assert call().stdout.splitlines() == [f"plain,{one}" for one in found]

@@ -25,14 +25,18 @@ from trueness.errors import warn
          "values does not, the first is 7 at row 1."),
     ],
 )  # fmt: skip
-def test_arguments_become_options_and_places_rows_of_the_file(fails, tmp_path, rows, options, message):
+def test_arguments_become_options_and_places_rows_of_the_file(
+    fails, tmp_path, rows, options, message
+):
     (tmp_path / "x.csv").write_text(rows)
     assert message.lower() in fails("test", "x.csv", "--label", "y", *options).lower()
 
 
 def test_rows_count_from_0(fails, tmp_path):
     message = fails("test", "-", stdin="y,p\n0,0.5\n1,7\n")  # its copy is gone when the test fails
-    assert message.startswith("standard input: Column 'p' must lie in [0, 1]; 1 of 2 values does not")
+    assert message.startswith(
+        "standard input: Column 'p' must lie in [0, 1]; 1 of 2 values does not"
+    )
     assert message.endswith(" Rows count from 0.")
     (tmp_path / "x.jsonl").write_text('{"y": 0, "p": 0.5}\n\n{"y": 1, "p": 7}\n')
     assert "the first is 7 at row 1." in fails("test", "x.jsonl")

@@ -24,14 +24,19 @@ def test_the_panel_is_the_librarys(call, rows):
     (found,) = json.loads(call(*asked, "--format", "json").stdout)["panels"]
     assert found["model"] == "p"
     assert found["estimates"]["slope"]["low"] == expected["slope"].low
-    lines = {line["key"]: line for line in csv.DictReader(io.StringIO(call(*asked, "--format", "csv").stdout))}
+    lines = {
+        line["key"]: line
+        for line in csv.DictReader(io.StringIO(call(*asked, "--format", "csv").stdout))
+    }
     assert list(lines) == list(expected)
     assert float(lines["auc"]["high"]) == expected["auc"].high
     assert float(lines["spiegelhalter"]["pvalue"]) == expected["spiegelhalter"].pvalue
     table = call(*asked).stdout
     assert max(map(len, table.splitlines())) <= 80
     assert table == f"{expected}\n\n\nData: x.npz, labels 'y', clusters 'g'.\n"
-    assert call(*asked, "--format", "markdown").stdout.startswith("| model | key | value | low | high |")
+    assert call(*asked, "--format", "markdown").stdout.startswith(
+        "| model | key | value | low | high |"
+    )
 
 
 def test_a_number_that_is_missing_has_its_reason(call, rows, tmp_path):
@@ -51,14 +56,20 @@ def test_the_text_for_a_paper_is_the_librarys(call, rows):
 
 def test_sums_have_a_panel_too(call, rows):
     y, p, _ = rows
-    assert call("tally", "x.npz", "--prob", "p", "--bins", "distinct", "-o", "x.tally").exit_code == 0
-    (found,) = json.loads(call("measure", "x.tally", "--panel", "--format", "json").stdout)["panels"]
+    assert (
+        call("tally", "x.npz", "--prob", "p", "--bins", "distinct", "-o", "x.tally").exit_code == 0
+    )
+    (found,) = json.loads(call("measure", "x.tally", "--panel", "--format", "json").stdout)[
+        "panels"
+    ]
     assert found["estimates"]["slope"]["high"] == pytest.approx(tn.estimate("slope", y, p).high)
 
 
 @pytest.mark.parametrize("option", [["--bins", "5"], ["--no-intervals"], ["--table"], ["--stream"]])
 def test_options_that_a_panel_would_ignore_are_refused(fails, rows, option):
-    assert f"{option[0]} does not go with --panel" in fails("measure", "x.npz", "--prob", "p", "--panel", *option)
+    assert f"{option[0]} does not go with --panel" in fails(
+        "measure", "x.npz", "--prob", "p", "--panel", *option
+    )
 
 
 def test_text_is_neither_json_nor_csv(fails, rows):

@@ -17,7 +17,9 @@ def planned(call, *arguments):
     return line
 
 
-@pytest.mark.parametrize("more", [{}, {"bound": "exact"}, {"kind": "marginal", "alpha": 0.05}, {"scheme": "split"}])
+@pytest.mark.parametrize(
+    "more", [{}, {"bound": "exact"}, {"kind": "marginal", "alpha": 0.05}, {"scheme": "split"}]
+)
 def test_the_numbers_are_the_librarys(call, more):
     options = [word for name, value in more.items() for word in (f"--{name}", str(value))]
     found = planned(call, "--n", "3000", "--bins", "10", *options)
@@ -32,11 +34,20 @@ def test_the_numbers_are_the_librarys(call, more):
 def test_the_promise_is_in_words(call):
     shown = " ".join(call("plan", "--n", "5000", "--bins", "10").stdout.split())
     assert "with probability 0.9 every bin's value is within epsilon of its event rate." in shown
-    assert json.loads(call("plan", "--n", "5000", "--bins", "10", "--format", "json").stdout)["plan"]["n"] == 5000
+    assert (
+        json.loads(call("plan", "--n", "5000", "--bins", "10", "--format", "json").stdout)["plan"][
+            "n"
+        ]
+        == 5000
+    )
 
 
 def test_two_of_three_are_asked_for(call):
-    for words in (["--n", "10"], ["--n", "10", "--bins", "2", "--epsilon", "0.1"], ["--alpha", "0.1"]):
+    for words in (
+        ["--n", "10"],
+        ["--n", "10", "--bins", "2", "--epsilon", "0.1"],
+        ["--alpha", "0.1"],
+    ):
         result = call("plan", *words)
         assert result.exit_code == 2
         assert "Give two of --n, --bins and --epsilon" in result.stderr
@@ -66,7 +77,18 @@ def test_the_sizes_of_a_validation_are_the_librarys(call):
 
 @pytest.mark.slow
 def test_rows_to_accept_a_model_or_to_detect_errors_are_the_librarys(call):
-    found = validation(call, "--log-odds", "0", "1", "--accept-l2", "0.4", "--accept-oe", "0.4", "--detect-oe", "1.5")
+    found = validation(
+        call,
+        "--log-odds",
+        "0",
+        "1",
+        "--accept-l2",
+        "0.4",
+        "--accept-oe",
+        "0.4",
+        "--detect-oe",
+        "1.5",
+    )
     how = {"log_odds": (0, 1), "accept_l2": 0.4, "accept_oe": 0.4, "detect_oe": 1.5, "seed": 0}
     expected = tn.validation_size(**how)
     assert found["size"] == list(expected.size)
@@ -93,8 +115,14 @@ def test_a_table_ends_with_the_rows_that_meet_all_criteria(call):
     ("words", "message"),
     [
         (["--prevalence", "1.1"], "`--prevalence` must lie strictly between 0 and 1; got 1.1"),
-        (["--prevalence", "0.1", "--slope-width", "0.2"], "`--slope-width` needs the spread of the scores"),
-        (["--prevalence", "0.1", "--oe-width", "-1"], "`--oe-width` must be a finite number above 0"),
+        (
+            ["--prevalence", "0.1", "--slope-width", "0.2"],
+            "`--slope-width` needs the spread of the scores",
+        ),
+        (
+            ["--prevalence", "0.1", "--oe-width", "-1"],
+            "`--oe-width` must be a finite number above 0",
+        ),
         (["--prevalence", "0.1", "--power", "0"], "`--power` must lie"),
     ],
 )
@@ -123,7 +151,9 @@ def test_scores_on_another_scale_are_not_sent_to_an_option_that_there_is_not(cal
         assert "--missing" not in message
         assert "--from-logits" not in message
     (tmp_path / "x.csv").write_text("p\n20\n40\n70\n")
-    found = json.loads(call("plan", "validation", "x.csv", "--prob", "p", "--percent", "--format", "json").stdout)
+    found = json.loads(
+        call("plan", "validation", "x.csv", "--prob", "p", "--percent", "--format", "json").stdout
+    )
     assert found["plan"]["n"] == tn.validation_size(scores=[0.2, 0.4, 0.7]).n
     asked = ("plan", "validation", "--prevalence", "0.1", "--c-statistic", "0.8")
     assert "`--accept-l2` must be at most 1; got 2.0" in fails(*asked, "--accept-l2", "2")

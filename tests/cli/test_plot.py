@@ -26,16 +26,27 @@ def test_a_band_is_chosen_and_named(call, grouped, tmp_path):
     write_columns(tmp_path / "x.csv", grouped)
     plot = ("plot", "x.csv", "--prob", "p")
     whole = " ".join(call(*plot, "--curve", "isotonic").stdout.split())
-    assert "if the scores were calibrated, the whole curve would lie inside 95 % of the time" in whole
+    assert (
+        "if the scores were calibrated, the whole curve would lie inside 95 % of the time" in whole
+    )
     assert "pointwise" in call(*plot, "--curve", "isotonic", "--band", "consistency").stdout
     assert "jointly" in call(*plot, "--band", "simultaneous").stdout
     assert "95 % confidence band, pointwise" in call(*plot, "--curve", "spline").stdout
-    assert "if the event probability rises" in call(*plot, "--curve", "loess", "--band", "monotone").stdout
+    assert (
+        "if the event probability rises"
+        in call(*plot, "--curve", "loess", "--band", "monotone").stdout
+    )
     assert "%" not in call(*plot, "--band", "none").stdout.splitlines()[-1]
     refused = call(*plot, "--curve", "smooth", "--band", "pointwise")
     assert refused.exit_code == 2
-    assert "--band pointwise is not for --curve smooth, which takes simultaneous-consistency, cons" in refused.stderr
-    assert "not for --display tested" in call(*plot, "--display", "tested", "--band", "none", "-o", "p.png").stderr
+    assert (
+        "--band pointwise is not for --curve smooth, which takes simultaneous-consistency, cons"
+        in refused.stderr
+    )
+    assert (
+        "not for --display tested"
+        in call(*plot, "--display", "tested", "--band", "none", "-o", "p.png").stderr
+    )
 
 
 @pytest.mark.parametrize("form", fast(list(STARTS), "svg"))
@@ -56,7 +67,13 @@ def test_the_name_of_the_output_decides_its_form(call, tmp_path, form):
 def test_every_display_is_drawn(call, grouped, tmp_path, display):
     pytest.importorskip("matplotlib")
     write_columns(tmp_path / "x.csv", grouped)
-    more = ["--by", "region"] if display == "interval" else ["--bins", "5"] if display == "validity" else []
+    more = (
+        ["--by", "region"]
+        if display == "interval"
+        else ["--bins", "5"]
+        if display == "validity"
+        else []
+    )
     result = call("plot", "x.csv", "--prob", "p", "--display", display, *more, "-o", "p.png")
     assert result.exit_code == 0, result.stderr
     assert (tmp_path / "p.png").stat().st_size > 5_000
@@ -89,11 +106,18 @@ def test_an_option_that_a_display_does_not_take_is_refused(call):
 @pytest.mark.slow
 def test_without_matplotlib_the_cure_is_named_and_a_report_does_without(call, fails, without):
     without("matplotlib")
-    said = fails("plot", "--demo", "--rows", "100", "--display", "tested", "-o", "p.png")  # the first model
+    said = fails(
+        "plot", "--demo", "--rows", "100", "--display", "tested", "-o", "p.png"
+    )  # the first model
     assert "needs matplotlib to draw: `pip install 'trueness[plot]'`." in said
-    assert call("report", "--demo", "--rows", "100", "--prob", "truth", "--no-intervals").exit_code == 0
+    assert (
+        call("report", "--demo", "--rows", "100", "--prob", "truth", "--no-intervals").exit_code
+        == 0
+    )
 
 
 def test_there_is_room_for_one_column_of_groups(call):
-    result = call("plot", "--demo", "--display", "interval", "--by", "a", "--by", "b", "-o", "p.png")
+    result = call(
+        "plot", "--demo", "--display", "interval", "--by", "a", "--by", "b", "-o", "p.png"
+    )
     assert "A picture can have only one --by." in result.stderr

@@ -35,7 +35,10 @@ def test_the_demo_leaves_a_page(call, fails, tmp_path):
     ("form", "ending", "start"),
     [
         ("json", "json", "{"),
-        *(pytest.param(*form, marks=pytest.mark.slow) for form in (("markdown", "md", "#"), ("text", "txt", ""))),
+        *(
+            pytest.param(*form, marks=pytest.mark.slow)
+            for form in (("markdown", "md", "#"), ("text", "txt", ""))
+        ),
     ],
 )
 def test_the_name_of_the_output_decides_its_form_and_what_is_said_goes_to_standard_output(
@@ -53,18 +56,35 @@ def test_the_name_of_the_output_decides_its_form_and_what_is_said_goes_to_standa
 @pytest.mark.slow
 def test_the_numbers_are_the_librarys(call, grouped, tmp_path):
     write_columns(tmp_path / "x.csv", grouped)
-    asked = ["--prob", "p", "--by", "region", "--weight", "w", "--bins", "5", "--level", "0.9", "--no-intervals"]
-    found = json.loads(call("report", "x.csv", *asked, "--title", "A title", "--format", "json").stdout)
+    asked = [
+        "--prob",
+        "p",
+        "--by",
+        "region",
+        "--weight",
+        "w",
+        "--bins",
+        "5",
+        "--level",
+        "0.9",
+        "--no-intervals",
+    ]
+    found = json.loads(
+        call("report", "x.csv", *asked, "--title", "A title", "--format", "json").stdout
+    )
     options = {"bins": 5, "level": 0.9, "title": "A title", "intervals": False}
     by, w = {"region": grouped["region"]}, grouped["w"]
-    expected = tn.report(grouped["y"], {"p": grouped["p"]}, by=by, sample_weight=w, **options).to_dict()
+    expected = tn.report(
+        grouped["y"], {"p": grouped["p"]}, by=by, sample_weight=w, **options
+    ).to_dict()
     assert without_commands(found) == without_commands(json.loads(json.dumps(expected)))
 
 
 @pytest.mark.slow
 def test_rows_dropped_are_counted_by_the_report(call, grouped, tmp_path):
     rows = "".join(
-        f"{y},{'' if i < 7 else p}\n" for i, (y, p) in enumerate(zip(grouped["y"], grouped["p"], strict=True))
+        f"{y},{'' if i < 7 else p}\n"
+        for i, (y, p) in enumerate(zip(grouped["y"], grouped["p"], strict=True))
     )
     (tmp_path / "x.csv").write_text("y,p\n" + rows)
     result = call("report", "x.csv", "--missing", "drop", "--format", "text", "--no-intervals")
@@ -74,7 +94,9 @@ def test_rows_dropped_are_counted_by_the_report(call, grouped, tmp_path):
 
 
 @pytest.mark.slow
-def test_clusters_are_passed_on_and_their_missing_names_dropped_or_refused(call, fails, grouped, tmp_path):
+def test_clusters_are_passed_on_and_their_missing_names_dropped_or_refused(
+    call, fails, grouped, tmp_path
+):
     write_columns(tmp_path / "x.csv", grouped)
     asked = ["--prob", "p", "--cluster", "who", "--format", "json"]
     found = json.loads(call("report", "x.csv", *asked).stdout)
@@ -97,9 +119,16 @@ def test_the_report_names_the_data_and_the_command_that_helps(call, tmp_path, mo
     write_columns(tmp_path / "my rows.csv", {"y": demo.y_true, "p": demo.y_prob})
     asked = ["--label", "y", "--prob", "p", "--missing", "drop"]
     found = json.loads(call("report", "my rows.csv", *asked, "--format", "json").stdout)
-    assert found["provenance"] == {"file": "my rows.csv", "label": "y", "event": "1", "date": "2026-11-15"}
+    assert found["provenance"] == {
+        "file": "my rows.csv",
+        "label": "y",
+        "event": "1",
+        "date": "2026-11-15",
+    }
     fit, apply = found["models"][0]["answers"]["action"]["command"].splitlines()
-    assert fit.startswith("trueness fit 'my rows.csv' --label y --prob p --missing drop --calibrator ")
+    assert fit.startswith(
+        "trueness fit 'my rows.csv' --label y --prob p --missing drop --calibrator "
+    )
     assert call(*shlex.split(fit)[1:]).exit_code == 0
     (tmp_path / "new.csv").write_text("p\n0.2\n0.9\n")
     assert call(*shlex.split(apply)[1:]).exit_code == 0
@@ -111,8 +140,22 @@ def test_the_report_names_the_data_and_the_command_that_helps(call, tmp_path, mo
 
 @pytest.mark.slow
 def test_several_columns_are_crossed(call, grouped, tmp_path):
-    write_columns(tmp_path / "x.csv", grouped | {"day": np.where(np.arange(grouped["y"].size) % 2, "u", "v")})
-    asked = ["--prob", "p", "--by", "region", "--by", "day", "--crossed", "2", "--format", "json", "--no-intervals"]
+    write_columns(
+        tmp_path / "x.csv", grouped | {"day": np.where(np.arange(grouped["y"].size) % 2, "u", "v")}
+    )
+    asked = [
+        "--prob",
+        "p",
+        "--by",
+        "region",
+        "--by",
+        "day",
+        "--crossed",
+        "2",
+        "--format",
+        "json",
+        "--no-intervals",
+    ]
     done = call("report", "x.csv", *asked)
     segments = json.loads(done.stdout)["models"][0]["segments"]["rows"]
     assert {one["column"] for one in segments} == {"region", "day", "region × day"}
@@ -122,12 +165,15 @@ def test_several_columns_are_crossed(call, grouped, tmp_path):
 def test_the_command_for_two_columns_of_standard_input_names_a_file_and_the_second(call, tmp_path):
     demo = tn.simulate.demo(2_000)
     write_columns(
-        tmp_path / "x.csv", {"y": np.array(["no", "yes"])[demo.y_true], "p_no": 1 - demo.y_prob, "p_yes": demo.y_prob}
+        tmp_path / "x.csv",
+        {"y": np.array(["no", "yes"])[demo.y_true], "p_no": 1 - demo.y_prob, "p_yes": demo.y_prob},
     )
     asked = ["--prob-columns", "p_*", "--format", "json", "--no-intervals"]
     found = json.loads(call("report", "-", *asked, stdin=(tmp_path / "x.csv").read_text()).stdout)
     fit = found["models"][0]["answers"]["action"]["command"].splitlines()[0]
-    assert fit.startswith("trueness fit rows.csv --label y --prob p_yes --pos-label yes --calibrator ")
+    assert fit.startswith(
+        "trueness fit rows.csv --label y --prob p_yes --pos-label yes --calibrator "
+    )
 
 
 @pytest.mark.slow
@@ -154,7 +200,10 @@ def test_files_and_periods_of_rows_are_a_series(call, fails, tmp_path):
         }
         write_columns(tmp_path / f"m{month}.csv", columns)
         months.append(columns)
-    write_columns(tmp_path / "all.csv", {name: np.concatenate([one[name] for one in months]) for name in months[0]})
+    write_columns(
+        tmp_path / "all.csv",
+        {name: np.concatenate([one[name] for one in months]) for name in months[0]},
+    )
     words = ["--label", "y", "--prob", "p", "--no-intervals", "-o", "x.json"]
     each = call("report", *(f"m{i}.csv" for i in range(1, 7)), "--each", *words)
     assert "Calibration changed starting with m4.csv" in each.stdout
@@ -164,7 +213,9 @@ def test_files_and_periods_of_rows_are_a_series(call, fails, tmp_path):
     assert found["series"]["n"] == [200] * 6
     assert "2 files are read as one; `--each`" in call("report", "m1.csv", "m2.csv", *words).stderr
     assert "--every needs --over" in fails("report", "m1.csv", "--every", "day", *words)
-    assert "`--over` must hold dates" in fails("report", "all.csv", "--over", "p", "--every", "day", *words)
+    assert "`--over` must hold dates" in fails(
+        "report", "all.csv", "--over", "p", "--every", "day", *words
+    )
 
 
 @pytest.mark.slow
@@ -175,7 +226,17 @@ def test_scores_of_the_other_label_get_the_command_that_swaps_the_labels(call, t
     asked = ["--prob", "p", "--no-intervals", "--format", "json"]
     found = json.loads(call("report", "x.csv", *asked, "--pos-label", "yes please").stdout)
     command = shlex.split(found["models"][0]["answers"]["action"]["command"])
-    assert command == ["trueness", "report", "x.csv", "--label", "y", "--prob", "p", "--pos-label", "no"]
+    assert command == [
+        "trueness",
+        "report",
+        "x.csv",
+        "--label",
+        "y",
+        "--prob",
+        "p",
+        "--pos-label",
+        "no",
+    ]
     swapped = json.loads(call(*command[1:], *asked[2:]).stdout)
     assert swapped["verdict"]["rejected"] is False
 
@@ -184,8 +245,15 @@ def judged(tmp_path, **changed):
     rng = np.random.default_rng(0)
     p = rng.beta(2, 1, 76).round(3)
     y = (rng.random(76) < p).astype(int)
-    columns = {"human": [str(v) if i % 4 == 0 else "" for i, v in enumerate(y)], "grader": y, "p": p} | changed
-    lines = [",".join(columns), *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True))]
+    columns = {
+        "human": [str(v) if i % 4 == 0 else "" for i, v in enumerate(y)],
+        "grader": y,
+        "p": p,
+    } | changed
+    lines = [
+        ",".join(columns),
+        *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True)),
+    ]
     (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
     return columns
 
@@ -212,19 +280,46 @@ def test_a_judge_helps_few_human_labels_and_the_rest_is_theirs(call, fails, tmp_
 def test_measure_prints_what_a_judge_and_few_humans_say(call, fails, tmp_path):
     words = {"0": "no", "1": "yes", "": ""}
     columns = judged(tmp_path)
-    known = tn.powered([float(v) if v else np.nan for v in columns["human"]], columns["grader"], columns["p"], seed=0)
-    judged(tmp_path, human=[words[v] for v in columns["human"]], grader=[words[str(v)] for v in columns["grader"]])
-    asked = ["measure", "a.csv", "--label", "human", "--prob", "p", "--judge", "grader", "--pos-label", "yes"]
+    known = tn.powered(
+        [float(v) if v else np.nan for v in columns["human"]],
+        columns["grader"],
+        columns["p"],
+        seed=0,
+    )
+    judged(
+        tmp_path,
+        human=[words[v] for v in columns["human"]],
+        grader=[words[str(v)] for v in columns["grader"]],
+    )
+    asked = [
+        "measure",
+        "a.csv",
+        "--label",
+        "human",
+        "--prob",
+        "p",
+        "--judge",
+        "grader",
+        "--pos-label",
+        "yes",
+    ]
     assert known.sentence in " ".join(call(*asked).stdout.split())
     (found,) = json.loads(call(*asked, "--format", "json").stdout)["models"]
     assert found["event_rate"]["low"] == known.event_rate.low
     assert "--bins does not go with --judge" in fails(*asked, "--bins", "5")
-    assert "--seed is for --demo." in fails("measure", "a.csv", "--label", "grader", "--prob", "p", "--seed", "1")
+    assert "--seed is for --demo." in fails(
+        "measure", "a.csv", "--label", "grader", "--prob", "p", "--seed", "1"
+    )
     assert call(*asked, "--seed", "1").exit_code == 0
     judged(tmp_path, grader=[""] * 7 + [1] * 69)
     dropped = call(*asked[:-2], "--missing", "drop")
     assert "7 of 76 rows have a missing value and were dropped" in dropped.stderr
-    left = tn.powered([float(v) if v else np.nan for v in columns["human"][7:]], [1] * 69, columns["p"][7:], seed=0)
+    left = tn.powered(
+        [float(v) if v else np.nan for v in columns["human"][7:]],
+        [1] * 69,
+        columns["p"][7:],
+        seed=0,
+    )
     assert left.sentence in " ".join(dropped.stdout.split())
 
 
@@ -232,7 +327,9 @@ def test_measure_prints_what_a_judge_and_few_humans_say(call, fails, tmp_path):
 def test_equal_human_labels_do_not_make_a_report_contradict_itself(call, tmp_path):
     rng = np.random.default_rng(0)
     human = np.array(["1" if i % 4 == 0 else "" for i in range(400)])
-    write_columns(tmp_path / "a.csv", {"human": human, "grader": np.ones(400, int), "p": rng.beta(2, 1, 400)})
+    write_columns(
+        tmp_path / "a.csv", {"human": human, "grader": np.ones(400, int), "p": rng.beta(2, 1, 400)}
+    )
     asked = ["--label", "human", "--judge", "grader", "--prob", "p", "--no-intervals"]
     result = call("report", "a.csv", *asked, "--format", "text")
     text = " ".join(result.stdout.split())

@@ -24,7 +24,11 @@ def test_numbers_are_the_librarys_in_every_form(call, file, grouped):
     head, first, second, *notes = result.stdout.splitlines()
     assert head.split()[:6] == ["region", "rows", "observed", "expected", "gap", "95"]
     i = expected.value.index(first.split()[0])
-    assert first.split()[1:4] == [str(expected.n[i]), f"{expected.events[i]:.0f}", f"{expected.expected[i]:.1f}"]
+    assert first.split()[1:4] == [
+        str(expected.n[i]),
+        f"{expected.events[i]:.0f}",
+        f"{expected.expected[i]:.1f}",
+    ]
     low, high = (f"{100 * v:+.1f}" for v in (expected.gap_low[i], expected.gap_high[i]))
     assert f"{100 * expected.gap[i]:+.1f}  {low} to {high}" in first
     assert second.split()[0] == expected.value[1]
@@ -38,7 +42,20 @@ def test_numbers_are_the_librarys_in_every_form(call, file, grouped):
 
 
 def test_options_reach_the_library_and_several_models_and_columns_are_named(call, file, grouped):
-    more = ["--by", "w", "--crossed", "2", "--cluster", "who", "--level", "0.8", "--resamples", "99", "--seed", "3"]
+    more = [
+        "--by",
+        "w",
+        "--crossed",
+        "2",
+        "--cluster",
+        "who",
+        "--level",
+        "0.8",
+        "--resamples",
+        "99",
+        "--seed",
+        "3",
+    ]
     found = json.loads(call(*file, "--prob", "q", *more, "--format", "json").stdout)["models"]
     by = {"region": grouped["region"], "w": grouped["w"]}
     options = {"crossed": 2, "cluster": grouped["who"], "level": 0.8, "resamples": 99, "seed": 3}
@@ -46,14 +63,23 @@ def test_options_reach_the_library_and_several_models_and_columns_are_named(call
         expected = tn.segments(grouped["y"], grouped[name], by, **options)
         assert one["model"] == name
         np.testing.assert_array_equal(one["adjusted_pvalue"], expected.adjusted_pvalue)
-    assert call(*file, "--prob", "q", *more).stdout.split()[:4] == ["model", "by", "segment", "observed"]
+    assert call(*file, "--prob", "q", *more).stdout.split()[:4] == [
+        "model",
+        "by",
+        "segment",
+        "observed",
+    ]
     shown = call(*file, *more).stdout.splitlines()
     assert shown[0].split()[:3] == ["by", "segment", "observed"]  # the rows do not fit
     assert max(map(len, shown)) <= 80
 
 
 def test_flags_have_a_column_and_tiny_segments_a_note(call, tmp_path):
-    rows = {"y": np.tile([0, 0, 1], 60), "p": np.full(180, 0.9), "who": np.repeat([f"w{i}" for i in range(60)], 3)}
+    rows = {
+        "y": np.tile([0, 0, 1], 60),
+        "p": np.full(180, 0.9),
+        "who": np.repeat([f"w{i}" for i in range(60)], 3),
+    }
     write_columns(tmp_path / "x.csv", {**rows, "half": np.repeat(["a", "b"], 90)})
     shown = call("segments", "x.csv", "--prob", "p", "--by", "half").stdout.splitlines()
     assert shown[0].endswith("flagged")

@@ -26,7 +26,18 @@ def columns(tmp_path):
     return made
 
 
-ASKED = ["slices", "x.csv", "--label", "y", "--prob", "p", "--columns", "region, kind,age", "--resamples", "99"]
+ASKED = [
+    "slices",
+    "x.csv",
+    "--label",
+    "y",
+    "--prob",
+    "p",
+    "--columns",
+    "region, kind,age",
+    "--resamples",
+    "99",
+]
 
 
 def test_numbers_are_the_librarys_and_csv_has_every_slice(call, columns):
@@ -55,9 +66,23 @@ def test_an_empty_cell_is_a_value_and_numbers_written_as_text_are_numbers(call, 
         for i, (y, p) in enumerate(zip(rng.integers(0, 2, 400), rng.random(400), strict=True))
     ]
     (tmp_path / "x.csv").write_text("\n".join(["y,p,x,code", *lines]) + "\n")
-    asked = ["slices", "x.csv", "--label", "y", "--prob", "p", "--columns", "x,code", "--depth", "1", "--min-rows"]
+    asked = [
+        "slices",
+        "x.csv",
+        "--label",
+        "y",
+        "--prob",
+        "p",
+        "--columns",
+        "x,code",
+        "--depth",
+        "1",
+        "--min-rows",
+    ]
     asked += ["20"]
-    rules = {one["rule"] for one in csv.DictReader(io.StringIO(call(*asked, "--format", "csv").stdout))}
+    rules = {
+        one["rule"] for one in csv.DictReader(io.StringIO(call(*asked, "--format", "csv").stdout))
+    }
     assert "x is missing" in rules
     assert any(rule.startswith("x < ") for rule in rules)
     assert "code = 007" in rules
@@ -65,6 +90,8 @@ def test_an_empty_cell_is_a_value_and_numbers_written_as_text_are_numbers(call, 
 
 def test_columns_are_demanded_and_unknown_ones_are_named(call, columns, fails):
     assert "Give the columns to look at: --columns NAME,NAME." in call(*ASKED[:6]).stderr
-    assert "`--columns`: x.csv has no column 'regoin'. Did you mean 'region'?" in fails(*ASKED[:7], "regoin")
+    assert "`--columns`: x.csv has no column 'regoin'. Did you mean 'region'?" in fails(
+        *ASKED[:7], "regoin"
+    )
     assert "`--columns` must not name the column of labels; got 'y'" in fails(*ASKED[:7], "y,age")
     assert "rows.csv" not in fails(*ASKED, "--min-rows", "5000")

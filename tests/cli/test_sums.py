@@ -15,13 +15,19 @@ import trueness as tn
 N = 150_000  # more than a piece, which has 131,072 rows
 RNG = np.random.default_rng(0)
 P = RNG.integers(1, 1000, N) / 1000
-ROWS = pl.DataFrame({"y": (RNG.random(N) < P).astype(np.int8), "p": P, "q": 1 - P, "w": RNG.integers(1, 4, N)})
+ROWS = pl.DataFrame(
+    {"y": (RNG.random(N) < P).astype(np.int8), "p": P, "q": 1 - P, "w": RNG.integers(1, 4, N)}
+)
 
 
 def measures(result):
     assert result.exit_code == 0, result.stderr
     head, *lines = csv.reader(io.StringIO(result.stdout))
-    return {name: {line[0]: float(line[i] or "nan") for line in lines} for i, name in enumerate(head) if i}
+    return {
+        name: {line[0]: float(line[i] or "nan") for line in lines}
+        for i, name in enumerate(head)
+        if i
+    }
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", pytest.param("ndjson", marks=pytest.mark.slow)])
@@ -45,8 +51,20 @@ def test_pieces_give_the_same_numbers_to_the_bit(call, tmp_path, kind, verb):
 @pytest.mark.slow
 def test_several_classes_are_added_up_too(call, multiclass, tmp_path):
     y, P = (np.concatenate([part] * 500) for part in multiclass)
-    write_columns(tmp_path / "x.csv", {"y": np.array(["a", "b", "c"])[y], "a": P[:, 0], "b": P[:, 1], "c": P[:, 2]})
-    given = ["measure", "x.csv", "--prob-columns", "a,b,c", "--kind", "classwise", "--format", "csv"]
+    write_columns(
+        tmp_path / "x.csv",
+        {"y": np.array(["a", "b", "c"])[y], "a": P[:, 0], "b": P[:, 1], "c": P[:, 2]},
+    )
+    given = [
+        "measure",
+        "x.csv",
+        "--prob-columns",
+        "a,b,c",
+        "--kind",
+        "classwise",
+        "--format",
+        "csv",
+    ]
     (streamed,), (whole,) = (measures(call(*given, *more)).values() for more in (["--stream"], []))
     # Sums of classes do not keep the scores of a row together, and so do not know how much its Brier score varies.
     assert math.isnan(streamed.pop("brier_low") + streamed.pop("brier_high"))
@@ -57,18 +75,37 @@ def test_several_classes_are_added_up_too(call, multiclass, tmp_path):
     # A floor is the mean of 999 draws, of one class for each row or of each class by itself, whose spread is less
     # than 0.28 of the mean: four standard errors of the difference.
     for floor in [name for name in whole if name.endswith("_floor")]:
-        assert streamed.pop(floor) == pytest.approx(whole.pop(floor), rel=4 * 0.28 * math.sqrt(2 / 999), nan_ok=True)
+        assert streamed.pop(floor) == pytest.approx(
+            whole.pop(floor), rel=4 * 0.28 * math.sqrt(2 / 999), nan_ok=True
+        )
     assert streamed == pytest.approx(whole, rel=0, abs=0, nan_ok=True)
 
 
 def test_what_is_wrong_is_located_in_the_file_and_not_in_the_piece(call, fails, tmp_path):
     at = pl.int_range(pl.len())
-    ROWS.with_columns(p=pl.when(at == 140_000).then(7.0).otherwise("p")).write_parquet(tmp_path / "x.parquet")
-    assert "the first is 7 at row 140,000." in fails("measure", "x.parquet", "--prob", "p", "--stream")
-    ROWS.with_columns(p=pl.when(at % 1000 == 0).then(None).otherwise("p")).write_parquet(tmp_path / "x.parquet")
-    assert "must not have missing values" in fails("measure", "x.parquet", "--prob", "p", "--stream")
+    ROWS.with_columns(p=pl.when(at == 140_000).then(7.0).otherwise("p")).write_parquet(
+        tmp_path / "x.parquet"
+    )
+    assert "the first is 7 at row 140,000." in fails(
+        "measure", "x.parquet", "--prob", "p", "--stream"
+    )
+    ROWS.with_columns(p=pl.when(at % 1000 == 0).then(None).otherwise("p")).write_parquet(
+        tmp_path / "x.parquet"
+    )
+    assert "must not have missing values" in fails(
+        "measure", "x.parquet", "--prob", "p", "--stream"
+    )
     result = call(
-        "measure", "--no-intervals", "x.parquet", "--prob", "p", "--stream", "--missing", "drop", "--format", "csv"
+        "measure",
+        "--no-intervals",
+        "x.parquet",
+        "--prob",
+        "p",
+        "--stream",
+        "--missing",
+        "drop",
+        "--format",
+        "csv",
     )
     assert result.stderr.count("150 of 150,000 rows have a missing value and were dropped.") == 1
     assert measures(result)["p"]["n"] == 149_850
@@ -81,7 +118,9 @@ def test_a_piece_need_not_have_both_labels(call, fails, tmp_path):
     streamed = call(*given, "--stream")
     assert streamed.stdout == call(*given).stdout
     assert "All" not in streamed.stderr
-    write_columns(tmp_path / "x.parquet", {"y": np.where(np.arange(N) == 145_000, "perhaps", y), "p": P})
+    write_columns(
+        tmp_path / "x.parquet", {"y": np.where(np.arange(N) == 145_000, "perhaps", y), "p": P}
+    )
     assert "must have two labels" in fails(*given, "--stream")
 
 
@@ -112,9 +151,24 @@ def test_too_many_distinct_scores_leave_what_bins_can_tell(call, fails, many, bi
 
 @pytest.mark.slow
 def test_a_gate_of_too_many_distinct_scores_takes_near_ones_together(call, many):
-    asked = ["gate", many, "--max-ece", "0.9", "--max-l2", "0.9", "--oe-within", "0.9", "--require", "--format", "csv"]
+    asked = [
+        "gate",
+        many,
+        "--max-ece",
+        "0.9",
+        "--max-l2",
+        "0.9",
+        "--oe-within",
+        "0.9",
+        "--require",
+        "--format",
+        "csv",
+    ]
     result = call(*asked, "--stream")
-    assert "note: there are more than 2,000,000 distinct scores. Rows within 1/4096 of each other" in result.stderr
+    assert (
+        "note: there are more than 2,000,000 distinct scores. Rows within 1/4096 of each other"
+        in result.stderr
+    )
     texts = (result.stdout, call(*asked).stdout)
     for found, expected in zip(*(csv.DictReader(io.StringIO(text)) for text in texts), strict=True):
         for key in ("estimate", "low", "high"):
@@ -135,7 +189,11 @@ def test_large_files_are_read_by_stream_and_it_is_said(call, tmp_path):
 
 @pytest.mark.parametrize(
     "words",
-    [["measure", "--by", "g"], ["gate", "--max-ece", "1", "--by", "g"], ["gate", "--max-ece", "1", "--cluster", "g"]],
+    [
+        ["measure", "--by", "g"],
+        ["gate", "--max-ece", "1", "--by", "g"],
+        ["gate", "--max-ece", "1", "--cluster", "g"],
+    ],
 )
 def test_what_needs_all_rows_at_once_is_not_streamed(call, tmp_path, words):
     (tmp_path / "x.csv").write_text("y,p,g\n0,0.2,a\n1,0.7,b\n")
@@ -155,7 +213,11 @@ def test_ten_million_rows_are_read_in_bounded_memory(peak_of, tmp_path):
     done, of_measure = peak_of("measure", "x.csv", "--stream", "--format", "csv")
     assert done.returncode == 0, done.stderr
     found = dict(line.split(",") for line in done.stdout.splitlines()[1:])
-    assert (int(found["n"]), float(found["ece"]), float(found["brier"])) == (n, tn.ece(y, p), tn.brier(y, p))
+    assert (int(found["n"]), float(found["ece"]), float(found["brier"])) == (
+        n,
+        tn.ece(y, p),
+        tn.brier(y, p),
+    )
     done, of_gate = peak_of("gate", "x.csv", "--stream", "--max-ece", "0.01", "--require")
     assert done.returncode == 0, done.stderr
     # Read whole, the same command takes more than a gigabyte, and more with every row.

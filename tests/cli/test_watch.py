@@ -20,7 +20,9 @@ def days(tmp_path):
         p = rng.uniform(0.1, 0.6, 300).round(3)
         region = np.where(np.arange(300) % 2, "north", "south")
         y = rng.uniform(size=300) < np.where((region == "north") & (day > 4), 1.5 * p, p)
-        frame = pl.DataFrame({"y": y.astype(int), "p": p, "region": region, "day": f"2025-01-{day:02}"})
+        frame = pl.DataFrame(
+            {"y": y.astype(int), "p": p, "region": region, "day": f"2025-01-{day:02}"}
+        )
         frame.write_csv(tmp_path / f"day{day:02}.csv")
         frames.append(frame)
     pl.concat(frames).write_parquet(tmp_path / "all.parquet")
@@ -59,7 +61,10 @@ def test_files_are_looks_and_count_once(call, days, tmp_path):
 
 def test_a_rate_far_from_one_half_is_asked_for(call, tmp_path):
     pl.DataFrame({"y": [0, 1] * 20, "p": [0.03, 0.05] * 20}).write_csv(tmp_path / "rare.csv")
-    assert "note: The mean score is 0.04: `--rate 0.04`" in call("watch", "s.json", "rare.csv", *COLUMNS).stderr
+    assert (
+        "note: The mean score is 0.04: `--rate 0.04`"
+        in call("watch", "s.json", "rare.csv", *COLUMNS).stderr
+    )
     assert "--rate" not in call("watch", "s.json").stderr
     assert "--rate" not in call("watch", "t.json", "rare.csv", *COLUMNS, "--rate", "0.04").stderr
     assert tn.Watch.load(tmp_path / "t.json").rate == 0.04
@@ -73,7 +78,16 @@ def test_a_column_of_dates_and_segments(call, days, tmp_path):
     assert state.alarms == ("north",)
     assert state.evidence == pytest.approx(expected(days, by=True).evidence, rel=1e-2)
     weeks = call(
-        "watch", "w.json", "all.parquet", *COLUMNS, "--time", "day", "--every", "week", "--before", "2025-01-06"
+        "watch",
+        "w.json",
+        "all.parquet",
+        *COLUMNS,
+        "--time",
+        "day",
+        "--every",
+        "week",
+        "--before",
+        "2025-01-06",
     )
     assert weeks.exit_code == 0
     assert tn.Watch.load(tmp_path / "w.json").history[""].position == ("2025-W01",)
@@ -97,10 +111,14 @@ def test_sums_are_looks_too(call, days, tmp_path):
         (["grown.csv"], "grown.csv must hold new rows; it begins with a file that was counted"),
         (["day03.csv", "--time", "day"], "`--time` must be left out, as in s.json; got 'day'"),
         (["day03.csv", "nothing.csv"], "nothing.csv"),
-        pytest.param(["day03.csv", "--reset", "--page", "no/w.html"], "no/w.html", marks=pytest.mark.slow),
+        pytest.param(
+            ["day03.csv", "--reset", "--page", "no/w.html"], "no/w.html", marks=pytest.mark.slow
+        ),
     ],
 )
-def test_another_question_is_refused_and_the_state_stays(call, fails, days, tmp_path, words, message):
+def test_another_question_is_refused_and_the_state_stays(
+    call, fails, days, tmp_path, words, message
+):
     call("watch", "s.json", "day01.csv", *COLUMNS)
     pl.concat(days[:2]).write_csv(tmp_path / "grown.csv")
     before = (tmp_path / "s.json").read_bytes()
@@ -113,7 +131,9 @@ def test_a_damaged_state_and_no_state(fails, days, tmp_path):
     damaged = "'s.json' must be the state of a watch; it is cut short or damaged: "
     assert damaged in fails("watch", "s.json", "day01.csv", *COLUMNS)
     (tmp_path / "s.json").write_text("")
-    assert "'s.json' must be the state of a watch; it is empty. Put back a copy" in fails("watch", "s.json")
+    assert "'s.json' must be the state of a watch; it is empty. Put back a copy" in fails(
+        "watch", "s.json"
+    )
     assert "Name the columns" in fails("watch", "t.json", "day01.csv")
     assert "give a FILE" in fails("watch", "t.json")
     assert not (tmp_path / "t.json").exists()
@@ -131,7 +151,9 @@ def test_messages_name_options_and_files(call, fails, days, tmp_path):
     odd = fails("watch", "s.json", "odd.csv", *COLUMNS, "--time", "day")
     assert "odd.csv: `--time` must hold dates such as 2025-01-31; got '31/01/2025'" in odd
     for state in ("no/s.json", "."):
-        assert "`STATE` must be a file in a folder that exists" in fails("watch", state, "day01.csv", *COLUMNS)
+        assert "`STATE` must be a file in a folder that exists" in fails(
+            "watch", state, "day01.csv", *COLUMNS
+        )
     dropped = call("watch", "s.json", "gaps.csv", *COLUMNS, "--missing", "drop").stderr
     assert "warning: gaps.csv: " in dropped
     assert "rows have a missing value and were dropped." in dropped
@@ -139,9 +161,19 @@ def test_messages_name_options_and_files(call, fails, days, tmp_path):
 
 @pytest.mark.slow
 def test_a_kill_at_any_moment_loses_nothing(days, tmp_path):
-    words = [sys.executable, "-m", "trueness", "watch", "s.json", *(f"day{i:02}.csv" for i in range(1, 11)), *COLUMNS]
+    words = [
+        sys.executable,
+        "-m",
+        "trueness",
+        "watch",
+        "s.json",
+        *(f"day{i:02}.csv" for i in range(1, 11)),
+        *COLUMNS,
+    ]
     for wait in np.linspace(0.6, 2.0, 12):
-        process = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            words, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         time.sleep(wait)
         process.kill()
         process.wait()
@@ -173,8 +205,15 @@ def test_the_page_gives_every_segment_its_own_error(call, tmp_path):
 
 @pytest.mark.slow
 def test_the_page_says_since_when_where_and_what_to_do(call, days, tmp_path):
-    assert call("watch", "s.json", "day01.csv", *COLUMNS, "--by", "region", "--page", "w.html").exit_code == 0
-    assert "Still true, as far as these rows tell: no alarm." in (tmp_path / "w.html").read_text(encoding="utf-8")
+    assert (
+        call(
+            "watch", "s.json", "day01.csv", *COLUMNS, "--by", "region", "--page", "w.html"
+        ).exit_code
+        == 0
+    )
+    assert "Still true, as far as these rows tell: no alarm." in (tmp_path / "w.html").read_text(
+        encoding="utf-8"
+    )
     rest = [f"day{i:02}.csv" for i in range(2, 11)]
     assert call("watch", "s.json", *rest, "--page", "w.html").exit_code == 1
     page = (tmp_path / "w.html").read_text(encoding="utf-8")
@@ -182,12 +221,17 @@ def test_the_page_says_since_when_where_and_what_to_do(call, days, tmp_path):
     assert f"{state.direction}, since {state.since}." in page
     assert page.count("<svg") == 3 + len(state.history) - 1
     assert "An alarm rings at evidence 40." in page
-    assert f"Fit a map on the rows since {state.since}" in page or f"fit a map on the rows since {state.since}" in page
+    assert (
+        f"Fit a map on the rows since {state.since}" in page
+        or f"fit a map on the rows since {state.since}" in page
+    )
     assert "<script" not in page
     assert "<td" in page.partition("<h2>Segments</h2>")[2]
 
 
-def test_a_file_that_was_cut_short_may_come_again_and_one_of_the_same_name_is_new(call, days, tmp_path):
+def test_a_file_that_was_cut_short_may_come_again_and_one_of_the_same_name_is_new(
+    call, days, tmp_path
+):
     words = ["watch", "s.json", "all.parquet"]
     assert call(*words, *COLUMNS, "--time", "day", "--before", "2025-01-04").exit_code == 0
     assert tn.Watch.load(tmp_path / "s.json").position == "2025-01-03"
@@ -209,14 +253,21 @@ def test_a_log_that_grows_is_read_up_to_the_day_that_is_not_over(call, days, tmp
         words = [*COLUMNS, "--time", "day"] if day == 2 else []
         call("watch", "s.json", "log.csv", *words, "--before", f"2025-01-{day + 1:02}")
         assert tn.Watch.load(tmp_path / "s.json").history[""].n.tolist() == [300] * day
-    assert "log.csv has no new rows" in call("watch", "s.json", "log.csv", "--before", "2025-01-06").stderr
+    assert (
+        "log.csv has no new rows"
+        in call("watch", "s.json", "log.csv", "--before", "2025-01-06").stderr
+    )
 
 
-def test_a_day_that_was_counted_is_refused_unless_its_file_was_cut_short(fails, call, days, tmp_path):
+def test_a_day_that_was_counted_is_refused_unless_its_file_was_cut_short(
+    fails, call, days, tmp_path
+):
     pl.concat(days[:3]).write_csv(tmp_path / "early.csv")
     pl.concat(days[2:5]).write_csv(tmp_path / "late.csv")
     assert call("watch", "s.json", "early.csv", *COLUMNS, "--time", "day").exit_code == 0
-    assert "must be later than the last look, '2025-01-03'; got '2025-01-03'" in fails("watch", "s.json", "late.csv")
+    assert "must be later than the last look, '2025-01-03'; got '2025-01-03'" in fails(
+        "watch", "s.json", "late.csv"
+    )
 
 
 def test_a_column_may_be_read_as_numbers_from_one_file_and_as_text_from_the_next(call, tmp_path):

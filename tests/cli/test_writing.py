@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 from tables_on_disk import write_columns
 
-HOSTILE = ["[bold]x[/bold]", "\x1b[31mred", "a|b", "<script>", "line\nbreak", "\u202eback", "=1+1", "x" * 300]
+HOSTILE = [
+    "[bold]x[/bold]",
+    "\x1b[31mred",
+    "a|b",
+    "<script>",
+    "line\nbreak",
+    "\u202eback",
+    "=1+1",
+    "x" * 300,
+]
 FORMS = ["table", "markdown", "csv", "json"]
 
 
@@ -18,7 +27,9 @@ def written(call, tmp_path):
     columns = {"y": np.arange(40) % 2} | {name: np.linspace(0.1, 0.9, 40) for name in HOSTILE}
     write_columns(tmp_path / "x.parquet", columns)
     named = [word for name in HOSTILE for word in ("--prob", name)]
-    return lambda form: call("measure", "--no-intervals", "x.parquet", *named, "--format", form).stdout
+    return lambda form: (
+        call("measure", "--no-intervals", "x.parquet", *named, "--format", form).stdout
+    )
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -50,14 +61,18 @@ def test_what_is_not_a_number_is_null_empty_or_a_dash(call):
     given = ["measure", "--no-intervals", "-"]
     data = json.loads(call(*given, "--format", "json", stdin=rows).stdout)["models"][0]["measures"]
     assert data["slope"] is None
-    lines = {line[0]: line[1] for line in csv.reader(io.StringIO(call(*given, "--format", "csv", stdin=rows).stdout))}
+    lines = {
+        line[0]: line[1]
+        for line in csv.reader(io.StringIO(call(*given, "--format", "csv", stdin=rows).stdout))
+    }
     assert lines["slope"] == ""
     table = call(*given, stdin=rows).stdout
     assert next(line for line in table.splitlines() if line.startswith("slope")).split()[1] == "-"
 
 
 @pytest.mark.parametrize(
-    ("name", "form"), [("m.md", "markdown"), ("m.csv", "csv"), ("m.json", "json"), ("m.txt", "table")]
+    ("name", "form"),
+    [("m.md", "markdown"), ("m.csv", "csv"), ("m.json", "json"), ("m.txt", "table")],
 )
 def test_the_name_of_the_output_tells_its_form(call, tmp_path, name, form):
     rows = "y,p\n" + "0,0.2\n1,0.7\n" * 10
@@ -71,7 +86,10 @@ def test_outputs_that_cannot_be_written_are_refused_before_the_work(fails, tmp_p
     (tmp_path / "x.csv").write_text(rows)
     for path, message in (
         ("x.csv", "`--output` 'x.csv' is the file that is read, and would be lost; name another."),
-        ("nowhere/m.csv", "`--output` 'nowhere/m.csv' cannot be written: there is no folder 'nowhere'."),
+        (
+            "nowhere/m.csv",
+            "`--output` 'nowhere/m.csv' cannot be written: there is no folder 'nowhere'.",
+        ),
         (str(tmp_path), f"`--output` must be a file; {str(tmp_path)!r} is a folder."),
         (
             "m.bin",

@@ -21,7 +21,13 @@ def page_line(key):
     y = (np.arange(40) * 7 % 40 < 40 * p).astype(int)
     rows = (y, np.column_stack([1 - p, p])) if key == "accuracy" else (y, p)
     one = tn.estimate(key, *rows, seed=0)
-    calibrated = f"{one.ideal:g}" if math.isfinite(one.ideal) else "noise floor" if math.isfinite(one.floor) else ""
+    calibrated = (
+        f"{one.ideal:g}"
+        if math.isfinite(one.ideal)
+        else "noise floor"
+        if math.isfinite(one.floor)
+        else ""
+    )
     definition = one.definition.replace("|", "\\|")
     return f"| {one.measure} | `{key}` | {definition} | {calibrated} | {'yes' if one.bounded else 'no'} |"
 

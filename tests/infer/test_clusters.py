@@ -13,12 +13,16 @@ from scipy.special import betaincinv, expit, logit, ndtr
 import trueness as tn
 from trueness.infer import calibration_test, ece_interval
 
-pytestmark = pytest.mark.filterwarnings("ignore::trueness.FewClustersWarning", "ignore::trueness.OneClassWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::trueness.FewClustersWarning", "ignore::trueness.OneClassWarning"
+)
 METHODS = ("omnibus", "exact", "ks", "kuiper", "spiegelhalter")
 LAWS = {"uniform": (1, 1), "near 1": (12, 0.25), "rare": (0.3, 20)}
 
 
-def draw(rng, clusters, *, law="uniform", alike=0.5, shared=0.5, slope=1.0, shift=0.0, most=10, large=0.0):
+def draw(
+    rng, clusters, *, law="uniform", alike=0.5, shared=0.5, slope=1.0, shift=0.0, most=10, large=0.0
+):
     """Clusters of 1 to `most` rows; labels and scores of a cluster go together, by normal numbers that they share.
 
     The first cluster has the share `large` of the rows, if that is said. The score of a row has the given law and its
@@ -31,7 +35,9 @@ def draw(rng, clusters, *, law="uniform", alike=0.5, shared=0.5, slope=1.0, shif
 
     def uniform(share):
         own = rng.normal(size=cluster.size)
-        return ndtr(math.sqrt(share) * rng.normal(size=clusters)[cluster] + math.sqrt(1 - share) * own)
+        return ndtr(
+            math.sqrt(share) * rng.normal(size=clusters)[cluster] + math.sqrt(1 - share) * own
+        )
 
     p = betaincinv(*LAWS[law], uniform(shared)).clip(1e-9, 1 - 1e-9)
     y = (uniform(alike) < expit(slope * logit(p) + shift)).astype(int)
@@ -51,8 +57,13 @@ def by_pairs(u, cluster, bin_of):
 def ask_all(y, p, cluster, **options):
     """What every method says."""
     found = ece_interval(y, p, cluster=cluster, seed=3, squared=True, **options)
-    tests = [calibration_test(y, p, method=m, cluster=cluster, resamples=49, seed=3, **options) for m in METHODS]
-    return [found.estimate, found.low, found.high], [(test.statistic, test.pvalue) for test in tests]
+    tests = [
+        calibration_test(y, p, method=m, cluster=cluster, resamples=49, seed=3, **options)
+        for m in METHODS
+    ]
+    return [found.estimate, found.low, found.high], [
+        (test.statistic, test.pvalue) for test in tests
+    ]
 
 
 def test_the_estimate_is_the_mean_over_pairs_of_different_clusters():
@@ -64,7 +75,9 @@ def test_the_estimate_is_the_mean_over_pairs_of_different_clusters():
         found = calibration_test(y, p, method="exact", cluster=cluster, bins=4)
         assert found.statistic == pytest.approx(expected, abs=1e-14)
     # u = .5, .5 against −.5: all pairs of different clusters have the product −1/4.
-    found = ece_interval([1, 1, 0], [0.5] * 3, cluster=["a", "a", "b"], bins=1, squared=True, seed=0)
+    found = ece_interval(
+        [1, 1, 0], [0.5] * 3, cluster=["a", "a", "b"], bins=1, squared=True, seed=0
+    )
     assert found.estimate == pytest.approx(-0.25)
     assert found.includes_zero
 
@@ -77,7 +90,12 @@ def test_neither_row_order_nor_names_change_anything():
     expected, order = ask_all(y, p, cluster), rng.permutation(y.size)
     assert ask_all(y[order], p[order], cluster[order]) == expected
     objects = np.array([(int(i), "x") for i in cluster] + [None], dtype=object)[:-1]
-    for named in (-3 * cluster, np.array([f"p{(7 * i) % 41}" for i in cluster]), list(cluster), objects):
+    for named in (
+        -3 * cluster,
+        np.array([f"p{(7 * i) % 41}" for i in cluster]),
+        list(cluster),
+        objects,
+    ):
         assert ask_all(y, p, named) == expected
     assert ask_all(y, np.where(p == 0, -0.0, p), cluster) == expected
 
@@ -87,7 +105,9 @@ def test_clusters_that_differ_in_labels_or_weights_only_are_told_apart_by_them(w
     p = np.tile([0.2, 0.7], 30)
     y = np.random.default_rng(0).integers(0, 2, 60) if not weighted else np.tile([0, 1], 30)
     how = (
-        {"sample_weight": np.random.default_rng(1).uniform(0.5, 3, 60), "weight_type": "importance"} if weighted else {}
+        {"sample_weight": np.random.default_rng(1).uniform(0.5, 3, 60), "weight_type": "importance"}
+        if weighted
+        else {}
     )
     names = np.arange(30)
     found = [
@@ -109,7 +129,9 @@ def test_the_largest_score_of_a_matrix_has_clusters_too():
     rng = np.random.default_rng(8)
     p = rng.dirichlet([1, 1, 1], 200)
     y, cluster = np.array([rng.choice(3, p=row) for row in p]), rng.integers(0, 50, 200)
-    assert ask_all(y, p, cluster) == ask_all((p.argmax(axis=1) == y).astype(int), p.max(axis=1), cluster)
+    assert ask_all(y, p, cluster) == ask_all(
+        (p.argmax(axis=1) == y).astype(int), p.max(axis=1), cluster
+    )
 
 
 def test_copies_of_a_row_in_its_cluster_add_no_evidence():
@@ -119,13 +141,17 @@ def test_copies_of_a_row_in_its_cluster_add_no_evidence():
     y = (rng.random(100) < p).astype(int)
     cluster = np.tile(np.arange(100), 6)
     once = ece_interval(y, p, cluster=np.arange(100), bins=5, squared=True, seed=0)
-    copies = ece_interval(np.tile(y, 6), np.tile(p, 6), cluster=cluster, bins=5, squared=True, seed=0)
+    copies = ece_interval(
+        np.tile(y, 6), np.tile(p, 6), cluster=cluster, bins=5, squared=True, seed=0
+    )
     assert copies.estimate == pytest.approx(once.estimate, abs=1e-12)
     assert copies.high == pytest.approx(once.high, rel=0.05)
     for method in METHODS:
         bins = {"bins": 5} if method == "exact" else {}
         alone = calibration_test(y, p, method=method, cluster=np.arange(100), seed=0, **bins)
-        found = calibration_test(np.tile(y, 6), np.tile(p, 6), method=method, cluster=cluster, seed=0, **bins)
+        found = calibration_test(
+            np.tile(y, 6), np.tile(p, 6), method=method, cluster=cluster, seed=0, **bins
+        )
         assert found.pvalue > alone.pvalue - 0.06
 
 
@@ -150,7 +176,9 @@ def test_the_pvalue_is_the_larger_share_of_all_signs_and_of_all_labels(method, l
     statistic, bins = STATISTICS[method], {"bins": 2} if method == "exact" else {}
     observed = statistic(p, y - p, cluster) - 1e-9
     signs = np.array(list(itertools.product([-1, 1], repeat=5)))
-    by_signs = np.mean([statistic(p, (y - p) * sign[cluster], cluster) >= observed for sign in signs])
+    by_signs = np.mean(
+        [statistic(p, (y - p) * sign[cluster], cluster) >= observed for sign in signs]
+    )
     every = np.array(list(itertools.product([0, 1], repeat=8)))
     chance = np.where(every == 1, p, 1 - p).prod(axis=1)
     by_labels = chance @ [statistic(p, one - p, cluster) >= observed for one in every]
@@ -171,16 +199,26 @@ def test_the_omnibus_of_clusters_is_the_larger_of_two(digits):
     labels = np.column_stack([y, rng.random((p.size, draws)) < p[:, None]]).astype(float)
     signs = np.column_stack([np.ones(40), rng.choice([-1.0, 1.0], (40, draws))])
     both = [slow.answers(slow.values(labels, p), p.mean())]
-    both.append(slow.answers(slow.values((y - p)[:, None] * signs[cluster], p, symmetric=True), p.mean()))
+    both.append(
+        slow.answers(slow.values((y - p)[:, None] * signs[cluster], p, symmetric=True), p.mean())
+    )
     for name in slow.NAMES:
-        assert found.alone[name] == pytest.approx(max(alone[name] for _, alone, _ in both), abs=0.07), name
+        assert found.alone[name] == pytest.approx(
+            max(alone[name] for _, alone, _ in both), abs=0.07
+        ), name
     assert found.pvalue == pytest.approx(max(pvalue for pvalue, _, _ in both), abs=0.07)
     assert found.too_good == pytest.approx(max(too_good for _, _, too_good in both), abs=0.07)
 
 
 def test_the_z_of_clusters_may_be_infinite():
-    ask = partial(calibration_test, method="spiegelhalter", resamples=19, seed=0, cluster=[0, 0, 1, 1])
-    assert ask([1, 0, 1, 1], [0.5] * 4).statistic == ask([1, 0, 1, 1], [1.0, 0.0, 1.0, 1.0]).statistic == 0
+    ask = partial(
+        calibration_test, method="spiegelhalter", resamples=19, seed=0, cluster=[0, 0, 1, 1]
+    )
+    assert (
+        ask([1, 0, 1, 1], [0.5] * 4).statistic
+        == ask([1, 0, 1, 1], [1.0, 0.0, 1.0, 1.0]).statistic
+        == 0
+    )
     assert ask([1, 0, 1, 0], [1.0, 0.0, 1.0, 1.0]).statistic == math.inf
 
 
@@ -204,7 +242,9 @@ def test_gross_errors_are_rejected_and_assumptions_say_what_clusters_mean():
         assert test.smallest_pvalue == 0.001
         assert "Clusters are independent" in test.assumptions
         assert "many clusters and is not exact for few (200 here): 999 times" in test.assumptions
-        few = calibration_test(y, p, method=method, cluster=cluster, seed=0, resamples=9).assumptions
+        few = calibration_test(
+            y, p, method=method, cluster=cluster, seed=0, resamples=9
+        ).assumptions
         assert ": 9 times" in few
 
 
@@ -235,7 +275,9 @@ def test_rows_without_a_cluster_are_dropped_on_request():
     y, p, cluster = draw(np.random.default_rng(9), 30)
     names = cluster.astype(float)
     names[:3] = np.nan
-    with pytest.warns(tn.DroppedRowsWarning, match="3 of .* rows have a missing value and were dropped"):
+    with pytest.warns(
+        tn.DroppedRowsWarning, match="3 of .* rows have a missing value and were dropped"
+    ):
         found = ece_interval(y, p, cluster=names, missing="drop", seed=0)
     assert found == ece_interval(y[3:], p[3:], cluster=cluster[3:], seed=0)
 
@@ -243,7 +285,10 @@ def test_rows_without_a_cluster_are_dropped_on_request():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"cluster": [0, 0, 0, 0]}, "`cluster` must name at least 2 clusters; all 4 rows are in one"),
+        (
+            {"cluster": [0, 0, 0, 0]},
+            "`cluster` must name at least 2 clusters; all 4 rows are in one",
+        ),
         ({"cluster": [0, 1, 2]}, r"`cluster` must have one entry per row \(4\); got shape \(3,\)"),
         ({"cluster": [0.0, 1.0, np.nan, 1.0]}, "`cluster` must not have missing values"),
         ({"cluster": [0, 1, 0, 1], "bins": 2}, "No bin holds rows of two clusters"),
@@ -251,11 +296,18 @@ def test_rows_without_a_cluster_are_dropped_on_request():
         ({"y_prob": None}, "`y_prob` is missing"),
         ({"y_prob": [0.2, 0.8, 0.3, 1.6]}, r"`y_prob` must lie in \[0, 1\]"),
         ({"bins": tn.Isotonic()}, "`bins` must not depend on the labels"),
-        ({"y_true": tn.tally([0, 1], [0.2, 0.3]), "y_prob": None}, "`cluster` needs labels and scores; a Tally holds"),
+        (
+            {"y_true": tn.tally([0, 1], [0.2, 0.3]), "y_prob": None},
+            "`cluster` needs labels and scores; a Tally holds",
+        ),
     ],
 )
 def test_what_clusters_refuse(options, message):
-    asked = {"y_true": [0, 1, 0, 1], "y_prob": [0.2, 0.8, 0.3, 0.6], "cluster": [0, 0, 1, 1]} | options
+    asked = {
+        "y_true": [0, 1, 0, 1],
+        "y_prob": [0.2, 0.8, 0.3, 0.6],
+        "cluster": [0, 0, 1, 1],
+    } | options
     y, p = asked.pop("y_true"), asked.pop("y_prob")
     for ask in (ece_interval, partial(calibration_test, method="exact")):
         with pytest.raises(tn.InputError, match=message):
@@ -274,13 +326,18 @@ def test_the_interval_takes_sampling_weights_of_clusters_and_the_exact_test_does
 
 def test_other_methods_name_those_that_take_clusters():
     for method in ("analytic", "bootstrap", "hulc", "subsampling"):
-        with pytest.raises(tn.InputError, match=f"`cluster` is only accepted by `method='score'`; '{method}' needs"):
+        with pytest.raises(
+            tn.InputError, match=f"`cluster` is only accepted by `method='score'`; '{method}' needs"
+        ):
             ece_interval([0, 1], [0.2, 0.8], cluster=[0, 1], method=method)
     with pytest.raises(tn.InputError, match="`k` must be 1; got 2"):
         ece_interval([0, 1], np.full((2, 3), 1 / 3), cluster=[0, 1], k=2)
     takers = "'omnibus', 'exact', 'ks', 'kuiper' or 'spiegelhalter'"
     for method in ("analytic", "t-cal", "adaptive-t-cal", "cox", "hosmer-lemeshow"):
-        with pytest.raises(tn.InputError, match=f"`cluster` is only accepted by {takers}; `method='{method}'` needs"):
+        with pytest.raises(
+            tn.InputError,
+            match=f"`cluster` is only accepted by {takers}; `method='{method}'` needs",
+        ):
             calibration_test([0, 1], [0.2, 0.8], cluster=[0, 1], method=method)
 
 
@@ -308,7 +365,9 @@ def pvalues(method, runs, *, cluster=True, seed=0, clusters=100, **how):
     return np.array(found)
 
 
-def coverage(runs, *, law="uniform", slope=1.0, shift=0.0, clusters=100, cluster=True, seed=0, **how):
+def coverage(
+    runs, *, law="uniform", slope=1.0, shift=0.0, clusters=100, cluster=True, seed=0, **how
+):
     """Share of sets that hold the truth."""
     target = 0.0 if (slope, shift) == (1, 0) else truth(law, slope, shift)
     rng, held = np.random.default_rng(seed), 0
@@ -351,7 +410,9 @@ def test_few_clusters_or_a_large_one_keep_the_level_of_uniform_scores(method, cl
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("clusters", "large", "least"), [(10, 0.0, 0.85), (30, 0.0, 0.85), (80, 0.5, 0.8)])
+@pytest.mark.parametrize(
+    ("clusters", "large", "least"), [(10, 0.0, 0.85), (30, 0.0, 0.85), (80, 0.5, 0.8)]
+)
 @pytest.mark.parametrize("shift", [0.0, 0.8])
 def test_the_set_covers_with_few_clusters_and_less_with_a_large_one(clusters, large, least, shift):
     held = coverage(200, clusters=clusters, large=large, shift=shift, seed=16)

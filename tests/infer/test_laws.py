@@ -20,19 +20,40 @@ def compared(y, p, **o):
 
 # Every function of rows with one answer, and what is compared.
 ANSWERS = {
-    "calibration_test": (lambda *r, **o: tn.calibration_test(*r, resamples=19, seed=0, **o), lambda f: f.pvalue),
-    "analytic": (lambda *r, **o: tn.calibration_test(*r, method="analytic", **o), lambda f: f.pvalue),
+    "calibration_test": (
+        lambda *r, **o: tn.calibration_test(*r, resamples=19, seed=0, **o),
+        lambda f: f.pvalue,
+    ),
+    "analytic": (
+        lambda *r, **o: tn.calibration_test(*r, method="analytic", **o),
+        lambda f: f.pvalue,
+    ),
     "cox": (lambda *r, **o: tn.calibration_test(*r, method="cox", seed=0, **o), lambda f: f.pvalue),
-    "exact": (lambda *r, **o: tn.calibration_test(*r, method="exact", seed=0, **o), lambda f: f.pvalue),
+    "exact": (
+        lambda *r, **o: tn.calibration_test(*r, method="exact", seed=0, **o),
+        lambda f: f.pvalue,
+    ),
     "ks": (lambda *r, **o: tn.calibration_test(*r, method="ks", **o), lambda f: f.statistic),
     "compare": (compared, lambda f: [f.pairs[0].pvalue, *f.estimates.values()]),
-    "compare by the Brier score": (lambda *r, **o: compared(*r, measure="brier", **o), lambda f: f.pairs[0].high),
-    "cumulative_walk": (tn.cumulative_walk, lambda f: [*f.height, *f.half, *f.score[1:], f.ks.pvalue]),
+    "compare by the Brier score": (
+        lambda *r, **o: compared(*r, measure="brier", **o),
+        lambda f: f.pairs[0].high,
+    ),
+    "cumulative_walk": (
+        tn.cumulative_walk,
+        lambda f: [*f.height, *f.half, *f.score[1:], f.ks.pvalue],
+    ),
     "curve_band": (tn.curve_band, lambda f: f.high.tolist()),
     "ece_interval": (lambda *r, **o: tn.ece_interval(*r, seed=0, **o), lambda f: f.high),
-    "published interval": (lambda *r, **o: tn.ece_interval(*r, method="analytic", **o), lambda f: f.high),
+    "published interval": (
+        lambda *r, **o: tn.ece_interval(*r, method="analytic", **o),
+        lambda f: f.high,
+    ),
     "estimate of the ECE": (lambda *r, **o: tn.estimate("ece", *r, seed=0, **o), lambda f: f.high),
-    "estimate of the slope": (lambda *r, **o: tn.estimate("slope", *r, seed=0, **o), lambda f: f.high),
+    "estimate of the slope": (
+        lambda *r, **o: tn.estimate("slope", *r, seed=0, **o),
+        lambda f: f.high,
+    ),
     "gate": (
         lambda *r, **o: tn.gate(*r, max_ece=0.3, max_l2=0.3, oe_within=0.1, **o),
         lambda f: [one.high for one in f.findings],
@@ -53,7 +74,10 @@ ANSWERS = {
 OTHER = {
     "risk_coverage": (tn.risk_coverage, lambda f: (f.aurc.value, f.aurc.high)),
     **{
-        f"{band} bands": (lambda *r, b=band, **o: tn.reliability_bands(*r, bins=2, band=b, **o), lambda f: [*f.high])
+        f"{band} bands": (
+            lambda *r, b=band, **o: tn.reliability_bands(*r, bins=2, band=b, **o),
+            lambda f: [*f.high],
+        )
         for band in ("pointwise", "simultaneous", "consistency", "simultaneous-consistency")
     },
 }
@@ -62,13 +86,17 @@ GROUPED = {
         lambda *r, **o: tn.worst_slices(*r, {"x": GROUP}, min_rows=5, resamples=19, seed=0, **o),
         lambda f: f.gap_high.tolist(),
     ),
-    "segments": (lambda *r, **o: tn.segments(*r, GROUP, resamples=19, seed=0, **o), lambda f: f.gap_high.tolist()),
+    "segments": (
+        lambda *r, **o: tn.segments(*r, GROUP, resamples=19, seed=0, **o),
+        lambda f: f.gap_high.tolist(),
+    ),
 }
 
 
 def every(answers):
     cases = [
-        pytest.param(*how, id=name, marks=[pytest.mark.slow] * (name == "verdict")) for name, how in answers.items()
+        pytest.param(*how, id=name, marks=[pytest.mark.slow] * (name == "verdict"))
+        for name, how in answers.items()
     ]
     return pytest.mark.parametrize(("ask", "answer"), cases)
 
@@ -79,13 +107,19 @@ def test_rows_in_any_order_repeated_summed_or_dropped(ask, answer):
     assert answer(ask(Y[order], P[order])) == pytest.approx(answer(ask(Y, P)), rel=1e-9)
     with suppress(tn.InputError, TypeError):  # some have no clusters
         clustered = answer(ask(Y, P, cluster=CLUSTER))
-        assert answer(ask(Y[order], P[order], cluster=CLUSTER[order])) == pytest.approx(clustered, rel=1e-9)
+        assert answer(ask(Y[order], P[order], cluster=CLUSTER[order])) == pytest.approx(
+            clustered, rel=1e-9
+        )
     kept, again = np.arange(80) % 7 > 0, np.repeat(np.arange(80), w)
     dropped = ask(Y, np.where(kept, P, np.nan), missing="drop", sample_weight=w)
-    assert answer(dropped) == pytest.approx(answer(ask(Y[kept], P[kept], sample_weight=w[kept])), rel=1e-9)
+    assert answer(dropped) == pytest.approx(
+        answer(ask(Y[kept], P[kept], sample_weight=w[kept])), rel=1e-9
+    )
     repeated = pytest.approx(answer(ask(Y[again], P[again])), rel=1e-9)
     assert answer(ask(Y, P, sample_weight=w)) == repeated
-    if ask is not compared and ask is not ANSWERS["compare by the Brier score"][0]:  # which takes no sums
+    if (
+        ask is not compared and ask is not ANSWERS["compare by the Brier score"][0]
+    ):  # which takes no sums
         assert answer(ask(tn.tally(Y, P, sample_weight=w))) == repeated
 
 

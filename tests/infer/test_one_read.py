@@ -22,7 +22,9 @@ FUNCTIONS = {
     "cumulative_walk": tn.cumulative_walk,
     "curve_band": tn.curve_band,
     "ece_interval": tn.ece_interval,
-    "equivalence_test": lambda y, p, **o: tn.equivalence_test(y, p, criterion="oe", within=0.9, seed=0, **o),
+    "equivalence_test": lambda y, p, **o: tn.equivalence_test(
+        y, p, criterion="oe", within=0.9, seed=0, **o
+    ),
     "estimate of the ECE": lambda y, p, **o: tn.estimate("ece", y, p, seed=0, **o),
     "estimate of the l2 error": lambda y, p, **o: tn.estimate("ece_l2", y, p, seed=0, **o),
     "monotone_band": tn.monotone_band,
@@ -31,7 +33,9 @@ FUNCTIONS = {
     "powered": lambda y, p, **o: tn.powered(y, y, p, seed=0, **o),
     "prior_shift": tn.prior_shift,
     "reliability_bands": tn.reliability_bands,
-    "slices": lambda y, p, **o: tn.worst_slices(y, p, {"x": np.arange(60) % 2}, min_rows=5, seed=0, **o),
+    "slices": lambda y, p, **o: tn.worst_slices(
+        y, p, {"x": np.arange(60) % 2}, min_rows=5, seed=0, **o
+    ),
     "segments": lambda y, p, **o: tn.segments(y, p, by=np.arange(60) % 2, seed=0, **o),
     "ece by segment": lambda y, p, **o: tn.ece(y, p, by=np.arange(60) % 2, **o),
 }
@@ -76,7 +80,9 @@ def test_compare_reads_the_rows_of_each_model_once(reads):
     assert len(reads) == 2
 
 
-@pytest.mark.parametrize("rows", [pytest.param(one, marks=[pytest.mark.slow] * (one != "plain")) for one in ROWS])
+@pytest.mark.parametrize(
+    "rows", [pytest.param(one, marks=[pytest.mark.slow] * (one != "plain")) for one in ROWS]
+)
 def test_a_report_reads_its_rows_once(rows, reads):
     """Each calibrator reads the rows that it is fitted on: for few rows, none is."""
     y, p, options = ROWS[rows]
@@ -84,5 +90,7 @@ def test_a_report_reads_its_rows_once(rows, reads):
     tn.report(y[:19], p[:19], by=np.arange(19) % 2, intervals=False, **options)
     assert len(reads) == 1
     reads.clear()
-    tn.report(y[:19], {"a": p[:19], "b": p[::-1][:19]}, intervals=rows in ("plain", "clusters"), **options)
+    tn.report(
+        y[:19], {"a": p[:19], "b": p[::-1][:19]}, intervals=rows in ("plain", "clusters"), **options
+    )
     assert len(reads) == 2

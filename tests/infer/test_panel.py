@@ -9,7 +9,16 @@ import pytest
 import trueness as tn
 
 KEYS = (
-    *("observed_expected", "intercept", "slope", "free_intercept", "brier", "scaled_brier", "log_loss", "auc"),
+    *(
+        "observed_expected",
+        "intercept",
+        "slope",
+        "free_intercept",
+        "brier",
+        "scaled_brier",
+        "log_loss",
+        "auc",
+    ),
     *("ici", "e50", "e90", "emax", "ece"),
 )
 
@@ -30,9 +39,23 @@ def found():
 def test_each_number_is_that_of_its_measure_and_has_limits_or_a_floor(found):
     y, p = some_rows()
     assert (*found.names, *(test.method for test in found.tests)) == (*KEYS, "spiegelhalter", "cox")
-    for key, measure in {"intercept": "calibration_intercept", "slope": "calibration_slope"}.items():
+    for key, measure in {
+        "intercept": "calibration_intercept",
+        "slope": "calibration_slope",
+    }.items():
         assert found[key].value == pytest.approx(getattr(tn, measure)(y, p), rel=1e-9)
-    for key in ("observed_expected", "brier", "scaled_brier", "log_loss", "auc", "ici", "e50", "e90", "emax", "ece"):
+    for key in (
+        "observed_expected",
+        "brier",
+        "scaled_brier",
+        "log_loss",
+        "auc",
+        "ici",
+        "e50",
+        "e90",
+        "emax",
+        "ece",
+    ):
         assert found[key].value == pytest.approx(getattr(tn, key)(y, p), rel=1e-9), key
     for key in KEYS:
         estimate = found[key]
@@ -113,13 +136,24 @@ def test_fractional_weights_and_sketches_have_a_panel():
 def test_clusters_widen_the_limits():
     y, p = some_rows()
     plain = tn.panel(y, p, floor=False)
-    clustered = tn.panel(np.tile(y, 4), np.tile(p, 4), cluster=np.tile(np.arange(y.size), 4), floor=False, seed=0)
+    clustered = tn.panel(
+        np.tile(y, 4), np.tile(p, 4), cluster=np.tile(np.arange(y.size), 4), floor=False, seed=0
+    )
     assert clustered.clusters == y.size
     for key in ("observed_expected", "slope", "brier", "auc"):
-        assert clustered[key].high - clustered[key].low > 0.8 * (plain[key].high - plain[key].low), key
+        assert clustered[key].high - clustered[key].low > 0.8 * (
+            plain[key].high - plain[key].low
+        ), key
     assert "in 300 clusters" in str(clustered)
     assert list(clustered)[-1] == "spiegelhalter"
-    half = tn.panel(y, p, sample_weight=np.tile([0.5, 1.5], 150), cluster=np.arange(300) // 3, floor=False, seed=0)
+    half = tn.panel(
+        y,
+        p,
+        sample_weight=np.tile([0.5, 1.5], 150),
+        cluster=np.arange(300) // 3,
+        floor=False,
+        seed=0,
+    )
     assert half["slope"].bounded
     assert half.clusters == 100
     floors = tn.panel(y, p, cluster=np.arange(300) // 3, seed=0)

@@ -103,4 +103,6 @@ def test_the_variance_of_labels_within_bins_over_rows_and_over_bins():
     P = np.column_stack([1 - p, p])
     both = tn.estimation_error(y, P, bins=4)
     assert both.n_bins == 3 + tn.estimation_error(1 - y, 1 - p, bins=4).n_bins
-    assert both.total == pytest.approx((found.total + tn.estimation_error(1 - y, 1 - p, bins=4).total) / 2, rel=1e-14)
+    assert both.total == pytest.approx(
+        (found.total + tn.estimation_error(1 - y, 1 - p, bins=4).total) / 2, rel=1e-14
+    )

@@ -15,7 +15,10 @@ def test_float32_sums_do_not_drift():
 
 
 def test_top_label_of_classes_that_are_never_predicted():
-    y, P = [0, 1, 2, 0], [[0.75, 0.25, 0.0], [0.75, 0.25, 0.0], [0.25, 0.75, 0.0], [0.25, 0.75, 0.0]]
+    y, P = (
+        [0, 1, 2, 0],
+        [[0.75, 0.25, 0.0], [0.75, 0.25, 0.0], [0.25, 0.75, 0.0], [0.25, 0.75, 0.0]],
+    )
     # Predicted 0: confidence 0.75, right once in two; predicted 1: 0.75, never right; 2: never predicted.
     assert tn.ece(y, P, bins=2, kind="top-label") == pytest.approx((0.25 + 0.75) / 2)
     assert tn.ece(y, P, bins=2, kind="confidence") == pytest.approx(0.5)

@@ -44,5 +44,11 @@ def test_signatures_spell_out_the_row_options():
     for name in ("ece", "tce", "brier", "bin_table", "tally"):
         parameters = inspect.signature(getattr(tn, name)).parameters
         assert parameters["kind"].default == "classwise"
-        assert {"labels", "pos_label", "sample_weight", "missing", "from_logits"} <= parameters.keys()
+        assert {
+            "labels",
+            "pos_label",
+            "sample_weight",
+            "missing",
+            "from_logits",
+        } <= parameters.keys()
         assert all(p.kind is not p.VAR_KEYWORD for p in parameters.values())

@@ -11,12 +11,18 @@ import trueness as tn
 def test_the_parts_of_many_rows_are_those_of_every_row(weighted):
     rng = np.random.default_rng(0)
     p = rng.random(3 * 2**14 + 5)
-    y, w = (rng.random(p.size) < p**1.2).astype(int), rng.integers(1, 4, p.size) if weighted else np.ones(p.size, int)
+    y, w = (
+        (rng.random(p.size) < p**1.2).astype(int),
+        rng.integers(1, 4, p.size) if weighted else np.ones(p.size, int),
+    )
     order = np.argsort(p)
     recalibrated = tn.IsotonicCalibration().fit(p, y, sample_weight=w)
     fitted = recalibrated.predict(p[order])
     found = tn.corp(y, p, sample_weight=w)
-    squares = [np.average((x - y[order]) ** 2, weights=w[order]) for x in (p[order], fitted, np.average(y, weights=w))]
+    squares = [
+        np.average((x - y[order]) ** 2, weights=w[order])
+        for x in (p[order], fitted, np.average(y, weights=w))
+    ]
     assert found.score == pytest.approx(squares[0], rel=1e-13)
     assert found.miscalibration == pytest.approx(squares[0] - squares[1], abs=1e-14)
     assert found.discrimination == pytest.approx(squares[2] - squares[1], abs=1e-14)

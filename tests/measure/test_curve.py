@@ -19,7 +19,11 @@ pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 
 
 def differ(a, b, columns=COLUMNS, tolerance=0.0):
-    return [c for c in columns if not np.allclose(getattr(a, c), getattr(b, c), rtol=0, atol=tolerance, equal_nan=True)]
+    return [
+        c
+        for c in columns
+        if not np.allclose(getattr(a, c), getattr(b, c), rtol=0, atol=tolerance, equal_nan=True)
+    ]
 
 
 @every_method
@@ -76,7 +80,9 @@ def test_the_curve_of_a_matrix_is_that_of_each_class(method, sample):
     parts = list(reliability_curve(y, P, method=method).parts())
     assert [name for name, _ in parts] == list(range(P.shape[1]))
     for name, part in parts:
-        assert not differ(part, reliability_curve((y == name).astype(int), P[:, name], method=method))
+        assert not differ(
+            part, reliability_curve((y == name).astype(int), P[:, name], method=method)
+        )
         assert part.kind == "classwise"
 
 
@@ -85,16 +91,21 @@ def test_a_curve_can_be_written_as_plain_python():
     assert found.to_dict()["y"] == [0.0, 1.0]
     assert "label" not in found.to_dict()
     assert str(found) == "reliability curve (EqualWidth(n=2), binary): 2 points of 3 rows"
-    assert str(reliability_curve([0, 1], [0.1, 0.6], method="isotonic")).startswith("reliability curve (isotonic,")
+    assert str(reliability_curve([0, 1], [0.1, 0.6], method="isotonic")).startswith(
+        "reliability curve (isotonic,"
+    )
     assert reliability_curve([0, 1], [[0.7, 0.3], [0.2, 0.8]], bins=1).to_dict()["label"] == [0, 1]
 
 
 def test_messages():
     with pytest.raises(
-        tn.InputError, match="`method` must be 'binned', 'isotonic', 'smooth', 'spline' or 'loess'; got 'line'"
+        tn.InputError,
+        match="`method` must be 'binned', 'isotonic', 'smooth', 'spline' or 'loess'; got 'line'",
     ):
         reliability_curve([0, 1], [0.1, 0.9], method="line")
-    with pytest.raises(tn.InputError, match="`bins` is only for `method='binned'`; the method is 'smooth'"):
+    with pytest.raises(
+        tn.InputError, match="`bins` is only for `method='binned'`; the method is 'smooth'"
+    ):
         reliability_curve([0, 1], [0.1, 0.9], method="smooth", bins=10)
 
 
@@ -102,12 +113,21 @@ def some_rows(weights):
     rng = np.random.default_rng(3)
     p = np.concatenate([rng.beta(1, 3, 90), rng.random(30).round(1), [0.0, 1.0]])
     y = (rng.random(p.size) < p**2).astype(int)
-    return y, p, {"none": None, "whole": rng.integers(0, 4, p.size), "any": rng.uniform(0.1, 2, p.size)}[weights]
+    return (
+        y,
+        p,
+        {"none": None, "whole": rng.integers(0, 4, p.size), "any": rng.uniform(0.1, 2, p.size)}[
+            weights
+        ],
+    )
 
 
 def sums_between(p, w, edges):
     """Rows and weight from each edge up to the next, the last one included."""
-    within = [(p >= a) & (p < b) if i < edges.size - 2 else (p >= a) for i, (a, b) in enumerate(pairwise(edges))]
+    within = [
+        (p >= a) & (p < b) if i < edges.size - 2 else (p >= a)
+        for i, (a, b) in enumerate(pairwise(edges))
+    ]
     return [(here & (w > 0)).sum() for here in within], [w[here].sum() for here in within]
 
 
@@ -130,7 +150,9 @@ def test_a_smooth_curve_has_the_rows_of_512_places_and_kernel_means_there(weight
     assert np.isfinite(curve.x).tolist() == near.tolist()
     # The kernel is reflected at 0 and 1; sums on a grid differ a little from sums over the rows.
     kernel = sum(
-        np.exp(-0.5 * ((places[:, None] - q) / sigma) ** 2) for shift in (-2, 0, 2) for q in (shift + p, shift - p)
+        np.exp(-0.5 * ((places[:, None] - q) / sigma) ** 2)
+        for shift in (-2, 0, 2)
+        for q in (shift + p, shift - p)
     )
     for found, value in ((curve.x, p), (curve.y, y)):
         expected = kernel @ (w * value) / (kernel @ w)
@@ -190,10 +212,14 @@ def test_a_binned_curve_has_ten_bins_by_default_and_the_edges_of_its_bins():
 
 def test_a_spline_has_five_knots_by_default():
     y, p, _ = some_rows("none")
-    default, five, four = (reliability_curve(y, p, method="spline", **k) for k in ({}, {"knots": 5}, {"knots": 4}))
+    default, five, four = (
+        reliability_curve(y, p, method="spline", **k) for k in ({}, {"knots": 5}, {"knots": 4})
+    )
     assert default.y.tolist() == five.y.tolist() != four.y.tolist()
     assert [len(curve.knots[0]) for curve in (default, five, four)] == [5, 5, 4]
-    with pytest.raises(tn.InputError, match="`knots` is only for `method='spline'`; the method is 'loess'"):
+    with pytest.raises(
+        tn.InputError, match="`knots` is only for `method='spline'`; the method is 'loess'"
+    ):
         reliability_curve(y, p, method="loess", knots=5)
 
 

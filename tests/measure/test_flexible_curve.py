@@ -24,7 +24,9 @@ def test_all_four_are_those_of_r(clinical):
         tally = tn.tally(y, p)
         for key, measure in MEASURES.items():
             assert measure(tally, curve="loess") == pytest.approx(from_r[f"loess_{key}"], abs=2e-6)
-            if key in from_r["rcs5"]:  # R fails on one set: its spline of five knots separates the labels
+            if (
+                key in from_r["rcs5"]
+            ):  # R fails on one set: its spline of five knots separates the labels
                 assert measure(tally) == pytest.approx(from_r["rcs5"][key], abs=1e-9)
     (few,) = tn.reliability_curve(tally, method="spline", knots=5).knots
     assert len(few) == 5
@@ -54,13 +56,19 @@ def test_loess_is_a_local_quadratic_at_the_median_and_near_it_elsewhere():
     y, p = simulated()
     curve = tn.reliability_curve(y, p, method="loess")
     middle = np.sort(p)[p.size // 2 - 1]
-    assert np.interp(middle, curve.x, curve.y) == pytest.approx(reference_loess(p, y, middle), abs=1e-4)
+    assert np.interp(middle, curve.x, curve.y) == pytest.approx(
+        reference_loess(p, y, middle), abs=1e-4
+    )
     places = np.quantile(p, [0.1, 0.3, 0.7, 0.9])
-    assert np.interp(places, curve.x, curve.y) == pytest.approx([reference_loess(p, y, at) for at in places], abs=0.02)
+    assert np.interp(places, curve.x, curve.y) == pytest.approx(
+        [reference_loess(p, y, at) for at in places], abs=0.02
+    )
 
 
 def test_loess_of_scores_that_are_nearly_all_tied():
-    curve = tn.reliability_curve([1] * 20 + [0] * 80 + [0, 1, 1], [0.2] * 100 + [0.5, 0.7, 0.9], method="loess")
+    curve = tn.reliability_curve(
+        [1] * 20 + [0] * 80 + [0, 1, 1], [0.2] * 100 + [0.5, 0.7, 0.9], method="loess"
+    )
     assert (curve.x[0], curve.y[0]) == pytest.approx((0.2, 0.2))
     assert np.isfinite(curve.y).all()
 
@@ -82,7 +90,9 @@ def test_many_scores_are_pooled_and_hardly_differ(curve):
     y, p = simulated(40_000)
     rounded = np.clip(np.rint(p * 20_000), 1, 19_999) / 20_000
     for measure in MEASURES.values():
-        assert measure(y, p, curve=curve) == pytest.approx(measure(y, rounded, curve=curve), abs=3e-4)
+        assert measure(y, p, curve=curve) == pytest.approx(
+            measure(y, rounded, curve=curve), abs=3e-4
+        )
 
 
 @pytest.mark.parametrize("curve", CURVES)
@@ -90,7 +100,9 @@ def test_whole_weights_repeat_rows_and_the_scale_of_others_does_not_matter(curve
     y, p = simulated(80)
     w = np.random.default_rng(1).integers(1, 4, 80)
     repeated = [m(np.repeat(y, w), np.repeat(p, w), curve=curve) for m in MEASURES.values()]
-    assert [m(y, p, curve=curve, sample_weight=w) for m in MEASURES.values()] == pytest.approx(repeated, rel=1e-9)
+    assert [m(y, p, curve=curve, sample_weight=w) for m in MEASURES.values()] == pytest.approx(
+        repeated, rel=1e-9
+    )
     for scale in (0.25, 1 / 3):
         found = [m(y, p, curve=curve, sample_weight=scale * w) for m in MEASURES.values()]
         assert found == pytest.approx(repeated, abs=0.03)
@@ -98,7 +110,10 @@ def test_whole_weights_repeat_rows_and_the_scale_of_others_does_not_matter(curve
 
 def test_a_spline_leaves_out_certain_scores_and_says_so():
     y, p = simulated(60)
-    with pytest.warns(tn.CertainScoresWarning, match=r"3 of 63 scores .* The spline leaves them out, .* 1 of them con"):
+    with pytest.warns(
+        tn.CertainScoresWarning,
+        match=r"3 of 63 scores .* The spline leaves them out, .* 1 of them con",
+    ):
         assert tn.ici([*y, 0, 1, 1], [*p, 0.0, 1.0, 0.0]) == tn.ici(y, p)
 
 
@@ -108,12 +123,16 @@ def test_a_spline_that_separates_the_labels_has_fewer_knots_or_is_nan():
     assert len(knots) == 5
     # No event below 0.3: a spline may fall to minus infinity there without limit.
     low = np.linspace(0.001, 0.3, 300)
-    (few,) = tn.reliability_curve([*np.zeros(300, int), *y], [*low, *(0.4 + p / 2)], method="spline").knots
+    (few,) = tn.reliability_curve(
+        [*np.zeros(300, int), *y], [*low, *(0.4 + p / 2)], method="spline"
+    ).knots
     assert len(few) < 5
     with pytest.warns(tn.NoEstimateWarning, match="curve has no finite estimate"):
         assert math.isnan(tn.ici([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9]))
     with pytest.warns(tn.NoEstimateWarning):
-        assert np.isnan(tn.reliability_curve([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9], method="spline").y).all()
+        assert np.isnan(
+            tn.reliability_curve([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9], method="spline").y
+        ).all()
 
 
 @pytest.mark.parametrize("curve", CURVES)

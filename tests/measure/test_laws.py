@@ -25,7 +25,10 @@ RULES = {
 }
 BINNED = {
     **{f"ece, {name}": partial(tn.ece, bins=rule) for name, rule in RULES.items()},
-    **{f"tce, {name}": partial(tn.tce, bins=RULES[name]) for name in ("10 bins", "equal mass", "block isotonic")},
+    **{
+        f"tce, {name}": partial(tn.tce, bins=RULES[name])
+        for name in ("10 bins", "equal mass", "block isotonic")
+    },
     "ece l2": partial(tn.ece, norm="l2"),
     "ece l3.5": partial(tn.ece, norm=3.5),
     "ace": tn.ace,
@@ -152,7 +155,9 @@ def test_every_row_is_counted_once_zeros_and_ones_included(rule, pairs):
 
 
 @pytest.mark.parametrize(
-    "rule", [r for r in RULES.values() if not isinstance(r, int)], ids=[n for n in RULES if " bins" not in n]
+    "rule",
+    [r for r in RULES.values() if not isinstance(r, int)],
+    ids=[n for n in RULES if " bins" not in n],
 )
 @given(pairs=rows)
 def test_ties_are_never_split(rule, pairs):
@@ -200,7 +205,11 @@ SYMMETRIC = {
 
 @pytest.mark.parametrize(("measure", "tolerance"), SYMMETRIC.values(), ids=SYMMETRIC)
 @given(
-    pairs=st.lists(st.tuples(st.integers(0, 1), st.integers(1, 255).map(lambda i: i / 256)), min_size=1, max_size=40)
+    pairs=st.lists(
+        st.tuples(st.integers(0, 1), st.integers(1, 255).map(lambda i: i / 256)),
+        min_size=1,
+        max_size=40,
+    )
 )
 def test_swapping_the_classes_changes_nothing_off_the_edges(measure, tolerance, pairs):
     y, p = arrays(pairs)
@@ -238,7 +247,9 @@ KINDS = ("classwise", "confidence", "top-label")
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("measure", fast(MEASURES, "ece, 10 bins", "squared_ece, equal mass", "log_loss"))
+@pytest.mark.parametrize(
+    "measure", fast(MEASURES, "ece, 10 bins", "squared_ece, equal mass", "log_loss")
+)
 @given(data=matrices(), cut=st.integers(0, 40), seed=st.integers(0, 2**32 - 1))
 def test_laws_hold_for_matrices(measure, kind, data, cut, seed):
     y, P = data

@@ -107,7 +107,9 @@ def test_a_matrix_is_judged_by_its_largest_scores():
     right, top = (P.argmax(axis=1) == c).astype(int), P.max(axis=1)
     for name in ("helm", "guo2017"):
         assert tn.preset(name)(c, P) == tn.preset(name)(right, top)
-    assert tn.preset("torchmetrics")(c, P) == tn.preset("torchmetrics")(right, top.astype(np.float32))
+    assert tn.preset("torchmetrics")(c, P) == tn.preset("torchmetrics")(
+        right, top.astype(np.float32)
+    )
 
 
 @pytest.mark.parametrize("k", [2, 5])
@@ -121,16 +123,23 @@ def test_lm_eval_sums_squares_over_all_options_of_two_too(k):
 def test_torchmetrics_itself():
     torch = pytest.importorskip("torch", reason="torch is not installed")
     pytest.importorskip("torchmetrics", reason="torchmetrics is not installed")
-    from torchmetrics.functional.classification import binary_calibration_error, multiclass_calibration_error
+    from torchmetrics.functional.classification import (
+        binary_calibration_error,
+        multiclass_calibration_error,
+    )
 
     ours = tn.preset("torchmetrics")
     y, p = rows(2_000, 3)
     p = np.where(p * 10 % 2 == 0, p, np.round(p * 15) / 15)
     for kind in (np.float64, np.float32):
         theirs = binary_calibration_error(torch.tensor(p.astype(kind)), torch.tensor(y), n_bins=15)
-        assert ours(y, p.astype(kind)) == pytest.approx(float(theirs), abs=1e-12 if kind is np.float64 else 1e-6)
+        assert ours(y, p.astype(kind)) == pytest.approx(
+            float(theirs), abs=1e-12 if kind is np.float64 else 1e-6
+        )
     c, P = matrix(2_000, 5, 4)
-    theirs = multiclass_calibration_error(torch.tensor(P), torch.tensor(c), num_classes=5, n_bins=15)
+    theirs = multiclass_calibration_error(
+        torch.tensor(P), torch.tensor(c), num_classes=5, n_bins=15
+    )
     assert ours(c, P) == pytest.approx(float(theirs), abs=1e-6)
 
 
@@ -139,16 +148,36 @@ def test_the_library_that_helm_calls():
     cal = pytest.importorskip("calibration", reason="uncertainty-calibration is not installed")
     for n, rounded in ((97, True), (101, False), (2_000, True)):
         y, p = rows(n, n, rounded=rounded)
-        assert tn.preset("helm")(y, p) == pytest.approx(cal.get_ece_em(list(p), list(y), num_bins=10), abs=1e-15)
+        assert tn.preset("helm")(y, p) == pytest.approx(
+            cal.get_ece_em(list(p), list(y), num_bins=10), abs=1e-15
+        )
 
 
 MISTAKES = {
-    "an unknown name": (lambda: tn.preset("guo"), r"`name` must be 'helm', .*Did you mean 'guo2017'\?"),
-    "a matrix for hle": (lambda: tn.preset("hle")(*matrix(200, 3, 0)), "`y_prob` must fit the preset 'hle'.*a matrix"),
-    "a vector for a sum": (lambda: tn.preset("lm-eval-brier")([0, 1], [0.1, 0.9]), "must fit .*got a vector"),
-    "percentages": (lambda: tn.preset("hle")([0, 1] * 100, [10, 90] * 100), r"must lie in \[0, 1\].*percent"),
-    "weights": (lambda: tn.preset("helm")([0, 1], [0.1, 0.9], sample_weight=[1, 2]), "`sample_weight` must be left"),
-    "sums": (lambda: tn.preset("helm")(tn.tally([0, 1], [0.1, 0.9]), None), "A preset needs the rows"),
+    "an unknown name": (
+        lambda: tn.preset("guo"),
+        r"`name` must be 'helm', .*Did you mean 'guo2017'\?",
+    ),
+    "a matrix for hle": (
+        lambda: tn.preset("hle")(*matrix(200, 3, 0)),
+        "`y_prob` must fit the preset 'hle'.*a matrix",
+    ),
+    "a vector for a sum": (
+        lambda: tn.preset("lm-eval-brier")([0, 1], [0.1, 0.9]),
+        "must fit .*got a vector",
+    ),
+    "percentages": (
+        lambda: tn.preset("hle")([0, 1] * 100, [10, 90] * 100),
+        r"must lie in \[0, 1\].*percent",
+    ),
+    "weights": (
+        lambda: tn.preset("helm")([0, 1], [0.1, 0.9], sample_weight=[1, 2]),
+        "`sample_weight` must be left",
+    ),
+    "sums": (
+        lambda: tn.preset("helm")(tn.tally([0, 1], [0.1, 0.9]), None),
+        "A preset needs the rows",
+    ),
 }
 
 

@@ -40,7 +40,9 @@ def test_one_brier_score_everywhere(k):
     assert tn.brier(y, P) == pytest.approx(expected, abs=1e-14)
     parts = tn.corp(y, P)
     assert parts.score == pytest.approx(expected, abs=1e-14)
-    assert parts.miscalibration - parts.discrimination + parts.uncertainty == pytest.approx(expected, abs=1e-12)
+    assert parts.miscalibration - parts.discrimination + parts.uncertainty == pytest.approx(
+        expected, abs=1e-12
+    )
     assert tn.brier(tn.sketch(y, P)) == pytest.approx(expected, abs=1e-9)
     compared = tn.compare(y, {"a": P, "b": other}, measure="brier").estimates["a"]
     assert compared == pytest.approx(expected, abs=1e-12)
@@ -63,7 +65,9 @@ def test_scores_agree_with_scikit_learn():
     P = rng.dirichlet([1, 2, 3], size=500)
     y = rng.integers(0, 3, 500)
     w = rng.random(500)
-    assert tn.log_loss(y, P, sample_weight=w) == pytest.approx(metrics.log_loss(y, P, sample_weight=w))
+    assert tn.log_loss(y, P, sample_weight=w) == pytest.approx(
+        metrics.log_loss(y, P, sample_weight=w)
+    )
     assert tn.brier(y == 2, P[:, 2], sample_weight=w) == pytest.approx(
         metrics.brier_score_loss(y == 2, P[:, 2], sample_weight=w)
     )
@@ -71,7 +75,9 @@ def test_scores_agree_with_scikit_learn():
 
 def test_the_log_loss_of_many_rows_is_that_of_their_tally_and_of_the_formula():
     rng = np.random.default_rng(0)
-    p = np.concatenate([rng.random(30_000), rng.beta(0.02, 0.02, 30_000), np.round(rng.random(30_000), 2)])
+    p = np.concatenate(
+        [rng.random(30_000), rng.beta(0.02, 0.02, 30_000), np.round(rng.random(30_000), 2)]
+    )
     p = np.clip(p, 1e-300, 1 - 2.0**-53)
     y = rng.random(p.size) < p
     order = rng.permutation(p.size)
@@ -97,7 +103,9 @@ def test_the_log_loss_of_certain_scores_is_infinite_only_where_they_are_wrong():
     rng = np.random.default_rng(4)
     p = np.append(rng.integers(0, 5, 20_000) / 4, [0.0, 1.0])
     y = np.where(p == 0.5, rng.integers(0, 2, p.size), p > 0.5)
-    expected = pytest.approx(((p == 0.25) | (p == 0.75)).mean() * -math.log(0.75) + (p == 0.5).mean() * math.log(2))
+    expected = pytest.approx(
+        ((p == 0.25) | (p == 0.75)).mean() * -math.log(0.75) + (p == 0.5).mean() * math.log(2)
+    )
     assert tn.log_loss(y, p) == expected
     assert tn.log_loss(tn.tally(y, p)) == expected
     for row in -1, -2:
@@ -111,6 +119,8 @@ def test_the_brier_score_of_many_classes_is_off_by_less_than_a_unit_per_class():
     n, n_classes = 20, 300
     p, y = rng.dirichlet(np.full(n_classes, 0.3), n), rng.integers(0, n_classes, n)
     labels = np.arange(n_classes)
-    exact = sum((Fraction(float(p[i, k])) - int(k == y[i])) ** 2 for i in range(n) for k in labels) / n
+    exact = (
+        sum((Fraction(float(p[i, k])) - int(k == y[i])) ** 2 for i in range(n) for k in labels) / n
+    )
     error = abs(Fraction(tn.brier(y, p, labels=labels.tolist())) - exact)
     assert error <= Fraction(n_classes, 2**53) + Fraction(1, 10**15)

@@ -21,7 +21,14 @@ def test_four_rows_in_two_bins():
 
 def test_ece_is_zero_where_scores_and_rates_agree_in_every_bin():
     assert tn.ece([0, 0, 1, 1], [0, 0, 1, 1], bins=2) == 0
-    assert tn.ece([0, 0, 0, 1, 0, 1, 1, 1], [0.125, 0.125, 0.375, 0.375, 0.625, 0.625, 0.875, 0.875], bins=2) == 0
+    assert (
+        tn.ece(
+            [0, 0, 0, 1, 0, 1, 1, 1],
+            [0.125, 0.125, 0.375, 0.375, 0.625, 0.625, 0.875, 0.875],
+            bins=2,
+        )
+        == 0
+    )
 
 
 def test_the_example_in_r():
@@ -38,7 +45,9 @@ def test_the_example_in_r_with_a_factor():
     y = pd.Categorical.from_codes(np.asarray(codes), levels)
     assert tn.ece(y, P) == pytest.approx(0.2264213525, abs=5e-11)
     assert tn.ece(pl.Series(y.tolist(), dtype=pl.Enum(levels)), P) == tn.ece(y, P)
-    assert tn.ece(y.tolist(), P) == pytest.approx(0.3247, abs=5e-5)  # strings are sorted: high, low, medium
+    assert tn.ece(y.tolist(), P) == pytest.approx(
+        0.3247, abs=5e-5
+    )  # strings are sorted: high, low, medium
 
 
 def test_corp_of_six_rows():
@@ -85,7 +94,8 @@ def test_blocks_of_resnet152_fuse_where_algorithm_3_draws_no_edge(data_folder):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("n", "runs", "expected"), [(10**3, 500, 13.2), (10**4, 60, 51), (10**5, 10, 84), (10**6, 2, 95)]
+    ("n", "runs", "expected"),
+    [(10**3, 500, 13.2), (10**4, 60, 51), (10**5, 10, 84), (10**6, 2, 95)],
 )
 def test_tce_of_a_calibrated_model_grows_with_the_rows(n, runs, expected):
     """The percentages quoted in the docstring of `tce`; the spread of one run falls from 5 points to below 1."""
@@ -128,7 +138,9 @@ def printed_bins(y, p, n_min, n_max):
             bins.append((L, R, [j for j in range(N) if L <= p[j] < R]))
             L = R
     bins.append((L, 1.0, [j for j in range(N) if L <= p[j] <= 1]))
-    return [(L, R, [y[j] for j in rows], [p[j] for j in rows]) for L, R, rows in bins if L < R or rows]
+    return [
+        (L, R, [y[j] for j in rows], [p[j] for j in rows]) for L, R, rows in bins if L < R or rows
+    ]
 
 
 def printed_tce(y, p, n_min, n_max, alpha=0.05):
@@ -176,7 +188,11 @@ def test_tce_is_algorithms_1_to_3_where_no_scores_tie(sets, kernels, monkeypatch
 def test_printed_ties_follow_algorithms_2_and_3_and_equation_2(sets):
     rule = tn.BlockIsotonic(1, 2, ties="printed")
     table = tn.bin_table([0, 0, 1, 1], [0.25, 0.5, 0.5, 0.75], bins=rule)
-    assert (table.low_edge.tolist(), table.high_edge.tolist(), table.n.tolist()) == ([0, 0.5], [0.5, 1], [1, 3])
+    assert (table.low_edge.tolist(), table.high_edge.tolist(), table.n.tolist()) == (
+        [0, 0.5],
+        [0.5, 1],
+        [1, 3],
+    )
     rng, differ = np.random.default_rng(11), 0
     for case in range(sets):
         n, steps = int(rng.integers(2, 25)), 2 ** int(rng.integers(0, 4))  # midpoints are floats
@@ -186,13 +202,19 @@ def test_printed_ties_follow_algorithms_2_and_3_and_equation_2(sets):
         n_max = int(rng.integers(max(n_min, 1), n + 1))
         expected = printed_bins(y, p, n_min, n_max)
         table = tn.bin_table(y, p, bins=tn.BlockIsotonic(n_min, n_max, ties="printed"))
-        found = list(zip(table.low_edge.tolist(), table.high_edge.tolist(), table.n.tolist(), strict=True))
+        found = list(
+            zip(table.low_edge.tolist(), table.high_edge.tolist(), table.n.tolist(), strict=True)
+        )
         assert found == [(low, high, len(labels)) for low, high, labels, _ in expected]
-        assert table.rate[table.n > 0].tolist() == pytest.approx([np.mean(b[2]) for b in expected if b[2]], rel=1e-12)
+        assert table.rate[table.n > 0].tolist() == pytest.approx(
+            [np.mean(b[2]) for b in expected if b[2]], rel=1e-12
+        )
         split = tn.bin_table(y, p, bins=tn.BlockIsotonic(n_min, n_max, ties="split"))
         differ += split.n.tolist() != [size for *_, size in found]
         if case % 10 == 0:  # Algorithm 1 on these bins
-            rejected = sum(binomtest(sum(b[2]), len(b[2]), s).pvalue <= 0.05 for b in expected for s in b[3])
+            rejected = sum(
+                binomtest(sum(b[2]), len(b[2]), s).pvalue <= 0.05 for b in expected for s in b[3]
+            )
             found = tn.tce(y, p, bins=tn.BlockIsotonic(n_min, n_max, ties="printed"))
             assert found == pytest.approx(100 * rejected / n)
     assert differ > sets / 4
@@ -206,4 +228,6 @@ def test_split_ties_follow_algorithm_2_row_by_row():
     groups = oracle.block_groups_rowwise(y[order].tolist(), 15, 60)
     rule = tn.BlockIsotonic(15, 60, fuse=False, ties="split")
     assert tn.bin_table(y, p, bins=rule).n.tolist() == [len(g) for g in groups]
-    assert tn.tce(y, p, bins=rule) == pytest.approx(oracle.tce(y[order].tolist(), p[order].tolist(), groups))
+    assert tn.tce(y, p, bins=rule) == pytest.approx(
+        oracle.tce(y[order].tolist(), p[order].tolist(), groups)
+    )

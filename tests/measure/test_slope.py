@@ -12,19 +12,27 @@ import trueness as tn
 def test_scores_of_0_and_1_are_left_out_counted_and_said_to_be_wrong(measure):
     y, p = [1, 0, 1, 0, 1, 0], [0.3, 0.7, 0.6, 0.4, 0.8, 0.2]
     inside = measure(y, p)
-    message = (
-        "4 of 10 scores are exactly 0 or 1. Slope and intercept leave them out, .* 1 of them contradicts its label"
-    )
+    message = "4 of 10 scores are exactly 0 or 1. Slope and intercept leave them out, .* 1 of them contradicts its label"
     with pytest.warns(tn.CertainScoresWarning, match=message):
-        assert measure([*y, 0, 1, 1, 0], [*p, 0.0, 1.0, 1.0, 1.0]) == pytest.approx(inside, rel=1e-12)
-    with pytest.warns(tn.CertainScoresWarning, match="0.5 of 6.5 scores are exactly 0 or 1. .* 0.5 of them contradict"):
-        assert measure([*y, 1], [*p, 0.0], sample_weight=[1] * 6 + [0.5]) == pytest.approx(inside, rel=1e-9)
+        assert measure([*y, 0, 1, 1, 0], [*p, 0.0, 1.0, 1.0, 1.0]) == pytest.approx(
+            inside, rel=1e-12
+        )
+    with pytest.warns(
+        tn.CertainScoresWarning,
+        match="0.5 of 6.5 scores are exactly 0 or 1. .* 0.5 of them contradict",
+    ):
+        assert measure([*y, 1], [*p, 0.0], sample_weight=[1] * 6 + [0.5]) == pytest.approx(
+            inside, rel=1e-9
+        )
     with pytest.warns(tn.CertainScoresWarning, match="2,500,000 of 2,500,006 scores .* 0 of them"):
         measure([*y, 1], [*p, 1.0], sample_weight=[1] * 6 + [2_500_000])
 
 
 def test_a_slope_of_certain_scores_only_is_nan():
-    with pytest.warns(tn.CertainScoresWarning), pytest.warns(tn.NoEstimateWarning, match="no finite estimate"):
+    with (
+        pytest.warns(tn.CertainScoresWarning),
+        pytest.warns(tn.NoEstimateWarning, match="no finite estimate"),
+    ):
         assert math.isnan(tn.calibration_slope([0, 1, 1], [0.0, 1.0, 1.0]))
 
 
@@ -107,7 +115,9 @@ def test_slope_and_intercept_are_those_of_newtons_method_in_every_view(weights, 
     expected = np.average(fits, axis=0, weights=shares)
     data = (y == 1, P[:, 1]) if kind == "binary" else (y, P)
     options = {"sample_weight": given} | ({} if kind == "binary" else {"kind": kind})
-    for measure, value in zip((tn.calibration_slope, tn.calibration_intercept), expected, strict=True):
+    for measure, value in zip(
+        (tn.calibration_slope, tn.calibration_intercept), expected, strict=True
+    ):
         assert measure(*data, **options) == pytest.approx(value, rel=1e-6)
         assert measure(tn.tally(*data, **options)) == pytest.approx(value, rel=1e-6)
 
@@ -142,12 +152,19 @@ def test_observed_over_expected_in_every_view():
         ),
     }
     for kind, value in expected.items():
-        assert tn.observed_expected(y, P, kind=kind, sample_weight=w) == pytest.approx(value, rel=1e-12)
+        assert tn.observed_expected(y, P, kind=kind, sample_weight=w) == pytest.approx(
+            value, rel=1e-12
+        )
         binned = tn.binned(y, P, kind=kind, sample_weight=w, bins=4)
         assert tn.observed_expected(binned) == pytest.approx(value, rel=1e-12)
 
 
-@pytest.mark.filterwarnings("ignore::trueness.errors.OneClassWarning", "ignore::trueness.errors.NoEstimateWarning")
+@pytest.mark.filterwarnings(
+    "ignore::trueness.errors.OneClassWarning", "ignore::trueness.errors.NoEstimateWarning"
+)
 def test_a_single_certain_score_is_counted():
-    with pytest.warns(tn.CertainScoresWarning, match="1 of 1 scores are exactly 0.*1 of them contradicts its label"):
+    with pytest.warns(
+        tn.CertainScoresWarning,
+        match="1 of 1 scores are exactly 0.*1 of them contradicts its label",
+    ):
         assert np.isnan(tn.calibration_slope([1], [0.0]))

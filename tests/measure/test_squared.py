@@ -21,13 +21,21 @@ def test_squared_ece_chooses_bins_by_the_number_of_rows():
     assert tn.squared_ece(y, p) == tn.squared_ece(y, p, bins=cells)
     assert tn.squared_ece(tn.tally(y, p)) == tn.squared_ece(y, p, bins=cells)
     few = np.round(30 * p) / 30
-    assert tn.squared_ece(y, few) == tn.squared_ece(y, few, bins=tn.Distinct()) != tn.squared_ece(y, few, bins=cells)
+    assert (
+        tn.squared_ece(y, few)
+        == tn.squared_ece(y, few, bins=tn.Distinct())
+        != tn.squared_ece(y, few, bins=cells)
+    )
     assert tn.squared_ece(tn.binned(y, p, bins=7)) == tn.squared_ece(y, p, bins=7)
     # Never more cells than pairs of rows, and five where there are so many.
     assert tn.squared_ece(y[:6], p[:6]) == tn.squared_ece(y[:6], p[:6], bins=tn.MassAndWidth(3, 3))
-    assert tn.squared_ece(y[:40], p[:40]) == tn.squared_ece(y[:40], p[:40], bins=tn.MassAndWidth(5, 5))
+    assert tn.squared_ece(y[:40], p[:40]) == tn.squared_ece(
+        y[:40], p[:40], bins=tn.MassAndWidth(5, 5)
+    )
     # Importance weights that are all equal have a plain estimate over pairs of rows.
-    equal = tn.squared_ece(y, p, bins=16, sample_weight=np.full(1_000, 0.5), weight_type="importance")
+    equal = tn.squared_ece(
+        y, p, bins=16, sample_weight=np.full(1_000, 0.5), weight_type="importance"
+    )
     assert equal == pytest.approx(tn.squared_ece(y, p, bins=16))
 
 
@@ -47,17 +55,30 @@ def test_squared_ece_of_a_matrix_uses_the_largest_probability():
         ([0, 1], [0.2, 0.7], [1.0, 1e-17], 1, [(1, -0.2 * 0.3)]),
         ([0, 1], [0.3, 0.301], [1e8, 1e-8], 1, [(1, -0.3 * 0.699)]),
         ([1, 0], [0.3, 0.301], [1e-30, 1e30], 1, [(1, -0.7 * 0.301)]),
-        ([0, 1, 0, 1], [0.2, 0.2003, 0.7, 0.7003], [1, 1e-17, 1, 1], 2, [(1, -0.2 * 0.7997), (2, -0.7 * 0.2997)]),
+        (
+            [0, 1, 0, 1],
+            [0.2, 0.2003, 0.7, 0.7003],
+            [1, 1e-17, 1, 1],
+            2,
+            [(1, -0.2 * 0.7997), (2, -0.7 * 0.2997)],
+        ),
     ],
 )
 def test_a_pair_of_rows_counts_however_unequal_their_weights(y, p, w, bins, pairs):
-    by_hand = sum(weight * product for weight, product in pairs) / sum(weight for weight, _ in pairs)
+    by_hand = sum(weight * product for weight, product in pairs) / sum(
+        weight for weight, _ in pairs
+    )
     found = tn.squared_ece(y, p, sample_weight=w, weight_type="importance", bins=bins)
     assert found == pytest.approx(by_hand, rel=1e-13)
 
 
 def test_tied_rows_whose_pairs_are_lost_in_rounding_are_one_row():
-    assert tn.squared_ece([0, 1], [0.3, 0.3], sample_weight=[1.0, 1e-17], weight_type="importance", bins=1) == 0
+    assert (
+        tn.squared_ece(
+            [0, 1], [0.3, 0.3], sample_weight=[1.0, 1e-17], weight_type="importance", bins=1
+        )
+        == 0
+    )
     y, p, w = [0, 1, 1], [0.3, 0.3, 0.6], [1.0, 1e-17, 1e-10]
     found = tn.squared_ece(y, p, sample_weight=w, weight_type="importance", bins=1)
     assert found == pytest.approx(-0.3 * 0.4, rel=1e-9)
@@ -82,7 +103,9 @@ def mean_over_pairs(y, p, w, bins):
         rows = np.flatnonzero((bin_of == b) & (w > 0))
         pairs = [(w[i] * w[j], (y[i] - p[i]) * (y[j] - p[j])) for i in rows for j in rows if i != j]
         if pairs:
-            total += w[rows].sum() * np.average([product for _, product in pairs], weights=[a for a, _ in pairs])
+            total += w[rows].sum() * np.average(
+                [product for _, product in pairs], weights=[a for a, _ in pairs]
+            )
     return total / w.sum()
 
 
@@ -95,14 +118,22 @@ def test_importance_is_the_mean_over_pairs_with_ties_in_several_bins(seed):
     for bins in (1, 4, 9):
         exact = mean_over_pairs(y, p, w, bins)
         for scale in (1, 2.0**-70, 2.0**70):
-            found = tn.squared_ece(y, p, bins=bins, weight_type="importance", sample_weight=w * scale)
+            found = tn.squared_ece(
+                y, p, bins=bins, weight_type="importance", sample_weight=w * scale
+            )
             assert found == pytest.approx(exact, rel=1e-10, abs=1e-13)
         equal = mean_over_pairs(y, p, np.ones(40), bins)
-        assert tn.squared_ece(y, p, bins=bins, weight_type="importance") == pytest.approx(equal, rel=1e-10, abs=1e-13)
+        assert tn.squared_ece(y, p, bins=bins, weight_type="importance") == pytest.approx(
+            equal, rel=1e-10, abs=1e-13
+        )
         assert tn.squared_ece(y, p, bins=bins) == pytest.approx(equal, rel=1e-10, abs=1e-13)
         whole = rng.integers(0, 4, 40)
-        repeated = mean_over_pairs(np.repeat(y, whole), np.repeat(p, whole), np.ones(whole.sum()), bins)
-        assert tn.squared_ece(y, p, bins=bins, sample_weight=whole) == pytest.approx(repeated, rel=1e-10, abs=1e-13)
+        repeated = mean_over_pairs(
+            np.repeat(y, whole), np.repeat(p, whole), np.ones(whole.sum()), bins
+        )
+        assert tn.squared_ece(y, p, bins=bins, sample_weight=whole) == pytest.approx(
+            repeated, rel=1e-10, abs=1e-13
+        )
         counted = mean_over_pairs(y, p, whole, bins)
         found = tn.squared_ece(y, p, bins=bins, sample_weight=whole, weight_type="importance")
         assert found == pytest.approx(counted, rel=1e-10, abs=1e-13)
@@ -112,7 +143,9 @@ def test_two_tied_rows_are_a_pair_down_to_the_smallest_weights_that_floats_resol
     for small in (1e-3, 1e-6, 1e-12):
         for scale in (1.0, 2.0**-70, 2.0**70):
             w = np.array([1.0, small]) * scale
-            found = tn.squared_ece([0, 1], [0.3, 0.3], sample_weight=w, weight_type="importance", bins=1)
+            found = tn.squared_ece(
+                [0, 1], [0.3, 0.3], sample_weight=w, weight_type="importance", bins=1
+            )
             assert found == pytest.approx(-0.3 * 0.7, rel=1e-3)
 
 
@@ -121,4 +154,6 @@ def test_the_default_bins_of_importance_weights_follow_the_number_of_rows():
     p = rng.random(200)
     y, w = rng.integers(0, 2, 200), rng.uniform(5, 9, 200)
     options = {"sample_weight": w, "weight_type": "importance"}
-    assert tn.squared_ece(y, p, **options) == tn.squared_ece(y, p, bins=tn.MassAndWidth(8, 8), **options)  # 200^0.4
+    assert tn.squared_ece(y, p, **options) == tn.squared_ece(
+        y, p, bins=tn.MassAndWidth(8, 8), **options
+    )  # 200^0.4

@@ -15,7 +15,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 
 def record_of(y, p, bins, alpha=0.05, test="t", **options):
     """The record that a diagram of tested bins shows."""
-    return tn.plot.TestReliabilityDisplay.from_predictions(y, p, bins=bins, alpha=alpha, test=test, **options).record
+    return tn.plot.TestReliabilityDisplay.from_predictions(
+        y, p, bins=bins, alpha=alpha, test=test, **options
+    ).record
 
 
 @settings(max_examples=6)
@@ -52,9 +54,18 @@ def test_a_function_tests_as_the_named_test_does(alpha):
     rng = np.random.default_rng(3)
     p = rng.random(60).round(2)
     y = (rng.random(60) < p**2).astype(int)
-    for options in ({"bins": 4}, {}, {"bins": 4, "norm": "l2"}, {"bins": 4, "sample_weight": rng.integers(0, 3, 60)}):
-        assert tn.tce(y, p, test=test, alpha=alpha, **options) == tn.tce(y, p, alpha=alpha, **options)
-    assert tn.gce(y, p, loss="rejection", test=test, alpha=alpha) == tn.gce(y, p, loss="rejection", alpha=alpha)
+    for options in (
+        {"bins": 4},
+        {},
+        {"bins": 4, "norm": "l2"},
+        {"bins": 4, "sample_weight": rng.integers(0, 3, 60)},
+    ):
+        assert tn.tce(y, p, test=test, alpha=alpha, **options) == tn.tce(
+            y, p, alpha=alpha, **options
+        )
+    assert tn.gce(y, p, loss="rejection", test=test, alpha=alpha) == tn.gce(
+        y, p, loss="rejection", alpha=alpha
+    )
 
     def rejected(events, n, scores):
         return np.array(test(events, n, scores)) <= alpha
@@ -71,9 +82,13 @@ def test_a_function_tests_as_the_named_test_does(alpha):
     ],
 )
 def test_levels_of_zero_and_one(test, refuted):
-    assert tn.tce(LABELS, SCORES, bins=2, test=test, alpha=0) == pytest.approx(100 * refuted / 15, rel=1e-15)
+    assert tn.tce(LABELS, SCORES, bins=2, test=test, alpha=0) == pytest.approx(
+        100 * refuted / 15, rel=1e-15
+    )
     assert tn.tce(LABELS, SCORES, bins=2, test=test, alpha=1) == 100
-    assert tn.tce([0, 0], [0.0, 0.0], bins=2, test=test, alpha=1) == 100  # a p-value of 1 is at most 1
+    assert (
+        tn.tce([0, 0], [0.0, 0.0], bins=2, test=test, alpha=1) == 100
+    )  # a p-value of 1 is at most 1
 
 
 def test_norms_of_the_percentages():
@@ -88,11 +103,13 @@ def test_norms_of_the_percentages():
     }.items():
         options = {"bins": 2, "alpha": 0, "norm": norm}
         assert tn.tce(LABELS, SCORES, **options) == pytest.approx(value, rel=1e-12)
-        assert tn.gce(LABELS, SCORES, loss="rejection", **options) == pytest.approx(value, rel=1e-12)
+        assert tn.gce(LABELS, SCORES, loss="rejection", **options) == pytest.approx(
+            value, rel=1e-12
+        )
     gaps = [abs(0.3 - np.mean(SCORES[:10])), np.mean(SCORES[10:])]
-    assert tn.gce(LABELS, SCORES, bins=[0, 0.5, 0.8, 1], norm=lambda loss, _: loss.sum()) == pytest.approx(
-        sum(gaps), rel=1e-12
-    )
+    assert tn.gce(
+        LABELS, SCORES, bins=[0, 0.5, 0.8, 1], norm=lambda loss, _: loss.sum()
+    ) == pytest.approx(sum(gaps), rel=1e-12)
 
 
 def test_blocks_without_a_least_size():
@@ -102,7 +119,14 @@ def test_blocks_without_a_least_size():
         assert tn.bin_table(y, p, bins=tn.BlockIsotonic(0, n_max, fuse=False)).n.tolist() == sizes
     apart = tn.BlockIsotonic(0, fuse=False)
     assert tn.bin_table(y, p, bins=apart).n.tolist() == [1] * 7  # ⌊7/5⌋ rows at most
-    assert tn.bin_table(y, p, bins=tn.BlockIsotonic(0)).n.tolist() == [1, 2, 1, 1, 1, 1]  # two zeros are one bin
+    assert tn.bin_table(y, p, bins=tn.BlockIsotonic(0)).n.tolist() == [
+        1,
+        2,
+        1,
+        1,
+        1,
+        1,
+    ]  # two zeros are one bin
     assert tn.bin_table([1], [0.5], bins=tn.BlockIsotonic(0)).n.tolist() == [1]
 
 
@@ -171,7 +195,9 @@ def test_a_narrow_peak_is_never_narrower_than_a_bar():
     found = record_of(np.arange(5001) % 2, p, 1)
     density = reflected_density(p, np.ones(5001))[1]
     assert found.density[0] == pytest.approx(density, abs=1e-9)
-    assert density[1] == pytest.approx(np.exp(-0.5) * (1 + np.exp(-1.5)) / (1 + np.exp(-0.5)), rel=1e-3)
+    assert density[1] == pytest.approx(
+        np.exp(-0.5) * (1 + np.exp(-1.5)) / (1 + np.exp(-0.5)), rel=1e-3
+    )
 
 
 @pytest.mark.parametrize(("apart", "flat"), [(1e-13, True), (1e-9, False)])
@@ -185,7 +211,10 @@ def test_a_record_names_the_test_that_was_used():
     def all_one(events, n, scores):
         return np.ones(scores.size)
 
-    assert [record_of([0, 1], [0.2, 0.9], 2, test=test).test for test in ("t", all_one)] == ["t", "all_one"]
+    assert [record_of([0, 1], [0.2, 0.9], 2, test=test).test for test in ("t", all_one)] == [
+        "t",
+        "all_one",
+    ]
 
 
 def t_pvalues(events, n, scores):
@@ -228,7 +257,9 @@ def test_the_t_test_of_the_published_code_takes_the_variance_for_the_deviation()
             variance = rate * (1 - rate) * n / (n - 1)
             t = np.abs(rate - p[here]) / (variance / np.sqrt(n))
             rejected += (2 * stats.t.sf(t, n - 1) <= 0.05).sum()
-    assert tn.tce(y, p, bins=4, test="t-variance-for-deviation") == pytest.approx(100 * rejected / y.size, rel=1e-14)
+    assert tn.tce(y, p, bins=4, test="t-variance-for-deviation") == pytest.approx(
+        100 * rejected / y.size, rel=1e-14
+    )
     assert tn.tce(y, p, bins=4, test="t-variance-for-deviation") != tn.tce(y, p, bins=4, test="t")
 
 
@@ -241,13 +272,18 @@ def test_parts_of_unlike_weights_are_tested_each_by_itself(norm):
     y = np.where(rng.random(300) < 0.35, top, y)
     w = np.where(top == 0, rng.choice([1, 9], 300), rng.uniform(0.5, 2, 300))
     options = {"bins": 3, "test": "t", "norm": norm}
-    each = [tn.tce(y[top == k] == k, P[top == k].max(axis=1), sample_weight=w[top == k], **options) for k in range(3)]
+    each = [
+        tn.tce(y[top == k] == k, P[top == k].max(axis=1), sample_weight=w[top == k], **options)
+        for k in range(3)
+    ]
     shares = [w[top == k].sum() for k in range(3)]
     found = tn.tce(y, P, kind="top-label", sample_weight=w, **options)
     assert found == pytest.approx(np.average(each, weights=shares), rel=1e-12)
     assert len({round(x, 6) for x in each}) == 3
     zero = top == 0
-    effective = tn.tce(y[zero] == 0, P[zero].max(axis=1), sample_weight=w[zero] * (1 + 1e-9), **options)
+    effective = tn.tce(
+        y[zero] == 0, P[zero].max(axis=1), sample_weight=w[zero] * (1 + 1e-9), **options
+    )
     assert effective < each[0] - 10
 
 
@@ -257,18 +293,37 @@ def test_p_values_of_exactly_0_and_1_are_taken(p_value):
         return np.full(scores.size, p_value)
 
     assert tn.tce([0, 1, 1], [0.2, 0.4, 0.9], bins=2, test=test, alpha=0.05) == 100 * (p_value == 0)
-    assert tn.tce([0, 1, 1], [0.2, 0.4, 0.9], bins=2, test=test, alpha=p_value) == 100  # rejected at its own level
+    assert (
+        tn.tce([0, 1, 1], [0.2, 0.4, 0.9], bins=2, test=test, alpha=p_value) == 100
+    )  # rejected at its own level
 
 
 def test_whole_numbers_are_rejections_and_floats_of_0_and_1_are_not_guessed():
     y, p = [0, 1, 0, 1, 1, 1, 1, 1], [0.1, 0.2, 0.2, 0.5, 0.9, 0.9, 0.95, 0.99]
     for call in (tn.tce, partial(tn.gce, loss="rejection")):
         for kind in (bool, int, np.uint8):
-            assert call(y, p, bins=2, test=lambda events, n, scores, kind=kind: (scores > 0.3).astype(kind)) == 62.5
-        with pytest.raises(tn.InputError, match=r"it returned 0\.0 and 1\.0 only, which may be either"):
+            assert (
+                call(
+                    y,
+                    p,
+                    bins=2,
+                    test=lambda events, n, scores, kind=kind: (scores > 0.3).astype(kind),
+                )
+                == 62.5
+            )
+        with pytest.raises(
+            tn.InputError, match=r"it returned 0\.0 and 1\.0 only, which may be either"
+        ):
             call(y, p, bins=2, test=lambda events, n, scores: (scores > 0.3).astype(float))
-        with pytest.raises(tn.InputError, match=r"p-values, as floats, or rejections, .* returned both"):
-            call(y, p, bins=2, test=lambda events, n, scores: (scores > 0.3).astype(int if n > 3 else float))
+        with pytest.raises(
+            tn.InputError, match=r"p-values, as floats, or rejections, .* returned both"
+        ):
+            call(
+                y,
+                p,
+                bins=2,
+                test=lambda events, n, scores: (scores > 0.3).astype(int if n > 3 else float),
+            )
 
 
 def test_a_t_test_of_one_row_refutes_no_score():
@@ -280,16 +335,26 @@ def test_a_t_test_of_one_row_refutes_no_score():
 
 def test_the_binomial_test_needs_whole_weights_and_the_others_do_not():
     rows = ([0, 1, 1], [0.2, 0.4, 0.9])
-    with pytest.raises(tn.InputError, match=r"must be whole numbers .* for the binomial test.*`test='t'`"):
+    with pytest.raises(
+        tn.InputError, match=r"must be whole numbers .* for the binomial test.*`test='t'`"
+    ):
         tn.tce(*rows, bins=2, sample_weight=[0.5, 1, 1])
     with pytest.raises(tn.InputError, match=r"must be whole numbers .* for the binomial test"):
         tn.gce(*rows, bins=2, loss="rejection", sample_weight=[0.5, 1, 1])
     for test in ("t", "t-variance-for-deviation", lambda k, n, p: np.ones(p.size)):
         assert 0 <= tn.tce(*rows, bins=2, sample_weight=[0.5, 1, 1], test=test) <= 100
-    assert tn.tce(*rows, bins=2, sample_weight=[2, 1, 1]) == tn.tce([0, 0, 1, 1], [0.2, 0.2, 0.4, 0.9], bins=2)
+    assert tn.tce(*rows, bins=2, sample_weight=[2, 1, 1]) == tn.tce(
+        [0, 0, 1, 1], [0.2, 0.2, 0.4, 0.9], bins=2
+    )
 
 
 @pytest.mark.filterwarnings("ignore::trueness.errors.OneClassWarning")
 def test_at_level_0_a_score_of_0_or_1_is_refuted_by_the_other_label_only():
-    for label, score, expected in ((1, 1.0, 0.0), (0, 0.0, 0.0), (0, 1.0, 100.0), (1, 0.0, 100.0), (1, 0.5, 0.0)):
+    for label, score, expected in (
+        (1, 1.0, 0.0),
+        (0, 0.0, 0.0),
+        (0, 1.0, 100.0),
+        (1, 0.0, 100.0),
+        (1, 0.5, 0.0),
+    ):
         assert tn.tce([label] * 4, [score] * 4, bins=1, alpha=0) == expected

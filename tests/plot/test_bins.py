@@ -13,7 +13,10 @@ def test_three_rules_by_default():
     drawn = BinsDisplay.from_predictions(y, p).plot()
     assert [ax.get_title() for ax in drawn.axes_] == ["PAVA", "PAVA-BC", "quantiles"]
     for steps, sizes, rule in zip(
-        drawn.lines_, drawn.size_axes_, (tn.Isotonic(), tn.BlockIsotonic(), tn.EqualMass(10)), strict=True
+        drawn.lines_,
+        drawn.size_axes_,
+        (tn.Isotonic(), tn.BlockIsotonic(), tn.EqualMass(10)),
+        strict=True,
     ):
         table = tn.bin_table(y, p, bins=rule)
         np.testing.assert_array_equal(steps.get_data().values, table.rate)
@@ -32,7 +35,9 @@ def test_rare_events_get_logarithmic_axes():
     assert none.any()
     assert np.isnan(drawn.line_.get_data().values[none]).all()
     (at_frame,) = drawn.ax_.collections
-    assert {end for segment in at_frame.get_segments() for end in segment[:, 1]} == {drawn.limits[0]}
+    assert {end for segment in at_frame.get_segments() for end in segment[:, 1]} == {
+        drawn.limits[0]
+    }
 
 
 def test_the_pieces_show_the_bins():
@@ -74,7 +79,10 @@ def test_many_bins_have_few_names():
 
 def test_rare_events_get_a_logarithmic_axis_of_violins():
     assert TestReliabilityDisplay.from_predictions(*rare()).plot().ax_.get_yscale() == "log"
-    assert TestReliabilityDisplay.from_predictions(*rare(), scale="linear").plot().ax_.get_yscale() == "linear"
+    assert (
+        TestReliabilityDisplay.from_predictions(*rare(), scale="linear").plot().ax_.get_yscale()
+        == "linear"
+    )
 
 
 def test_one_class_of_a_matrix_can_be_chosen():
@@ -82,6 +90,7 @@ def test_one_class_of_a_matrix_can_be_chosen():
     found = TestReliabilityDisplay.from_predictions(y, P, classes=[1])
     assert found.record.tce == tn.tce((y == 1).astype(int), P[:, 1])
     with pytest.raises(
-        tn.InputError, match=r"must be one class for TestReliabilityDisplay. Choose it with `classes=\[…\]`"
+        tn.InputError,
+        match=r"must be one class for TestReliabilityDisplay. Choose it with `classes=\[…\]`",
     ):
         TestReliabilityDisplay.from_predictions(y, P)

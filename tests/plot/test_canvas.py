@@ -34,7 +34,9 @@ def classes():
 
 Y, P = usual()
 SEVERAL = {
-    "reliability": lambda names: ReliabilityDisplay.from_predictions(Y, dict.fromkeys(names, P), numbers=False),
+    "reliability": lambda names: ReliabilityDisplay.from_predictions(
+        Y, dict.fromkeys(names, P), numbers=False
+    ),
     "cumulative": lambda names: CumulativeDisplay.from_predictions(Y, dict.fromkeys(names, P)),
     "validity": lambda names: ValidityDisplay(dict.fromkeys(names, CURVE)),
 }
@@ -108,16 +110,21 @@ def test_ticks_near_one_differ_and_do_not_overlap(width):
 
 def test_numbers_stand_behind_the_points_and_where_fewest_are():
     over, under = (
-        ReliabilityDisplay.from_predictions(Y, scores, numbers=False).plot() for scores in (P**3, 1 - (1 - P) ** 3)
+        ReliabilityDisplay.from_predictions(Y, scores, numbers=False).plot()
+        for scores in (P**3, 1 - (1 - P) ** 3)
     )
     for drawn, corner in ((over, (0.97, 0.03)), (under, (0.03, 0.97))):
         (text,) = drawn.ax_.texts
         assert text.get_position() == corner
-        assert text.get_zorder() < min(drawn.line_.get_zorder(), *(c.get_zorder() for c in drawn.ax_.collections))
+        assert text.get_zorder() < min(
+            drawn.line_.get_zorder(), *(c.get_zorder() for c in drawn.ax_.collections)
+        )
         assert text.get_bbox_patch().get_alpha() < 1
 
 
-@pytest.mark.parametrize("make", [ONE["reliability"], ONE["interval"]], ids=["reliability", "interval"])
+@pytest.mark.parametrize(
+    "make", [ONE["reliability"], ONE["interval"]], ids=["reliability", "interval"]
+)
 def test_a_notebook_shows_the_picture_and_what_it_shows(make):
     import matplotlib.pyplot as plt
 
@@ -134,11 +141,19 @@ def test_a_notebook_that_is_about_to_show_the_picture_gets_the_words(monkeypatch
 
     drawn = CumulativeDisplay.from_predictions(Y, P).plot()
     assert "<img" in drawn._repr_html_()
-    monkeypatch.setattr(matplotlib, "get_backend", lambda: "module://matplotlib_inline.backend_inline")
+    monkeypatch.setattr(
+        matplotlib, "get_backend", lambda: "module://matplotlib_inline.backend_inline"
+    )
     assert drawn._repr_html_().startswith("<p>cumulative walk from")
 
 
-DISPLAYS = (BinsDisplay, CumulativeDisplay, TestReliabilityDisplay, IntervalDisplay, ReliabilityDisplay)
+DISPLAYS = (
+    BinsDisplay,
+    CumulativeDisplay,
+    TestReliabilityDisplay,
+    IntervalDisplay,
+    ReliabilityDisplay,
+)
 
 
 @pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
@@ -166,25 +181,58 @@ def test_estimators_and_axes_can_be_given(display):
     assert display is BinsDisplay or "DummyClassifier" in str(vars(drawn))
 
 
-TWO = {str(level): Interval(0.03, 0.02, 0.05, level, "analytic", 500, True, False) for level in (0.9, 0.95)}
+TWO = {
+    str(level): Interval(0.03, 0.02, 0.05, level, "analytic", 500, True, False)
+    for level in (0.9, 0.95)
+}
 TALLY = tn.tally(Y, P)
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: BinsDisplay.from_predictions(Y, P, bins=5), "`bins` must map names to bin rules; got 5"),
-        (lambda: BinsDisplay.from_predictions(*matrix()), "`classes` must be one class for BinsDisplay"),
-        (lambda: BinsDisplay.from_predictions(Y, {"a": P}), "`y_prob` must be one model for BinsDisplay"),
-        (lambda: BinsDisplay.from_predictions({"a": TALLY}), "`y_true` must be one model for BinsDisplay"),
+        (
+            lambda: BinsDisplay.from_predictions(Y, P, bins=5),
+            "`bins` must map names to bin rules; got 5",
+        ),
+        (
+            lambda: BinsDisplay.from_predictions(*matrix()),
+            "`classes` must be one class for BinsDisplay",
+        ),
+        (
+            lambda: BinsDisplay.from_predictions(Y, {"a": P}),
+            "`y_prob` must be one model for BinsDisplay",
+        ),
+        (
+            lambda: BinsDisplay.from_predictions({"a": TALLY}),
+            "`y_true` must be one model for BinsDisplay",
+        ),
         (lambda: BinsDisplay({}), "`tables` must hold at least one table"),
-        (lambda: TestReliabilityDisplay.from_predictions(Y, {"a": P}), "`y_prob` must be one model"),
-        (lambda: CumulativeDisplay.from_predictions(*matrix()), "`classes` must be one class for CumulativeDisplay"),
+        (
+            lambda: TestReliabilityDisplay.from_predictions(Y, {"a": P}),
+            "`y_prob` must be one model",
+        ),
+        (
+            lambda: CumulativeDisplay.from_predictions(*matrix()),
+            "`classes` must be one class for CumulativeDisplay",
+        ),
         (lambda: CumulativeDisplay({}), "`walks` must hold at least one walk"),
-        (lambda: CumulativeDisplay.from_predictions(Y, P, level=2), "`level` must lie strictly between 0 and 1"),
-        (lambda: IntervalDisplay.from_predictions(Y, P, by=["a"]), "`by` must have one entry per row"),
-        (lambda: IntervalDisplay.from_predictions(Y, P, by={"a": Y, "b": Y}), "`by` must be one column; got 2"),
-        (lambda: IntervalDisplay.from_predictions(TALLY, by=Y), "`by` needs rows; a Tally has none"),
+        (
+            lambda: CumulativeDisplay.from_predictions(Y, P, level=2),
+            "`level` must lie strictly between 0 and 1",
+        ),
+        (
+            lambda: IntervalDisplay.from_predictions(Y, P, by=["a"]),
+            "`by` must have one entry per row",
+        ),
+        (
+            lambda: IntervalDisplay.from_predictions(Y, P, by={"a": Y, "b": Y}),
+            "`by` must be one column; got 2",
+        ),
+        (
+            lambda: IntervalDisplay.from_predictions(TALLY, by=Y),
+            "`by` needs rows; a Tally has none",
+        ),
         (lambda: IntervalDisplay(TWO), r"`intervals` must have one level; got 0\.9, 0\.95"),
         (lambda: IntervalDisplay({}), "`intervals` must hold at least one interval"),
     ],

@@ -18,7 +18,10 @@ def test_a_decision_curve_has_two_bands_and_both_trivial_rules():
     assert set(drawn.lines_[2].get_ydata()) == {0}
     _, simultaneous, single = drawn.ax_.collections
     assert [band.get_alpha() for band in drawn.ax_.collections] == [0.17, 0.17, 0.31]
-    assert simultaneous.get_paths()[0].vertices[:, 1].min() >= found.high[np.isfinite(found.band_low)].min() - 1e-12
+    assert (
+        simultaneous.get_paths()[0].vertices[:, 1].min()
+        >= found.high[np.isfinite(found.band_low)].min() - 1e-12
+    )
     known = np.isfinite(found.band_low)
     tops = [band.get_paths()[0].vertices[:, 1].max() for band in (simultaneous, single)]
     assert tops == pytest.approx([found.band_high[known].max(), found.high.max()])

@@ -31,7 +31,9 @@ def test_a_line_per_number_of_rows_and_a_mark_for_the_chosen_bins():
 
 
 def test_the_lines_are_epsilon():
-    found = GuaranteeDisplay.from_sizes([1000, 5000], [5, 10, 600], chosen={5000: 10}, kind="marginal").plan
+    found = GuaranteeDisplay.from_sizes(
+        [1000, 5000], [5, 10, 600], chosen={5000: 10}, kind="marginal"
+    ).plan
     assert found.epsilon[1, 1] == recalibrate.epsilon(5000, 10, kind="marginal")
     assert np.isnan(found.epsilon[0, 2])
     assert found.chosen.tolist() == [0, 10]

@@ -35,7 +35,9 @@ def test_squared_errors_among_others_are_drawn_as_roots():
     squared = Interval(0.04, 0.01, 0.09, 0.9, "analytic", 500, True, False, squared=True)
     plain = Interval(0.03, 0.02, 0.05, 0.9, "analytic", 500, True, False)
     drawn = IntervalDisplay({"squared": squared, "plain": plain}).plot()
-    np.testing.assert_allclose([s[:, 0] for s in drawn.line_.get_segments()], [[0.1, 0.3], [0.02, 0.05]])
+    np.testing.assert_allclose(
+        [s[:, 0] for s in drawn.line_.get_segments()], [[0.1, 0.3], [0.02, 0.05]]
+    )
     assert drawn.ax_.get_xlabel().startswith("l2 calibration error")
     assert IntervalDisplay({"squared": squared}).intervals["squared"] is squared
 
@@ -49,10 +51,18 @@ def test_groups_and_classes_have_lines_of_their_own():
     some = IntervalDisplay.from_predictions(y, p, by=[None] * 200 + ["y"] * 400).intervals
     assert some == {"y": found["y"], "(missing)": found["x"]}
     y, P = matrix()
-    assert list(IntervalDisplay.from_predictions(y, P).intervals) == ["class 0", "class 1", "class 2"]
-    assert list(IntervalDisplay.from_predictions(y, P, kind="confidence", name="m").intervals) == ["m"]
+    assert list(IntervalDisplay.from_predictions(y, P).intervals) == [
+        "class 0",
+        "class 1",
+        "class 2",
+    ]
+    assert list(IntervalDisplay.from_predictions(y, P, kind="confidence", name="m").intervals) == [
+        "m"
+    ]
     assert list(
-        IntervalDisplay.from_predictions(y, {"a": P, "b": P}, by=np.arange(300) % 2, classes=[0]).intervals
+        IntervalDisplay.from_predictions(
+            y, {"a": P, "b": P}, by=np.arange(300) % 2, classes=[0]
+        ).intervals
     ) == ["a · class 0 · 0", "b · class 0 · 0", "a · class 0 · 1", "b · class 0 · 1"]
 
 

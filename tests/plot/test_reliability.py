@@ -17,7 +17,8 @@ from trueness.measure import reliability_curve
 from trueness.plot import ReliabilityDisplay
 
 every_curve = pytest.mark.parametrize(
-    "curve", ["binned", "isotonic", "smooth", "spline", pytest.param("loess", marks=pytest.mark.slow)]
+    "curve",
+    ["binned", "isotonic", "smooth", "spline", pytest.param("loess", marks=pytest.mark.slow)],
 )
 quiet = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 
@@ -41,8 +42,14 @@ def test_the_line_goes_through_the_bins():
 def test_an_empty_bin_is_blank():
     drawn = display([0, 0, 1, 1], [0.1, 0.1, 0.9, 0.9], bins=3).plot()
     assert np.isnan(drawn.line_.get_ydata()[1])
-    (points,) = (c for c in drawn.ax_.collections if hasattr(c, "get_sizes") and len(c.get_offsets()) == 3)
-    assert np.ma.getmaskarray(np.ma.masked_invalid(points.get_offsets())).any(axis=1).tolist() == [False, True, False]
+    (points,) = (
+        c for c in drawn.ax_.collections if hasattr(c, "get_sizes") and len(c.get_offsets()) == 3
+    )
+    assert np.ma.getmaskarray(np.ma.masked_invalid(points.get_offsets())).any(axis=1).tolist() == [
+        False,
+        True,
+        False,
+    ]
 
 
 def test_markers_grow_with_the_rows():
@@ -75,7 +82,9 @@ def test_a_smooth_line_is_the_smooth_curve():
     assert drawn.series[0].value == pytest.approx(tn.smooth_ece(y, p), rel=1e-12)
 
 
-@pytest.mark.parametrize("band", ["pointwise", "simultaneous", "consistency", "simultaneous-consistency"])
+@pytest.mark.parametrize(
+    "band", ["pointwise", "simultaneous", "consistency", "simultaneous-consistency"]
+)
 def test_bands_are_those_of_reliability_bands(band):
     y, p = usual()
     drawn = display(y, p, band=band, bins=5).plot()
@@ -94,11 +103,15 @@ def test_the_level_of_a_band_without_bins_is_kept():
     held = []
     for seed in range(100):
         d = tn.simulate.binary(300, seed=seed)
-        record = display(d.y_true, d.y_prob, curve="isotonic", band="consistency", level=0.8, resamples=99).series[0]
+        record = display(
+            d.y_true, d.y_prob, curve="isotonic", band="consistency", level=0.8, resamples=99
+        ).series[0]
         places = np.linspace(0.05, 0.95, 40)
         curve = record.curve
         x, y = np.column_stack([curve.low_edge, curve.high_edge]).ravel(), np.repeat(curve.y, 2)
-        low, high = (np.interp(places, record.band.x, end) for end in (record.band.low, record.band.high))
+        low, high = (
+            np.interp(places, record.band.x, end) for end in (record.band.low, record.band.high)
+        )
         value = np.interp(places, x, y)
         held.append(np.mean((low <= value) & (value <= high)))
     assert 0.72 < np.mean(held) < 0.9
@@ -142,13 +155,17 @@ def test_several_models_share_an_axes_and_a_legend():
     assert names[0].startswith(f"m0: ECE {tn.ece(y, p):.3f} (floor ")
 
 
-@pytest.mark.parametrize(("kind", "panels"), [("classwise", 3), ("confidence", 1), ("top-label", 3)])
+@pytest.mark.parametrize(
+    ("kind", "panels"), [("classwise", 3), ("confidence", 1), ("top-label", 3)]
+)
 def test_a_matrix_has_a_panel_per_class(kind, panels):
     y, P = matrix()
     drawn = display(y, P, kind=kind).plot()
     assert len(drawn.axes_) == panels
     table = tn.bin_table(y, P, kind=kind)
-    assert np.array_equal(np.concatenate([line.get_ydata() for line in drawn.lines_]), table.rate, equal_nan=True)
+    assert np.array_equal(
+        np.concatenate([line.get_ydata() for line in drawn.lines_]), table.rate, equal_nan=True
+    )
     titles = {"classwise": "class 1", "confidence": "", "top-label": "predicted: 1"}
     assert drawn.axes_[min(1, panels - 1)].get_title() == titles[kind]
 
@@ -237,7 +254,9 @@ def test_no_text_leaves_the_figure(case):
     for ax in (drawn.ax_, *drawn.histogram_axes_):
         for text in (*ax.texts, ax.xaxis.label, ax.yaxis.label, ax.title):
             box = text.get_window_extent()
-            assert not text.get_text() or (page.x0 <= box.x0 and box.x1 <= page.x1 and page.y0 <= box.y0 <= page.y1)
+            assert not text.get_text() or (
+                page.x0 <= box.x0 and box.x1 <= page.x1 and page.y0 <= box.y0 <= page.y1
+            )
 
 
 def test_bars_have_the_width_of_the_bins():
@@ -264,7 +283,8 @@ def test_axes_can_be_given():
 def test_a_tally_draws_the_same_as_its_rows():
     y, p = usual()
     from_rows, from_sums = (
-        ReliabilityDisplay.from_predictions(*given, resamples=9) for given in ((y, p), (tn.tally(y, p),))
+        ReliabilityDisplay.from_predictions(*given, resamples=9)
+        for given in ((y, p), (tn.tally(y, p),))
     )
     # As text, in which a missing number equals another.
     assert json.dumps(from_rows.series[0].to_dict()) == json.dumps(from_sums.series[0].to_dict())
@@ -285,13 +305,18 @@ def test_an_estimator_gives_its_scores():
     first = ReliabilityDisplay.from_estimator(model, X, y, numbers=False, pos_label="no")
     assert first.series[0].value == tn.ece(y == "no", model.predict_proba(X)[:, 0])
     with pytest.raises(
-        tn.InputError, match="`pos_label` must be a class of the estimator, 'no' and 'yes'; got 'maybe'"
+        tn.InputError,
+        match="`pos_label` must be a class of the estimator, 'no' and 'yes'; got 'maybe'",
     ):
         ReliabilityDisplay.from_estimator(model, X, y, pos_label="maybe")
     three = rng.integers(0, 3, 200)
-    many = ReliabilityDisplay.from_estimator(LogisticRegression().fit(X, three), X, three, numbers=False, name="m")
+    many = ReliabilityDisplay.from_estimator(
+        LogisticRegression().fit(X, three), X, three, numbers=False, name="m"
+    )
     assert [record.label for record in many.series] == [0, 1, 2]
-    with pytest.raises(tn.InputError, match="`estimator` must have `predict_proba`; LinearRegression does not"):
+    with pytest.raises(
+        tn.InputError, match="`estimator` must have `predict_proba`; LinearRegression does not"
+    ):
         ReliabilityDisplay.from_estimator(LinearRegression(), X, y)
 
 
@@ -331,7 +356,10 @@ def test_missing_rows_are_counted_once():
             {"curve": "smooth", "band": "pointwise"},
             "`band` must be 'simultaneous-consistency', 'consistency', 'monotone' or None for `curve='smooth'`",
         ),
-        ({"curve": "loess", "band": "consistency"}, "`band` must be 'pointwise', 'simultaneous', 'monotone' or None"),
+        (
+            {"curve": "loess", "band": "consistency"},
+            "`band` must be 'pointwise', 'simultaneous', 'monotone' or None",
+        ),
         ({"curve": "smooth", "bins": 4}, "`bins` is only for `curve='binned'`; 'smooth' has none"),
         ({"scale": "sqrt"}, "`scale` must be 'auto', 'linear', 'log' or 'logit'; got 'sqrt'"),
         ({"bins": tn.Isotonic(), "band": "pointwise"}, "must not depend on the labels"),
@@ -400,7 +428,9 @@ def test_ten_million_rows_take_little_more_than_their_tally(curve):
     rng = np.random.default_rng(0)
     p = rng.random(10_000_000)
     y = (rng.random(p.size) < p).astype(np.int8)
-    ReliabilityDisplay.from_predictions(y[:1000], p[:1000], curve=curve).plot()  # imports are not what is measured
+    ReliabilityDisplay.from_predictions(
+        y[:1000], p[:1000], curve=curve
+    ).plot()  # imports are not what is measured
     start = time.process_time()
     tally = tn.tally(y, p)
     tallied = time.process_time() - start
@@ -451,10 +481,15 @@ def test_many_panels_lie_in_a_grid_whose_room_is_known():
     first, second, *_ = drawn.axes_
     drawn.figure_.canvas.draw()
     assert [label.get_text() for label in first.get_yticklabels() if label.get_visible()]
-    assert not [label for label in second.get_yticklabels() if label.get_visible() and label.get_text()]
+    assert not [
+        label for label in second.get_yticklabels() if label.get_visible() and label.get_text()
+    ]
     boxes = [ax.get_tightbbox() for ax in (*drawn.axes_, *drawn.histogram_axes_)]
     frame = drawn.figure_.bbox
-    assert all(frame.x0 <= b.x0 and b.x1 <= frame.x1 and frame.y0 <= b.y0 and b.y1 <= frame.y1 for b in boxes)
+    assert all(
+        frame.x0 <= b.x0 and b.x1 <= frame.x1 and frame.y0 <= b.y0 and b.y1 <= frame.y1
+        for b in boxes
+    )
     assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
 
 
@@ -464,10 +499,17 @@ def test_the_band_of_a_curve_is_simultaneous_unless_asked_otherwise_and_says_so(
     drawn = display(y, p, curve=curve).plot()
     assert drawn.series[0].band.band == "simultaneous-consistency"
     said = " ".join(drawn.figure_.legends[0].get_texts()[0].get_text().split())
-    assert said == "if the scores were calibrated, the whole curve would lie inside 95 % of the time"
+    assert (
+        said == "if the scores were calibrated, the whole curve would lie inside 95 % of the time"
+    )
     assert " ".join(drawn.to_text().split()).endswith(f"░ {said}")
     pointwise = display(y, p, curve=curve, band="consistency").plot()
-    assert pointwise.figure_.legends[0].get_texts()[0].get_text().startswith("pointwise: if the scores were")
+    assert (
+        pointwise.figure_.legends[0]
+        .get_texts()[0]
+        .get_text()
+        .startswith("pointwise: if the scores were")
+    )
     assert not display(y, p, curve=curve).plot(legend=False).figure_.legends
 
 
@@ -482,12 +524,16 @@ def test_flexible_curves_have_confidence_bands_around_them(curve):
     shown = np.isfinite(drawn.line_.get_ydata())
     assert np.array_equal(drawn.line_.get_ydata()[shown], record.curve.y[shown])
     whole = display(y, p, curve=curve, band="simultaneous", level=0.9).plot()
-    assert whole.figure_.legends[0].get_texts()[0].get_text() == "90 % confidence band for the whole curve"
+    assert (
+        whole.figure_.legends[0].get_texts()[0].get_text()
+        == "90 % confidence band for the whole curve"
+    )
     assert (whole.series[0].band.high >= tn.curve_band(y, p, curve=curve, level=0.9).high).all()
 
 
 @pytest.mark.parametrize(
-    ("curve", "scale"), [("binned", "log"), ("isotonic", "linear"), ("spline", "logit"), ("loess", "log")]
+    ("curve", "scale"),
+    [("binned", "log"), ("isotonic", "linear"), ("spline", "logit"), ("loess", "log")],
 )
 def test_every_curve_takes_the_monotone_band_on_all_axes(curve, scale):
     y, p = usual()
@@ -505,7 +551,9 @@ def test_every_curve_takes_the_monotone_band_on_all_axes(curve, scale):
 def test_a_spline_says_which_scores_it_leaves_out():
     y, p = usual()
     with pytest.warns(tn.CertainScoresWarning, match="3 of 603 scores are exactly 0 or 1"):
-        drawn = ReliabilityDisplay.from_predictions([*y, 0, 1, 1], [*p, 0.0, 1.0, 1.0], curve="spline", resamples=9)
+        drawn = ReliabilityDisplay.from_predictions(
+            [*y, 0, 1, 1], [*p, 0.0, 1.0, 1.0], curve="spline", resamples=9
+        )
     assert "n = 603\n        without 3 scores of 0 or 1" in drawn.to_text()
 
 
@@ -519,7 +567,10 @@ def test_a_curve_that_does_not_exist_is_said_and_drawn_without_failing():
 
 def test_the_bars_of_bins_say_what_they_are():
     y, p = usual()
-    assert display(y, p).plot().figure_.legends[0].get_texts()[0].get_text() == "95 % interval of each rate"
+    assert (
+        display(y, p).plot().figure_.legends[0].get_texts()[0].get_text()
+        == "95 % interval of each rate"
+    )
     jointly = display(y, p, band="simultaneous-consistency", level=0.9).plot()
     said = " ".join(jointly.figure_.legends[0].get_texts()[0].get_text().split())
     assert said == "if the scores were calibrated, all points would lie inside 90 % of the time"
@@ -544,7 +595,9 @@ def test_linear_axes_zoom_in_where_the_scores_are(side, curve):
     assert drawn.series[0].histogram.weight.sum() == 4_000
     if curve == "binned":
         assert drawn.series[0].curve.n.tolist() == [400] * 10
-    assert display(y, p, curve=curve, scale="linear").plot().ax_.get_xlim() == pytest.approx((-0.02, 1.02))
+    assert display(y, p, curve=curve, scale="linear").plot().ax_.get_xlim() == pytest.approx(
+        (-0.02, 1.02)
+    )
 
 
 def test_logarithmic_ticks_are_percentages():

@@ -14,14 +14,19 @@ def test_every_segment_has_its_gap_and_limits_and_flagged_ones_a_colour():
     drawn = SegmentsDisplay.from_predictions(y, p, by={"place": by}, resamples=99, seed=0).plot()
     found = drawn.segments
     assert found.flagged.tolist() == [True, False, False]
-    for segment, low, high in zip(drawn.line_.get_segments(), found.gap_low, found.gap_high, strict=True):
+    for segment, low, high in zip(
+        drawn.line_.get_segments(), found.gap_low, found.gap_high, strict=True
+    ):
         assert segment[:, 0].tolist() == [low, high]
     assert drawn.ax_.get_yticklabels()[0].get_text() == "place = c"
     marks = drawn.ax_.collections[1]
     assert marks.get_offsets()[:, 0].tolist() == found.gap.tolist()
     assert drawn.line_.get_colors()[0].tolist() != drawn.line_.get_colors()[1].tolist()
     assert drawn.ax_.lines[-1].get_xdata()[0] == pytest.approx(np.mean(y - p))  # all rows
-    assert drawn.ax_.texts[0].get_text() == f"{found.gap[0]:+.3f}  [{found.gap_low[0]:+.3f}, {found.gap_high[0]:+.3f}]"
+    assert (
+        drawn.ax_.texts[0].get_text()
+        == f"{found.gap[0]:+.3f}  [{found.gap_low[0]:+.3f}, {found.gap_high[0]:+.3f}]"
+    )
     assert drawn.ax_.get_xlabel() == "event rate − mean score, 95 % limits for all together"
     few = SegmentsDisplay(found).plot(most=2, numbers=False)
     assert (len(few.line_.get_segments()), len(few.ax_.texts)) == (2, 0)
@@ -32,9 +37,15 @@ def test_every_segment_has_its_gap_and_limits_and_flagged_ones_a_colour():
 @pytest.mark.slow
 def test_slices_that_share_their_rows_are_drawn_once():
     rng = np.random.default_rng(0)
-    p, place, kind = rng.uniform(0.2, 0.6, 900), np.repeat(["$a$", "b", "c"], 300), np.tile(["x", "y"], 450)
+    p, place, kind = (
+        rng.uniform(0.2, 0.6, 900),
+        np.repeat(["$a$", "b", "c"], 300),
+        np.tile(["x", "y"], 450),
+    )
     y = rng.random(900) < np.where(place == "c", p + 0.35, p)
-    drawn = SegmentsDisplay.from_slices(y, p, columns={"place": place, "kind": kind}, resamples=99, seed=0).plot()
+    drawn = SegmentsDisplay.from_slices(
+        y, p, columns={"place": place, "kind": kind}, resamples=99, seed=0
+    ).plot()
     assert drawn.segments.flagged.sum() > 1
     assert [one.get_text() for one in drawn.ax_.get_yticklabels()] == ["place = c"]
     assert drawn.ax_.lines[-1].get_xdata()[0] == pytest.approx(np.mean(y - p))

@@ -60,7 +60,9 @@ def test_rounding_is_no_miscalibration():
 
 def test_the_name_and_the_class_stand_on_top():
     P = np.array([[0.7, 0.3], [0.4, 0.6], [0.2, 0.8]])
-    text = ReliabilityDisplay.from_predictions([0, 1, 1], P, name="model", numbers=False, bins=2).to_text()
+    text = ReliabilityDisplay.from_predictions(
+        [0, 1, 1], P, name="model", numbers=False, bins=2
+    ).to_text()
     assert text.splitlines()[0] == "model · class 0"
     assert "model · class 1" in text
 

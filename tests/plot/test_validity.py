@@ -18,7 +18,10 @@ def test_a_curve_is_a_step_from_zero_and_its_level_is_read_off():
     assert drawn.line_.get_drawstyle() == "steps-post"
     assert drawn.line_.get_xdata()[:4].tolist() == [0, 0.01, 0.03, 0.2]
     assert drawn.line_.get_ydata()[:4].tolist() == [0, 0.5, 0.9, 1]
-    assert drawn.ax_.texts[0].get_text() == "for 90 % of predictions\nthe miscalibration is at most 0.0300"
+    assert (
+        drawn.ax_.texts[0].get_text()
+        == "for 90 % of predictions\nthe miscalibration is at most 0.0300"
+    )
 
 
 def test_several_methods_have_a_legend_with_their_tolerances():
@@ -53,7 +56,9 @@ def test_predictions_give_the_curve():
 def test_the_theorem_promises_no_more_than_is_seen():
     e, share = ValidityDisplay.from_predictions([0, 1] * 50, [0.5] * 100, promise=(1000, 10)).theory
     at = np.searchsorted(share, 0.9)
-    assert e[at] == pytest.approx(recalibrate.epsilon(1000, 10, alpha=1 - share[at], kind="marginal"))
+    assert e[at] == pytest.approx(
+        recalibrate.epsilon(1000, 10, alpha=1 - share[at], kind="marginal")
+    )
 
 
 def test_bad_arguments_are_named():

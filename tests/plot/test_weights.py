@@ -27,14 +27,20 @@ reliability = partial(ReliabilityDisplay.from_predictions, resamples=19)
 def records(drawn):
     """The numbers that a display holds."""
     if isinstance(drawn, ReliabilityDisplay):
-        return [(r.curve.x, r.curve.y, r.curve.weight, r.value, r.histogram.weight) for r in drawn.series]
+        return [
+            (r.curve.x, r.curve.y, r.curve.weight, r.value, r.histogram.weight)
+            for r in drawn.series
+        ]
     if isinstance(drawn, TestReliabilityDisplay):
         r = drawn.record
         return [r.low_edge, r.weight, r.rejected, r.rate, r.score, r.tce, drawn.histogram.weight]
     if isinstance(drawn, BinsDisplay):
         return [(t.low_edge, t.weight, t.rate) for t in drawn.tables.values()]
     if isinstance(drawn, CumulativeDisplay):
-        return [(w.share, w.height, w.half, w.ks.statistic, w.ks.pvalue, w.reach) for w in drawn.walks.values()]
+        return [
+            (w.share, w.height, w.half, w.ks.statistic, w.ks.pvalue, w.reach)
+            for w in drawn.walks.values()
+        ]
     if isinstance(drawn, IntervalDisplay):
         return [(i.low, i.high, i.estimate) for i in drawn.intervals.values()]
     return [(c.jumps, c.share) for c in drawn.curves.values()]
@@ -61,21 +67,34 @@ DRAWS = {
     "simultaneous": partial(reliability, band="simultaneous"),
     "consistency": partial(reliability, band="consistency"),
     "t test": partial(TestReliabilityDisplay.from_predictions, test="t", bins=tn.EqualMass(10)),
-    "given bins": partial(BinsDisplay.from_predictions, bins={"PAVA": tn.Isotonic(), "quantiles": tn.EqualMass(10)}),
+    "given bins": partial(
+        BinsDisplay.from_predictions, bins={"PAVA": tn.Isotonic(), "quantiles": tn.EqualMass(10)}
+    ),
     "walk": CumulativeDisplay.from_predictions,
     "validity": partial(ValidityDisplay.from_predictions, bins=10),
 }
 COUNTS = {
-    "PAVA-BC": (partial(reliability, bins=tn.BlockIsotonic()), r"bins that do not, such as `EqualMass\(10\)`"),
-    "binomial test": (TestReliabilityDisplay.from_predictions, r"`test='t'` and bins that do not count them"),
-    "binomial test, bins": (partial(TestReliabilityDisplay.from_predictions, bins=10), r"Others need `test='t'`\."),
+    "PAVA-BC": (
+        partial(reliability, bins=tn.BlockIsotonic()),
+        r"bins that do not, such as `EqualMass\(10\)`",
+    ),
+    "binomial test": (
+        TestReliabilityDisplay.from_predictions,
+        r"`test='t'` and bins that do not count them",
+    ),
+    "binomial test, bins": (
+        partial(TestReliabilityDisplay.from_predictions, bins=10),
+        r"Others need `test='t'`\.",
+    ),
     "three rules": (BinsDisplay.from_predictions, r"such as `EqualMass\(10\)`"),
     "forest": (IntervalDisplay.from_predictions, r"weight_type='importance'"),
 }
 EVERY = DRAWS | {name: make for name, (make, _) in COUNTS.items()}
 
 
-@pytest.mark.parametrize("make", fast(EVERY, "binned", "t test", "three rules", "walk", "validity", "forest"))
+@pytest.mark.parametrize(
+    "make", fast(EVERY, "binned", "t test", "three rules", "walk", "validity", "forest")
+)
 def test_whole_weights_repeat_rows_and_zero_removes_them(make):
     y, p = usual()
     w = np.arange(y.size) % 3
@@ -98,7 +117,9 @@ def test_fractional_weights_draw_the_numbers_of_the_measures():
     (walk,) = CumulativeDisplay.from_predictions(y, p, sample_weight=w).walks.values()
     assert np.array_equal(walk.height, cumulative_walk(y, p, sample_weight=w).height)
     record = DRAWS["t test"](y, p, sample_weight=w).record
-    assert record.tce == pytest.approx(tn.tce(y, p, test="t", bins=tn.EqualMass(10), sample_weight=w))
+    assert record.tce == pytest.approx(
+        tn.tce(y, p, test="t", bins=tn.EqualMass(10), sample_weight=w)
+    )
     tables = DRAWS["given bins"](y, p, sample_weight=w).tables
     table = tn.bin_table(y, p, bins=tn.EqualMass(10), sample_weight=w)
     np.testing.assert_allclose(tables["quantiles"].rate, table.rate, rtol=1e-12)

@@ -32,7 +32,10 @@ def test_scores_are_those_of_predict(platt, kind):
     found = found.collect() if kind == "lazy" else found.pl() if kind == "duckdb" else found
     names = found.column_names if kind == "pyarrow" else list(found.columns)
     assert names == ["risk", "mapped", "risk_calibrated"]
-    values = np.array(found["risk_calibrated"].to_pylist() if kind == "pyarrow" else found["risk_calibrated"], float)
+    values = np.array(
+        found["risk_calibrated"].to_pylist() if kind == "pyarrow" else found["risk_calibrated"],
+        float,
+    )
     np.testing.assert_allclose(values, [*platt.predict(P), np.nan], atol=1e-12)
 
 
@@ -51,7 +54,9 @@ def test_a_matrix_has_as_many_new_columns():
 def test_columns_must_be_there_and_new_ones_not(platt):
     polars = pytest.importorskip("polars", reason="Polars is not installed")
     frame = polars.DataFrame({"p": P})
-    with pytest.raises(tn.InputError, match="`prob` must be given: the map was fitted on scores without names"):
+    with pytest.raises(
+        tn.InputError, match="`prob` must be given: the map was fitted on scores without names"
+    ):
         tn.apply_calibrator(frame, platt)
     with pytest.raises(tn.InputError, match="must name columns of the frame; it has no 'q'"):
         tn.apply_calibrator(frame, platt, prob="q")
@@ -64,9 +69,14 @@ def test_columns_must_be_there_and_new_ones_not(platt):
 def test_a_column_called_calibrated_is_kept():
     polars = pytest.importorskip("polars", reason="Polars is not installed")
     fitted = tn.PriorCorrection(weight=3).fit([0.1, 0.9], [0, 1])
-    frame = polars.DataFrame({"p": [0.0, 0.5, 0.75], "calibrated": [7, 8, 9], "calibrated_": [1, 2, 3]})
+    frame = polars.DataFrame(
+        {"p": [0.0, 0.5, 0.75], "calibrated": [7, 8, 9], "calibrated_": [1, 2, 3]}
+    )
     found = tn.apply_calibrator(frame, fitted, prob="p", name="q")
-    assert found.to_dict(as_series=False) == {**frame.to_dict(as_series=False), "q": [0.0, 0.25, 0.5]}
+    assert found.to_dict(as_series=False) == {
+        **frame.to_dict(as_series=False),
+        "q": [0.0, 0.25, 0.5],
+    }
     plain = tn.apply_calibrator(frame[["p"]], fitted, prob="p", name="calibrated")
     assert plain.columns == ["p", "calibrated"]
     assert plain["calibrated"].to_list() == [0.0, 0.25, 0.5]
@@ -86,7 +96,9 @@ def test_two_columns_are_a_matrix(kind):
         assert np.isnan(column[2])
     with pytest.raises(tn.InputError, match="`name` must be None for a matrix"):
         tn.apply_calibrator(frame, fitted, prob=["a", "b"], name="q")
-    with pytest.raises(tn.InputError, match=r"`prob` must name the 2 columns of the scores; got 'a'"):
+    with pytest.raises(
+        tn.InputError, match=r"`prob` must name the 2 columns of the scores; got 'a'"
+    ):
         tn.apply_calibrator(frame, fitted, prob="a")
 
 

@@ -61,7 +61,9 @@ def isotonic(z, y, w):
     sums = [(events[one].sum(), weight[one].sum()) for one in blocks]
     rate = np.array([(e + expit(at)) / (n + 1) for (e, n), at in zip(sums, x, strict=True)])
     height = np.maximum.accumulate(logit(rate))
-    return lambda new: np.interp(new, x, height) + np.minimum(new - x[0], 0) + np.maximum(new - x[-1], 0)
+    return lambda new: (
+        np.interp(new, x, height) + np.minimum(new - x[0], 0) + np.maximum(new - x[-1], 0)
+    )
 
 
 def vector_maps(z, y, w):
@@ -75,7 +77,11 @@ def vector_maps(z, y, w):
         tn.SplineCalibration(**options),
     ]
     fits = [kind.fit(expit(z), y, w) for kind in kinds]
-    return [lambda new: new, *(lambda new, one=one: logit(one.predict(expit(new))) for one in fits), isotonic(z, y, w)]
+    return [
+        lambda new: new,
+        *(lambda new, one=one: logit(one.predict(expit(new))) for one in fits),
+        isotonic(z, y, w),
+    ]
 
 
 def matrix_maps(z, y, w):
@@ -87,12 +93,21 @@ def matrix_maps(z, y, w):
         tn.StructuredScaling(structure="matrix", eps=EPS),
     ]
     fits = [kind.fit(P, y, w) for kind in kinds]
-    betas = [tn.BetaCalibration(ridge=1.0, eps=EPS).fit(P[:, k], (y == k).astype(int), w) for k in range(P.shape[1])]
+    betas = [
+        tn.BetaCalibration(ridge=1.0, eps=EPS).fit(P[:, k], (y == k).astype(int), w)
+        for k in range(P.shape[1])
+    ]
 
     def beta_of_each(new):
-        return log_softmax(np.log([one.predict(np.exp(new[:, k])) for k, one in enumerate(betas)]).T, axis=1)
+        return log_softmax(
+            np.log([one.predict(np.exp(new[:, k])) for k, one in enumerate(betas)]).T, axis=1
+        )
 
-    return [lambda new: new, *(lambda new, one=one: np.log(one.predict(np.exp(new))) for one in fits), beta_of_each]
+    return [
+        lambda new: new,
+        *(lambda new, one=one: np.log(one.predict(np.exp(new))) for one in fits),
+        beta_of_each,
+    ]
 
 
 def log_loss(y, z):
@@ -100,7 +115,11 @@ def log_loss(y, z):
 
 
 def brier(y, z):
-    return (y - expit(z)) ** 2 if z.ndim == 1 else ((np.exp(z) - np.eye(z.shape[1])[y]) ** 2).sum(axis=1)
+    return (
+        (y - expit(z)) ** 2
+        if z.ndim == 1
+        else ((np.exp(z) - np.eye(z.shape[1])[y]) ** 2).sum(axis=1)
+    )
 
 
 def average(share, every):
@@ -153,7 +172,9 @@ def clustered_rows(columns):
     else:
         P = np.maximum(classes(150, 3)[0], 1e-6)
         z, cluster = np.log(P / P.sum(axis=1, keepdims=True)), np.repeat(np.arange(5), 30)
-        y = np.where(cluster < 3, P.argmax(axis=1), rng.integers(0, 3, 150))  # scores mean something in three clusters
+        y = np.where(
+            cluster < 3, P.argmax(axis=1), rng.integers(0, 3, 150)
+        )  # scores mean something in three clusters
         w = rng.uniform(0.5, 2, 150)
     w = w * (w.sum() / (w @ w))  # the unit in which the squares of the weights sum to their sum
     order = rng.permutation(y.size)
@@ -161,7 +182,9 @@ def clustered_rows(columns):
 
 
 @pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
-@pytest.mark.parametrize(("columns", "maps", "names"), [(1, vector_maps, VECTOR), (3, matrix_maps, MATRIX)])
+@pytest.mark.parametrize(
+    ("columns", "maps", "names"), [(1, vector_maps, VECTOR), (3, matrix_maps, MATRIX)]
+)
 def test_clusters_are_folds_and_what_varies(columns, maps, names):
     z, y, w, cluster = clustered_rows(columns)
     label = np.array(["e", "a", "d", "b", "c"])[cluster]
@@ -171,10 +194,16 @@ def test_clusters_are_folds_and_what_varies(columns, maps, names):
     assert fitted.candidates_ == names
     # Shares of maps that differ little are only as exact as the search for them: 1e-4 on some machines, .04 on others.
     assert fitted.weights_ == pytest.approx(weights, rel=0.05)
-    new = np.array([[0.1, 0.2, 0.7], [0.98, 0.01, 0.01]]) if columns == 3 else np.array([0.01, 0.2, 0.5, 0.77, 0.995])
+    new = (
+        np.array([[0.1, 0.2, 0.7], [0.98, 0.01, 0.01]])
+        if columns == 3
+        else np.array([0.01, 0.2, 0.5, 0.77, 0.995])
+    )
     log = np.log(new) if columns == 3 else logit(new)
     mean = average(weights, np.array([one(log) for one in maps(z, y, w)]))
-    assert fitted.predict(new) == pytest.approx(np.exp(mean) if columns == 3 else expit(mean), rel=1e-2)
+    assert fitted.predict(new) == pytest.approx(
+        np.exp(mean) if columns == 3 else expit(mean), rel=1e-2
+    )
     assert gains(fitted) == pytest.approx(expected[0], rel=0.05)
     assert gains(fitted, "brier_gain") == pytest.approx(expected[1], rel=0.05)
 
@@ -186,7 +215,10 @@ def test_the_order_of_rows_does_not_matter_and_a_weight_is_a_repetition(columns)
     rng = np.random.default_rng(1)
     order, w = rng.permutation(y.size), rng.integers(0, 4, y.size)
     one, other = AutoCalibration().fit(p, y), AutoCalibration().fit(p[order], y[order])
-    weighted, repeated = AutoCalibration().fit(p, y, w), AutoCalibration().fit(np.repeat(p, w, axis=0), np.repeat(y, w))
+    weighted, repeated = (
+        AutoCalibration().fit(p, y, w),
+        AutoCalibration().fit(np.repeat(p, w, axis=0), np.repeat(y, w)),
+    )
     for this, that in ((one, other), (weighted, repeated)):
         np.testing.assert_allclose(this.predict(new), that.predict(new), rtol=1e-7)
         assert gains(this) == pytest.approx(gains(that), rel=1e-6)
@@ -195,7 +227,9 @@ def test_the_order_of_rows_does_not_matter_and_a_weight_is_a_repetition(columns)
 @pytest.mark.parametrize("columns", [1, pytest.param(3, marks=pytest.mark.slow)])
 def test_the_unit_of_sampling_weights_does_not_matter(columns):
     rng = np.random.default_rng(4)
-    p, new = (rng.dirichlet(np.ones(columns), 120) if columns > 1 else rng.random(120) for _ in range(2))
+    p, new = (
+        rng.dirichlet(np.ones(columns), 120) if columns > 1 else rng.random(120) for _ in range(2)
+    )
     y, w = rng.integers(0, max(columns, 2), 120), rng.uniform(0.2, 1.2, 120)
     one, *others = (AutoCalibration().fit(p, y, unit * w) for unit in (1.0, 1e-3, 1e3))
     for other in others:
@@ -220,7 +254,9 @@ def test_without_the_demand_a_map_may_fall():
     rng = np.random.default_rng(0)
     p = rng.uniform(0.02, 0.98, 5000)
     y = rng.binomial(1, 4 * (p - 0.5) ** 2 * 0.9 + 0.05)
-    free, rising = (AutoCalibration(monotone=flag).fit(p, y).predict(GRID) for flag in (False, True))
+    free, rising = (
+        AutoCalibration(monotone=flag).fit(p, y).predict(GRID) for flag in (False, True)
+    )
     assert (np.diff(free) < 0).any()
     assert (np.diff(rising) >= -1e-15).all()
 
@@ -258,7 +294,10 @@ def test_scores_of_zero_and_one_are_moved_unless_their_limits_are_wanted():
 def test_impossible_classes_stay_impossible_if_limits_are_wanted():
     P, y = classes(2000)
     rows = [[0.0, 0.2, 0.3, 0.5], [0.1, 0.2, 0.3, 0.4]]
-    moved, limits = AutoCalibration().fit(P, y).predict(rows), AutoCalibration(limits=True).fit(P, y).predict(rows)
+    moved, limits = (
+        AutoCalibration().fit(P, y).predict(rows),
+        AutoCalibration(limits=True).fit(P, y).predict(rows),
+    )
     assert moved[0, 0] > 0
     np.testing.assert_allclose(limits[0, 1:], moved[0, 1:] / moved[0, 1:].sum(), rtol=1e-9)
     assert limits[0, 0] == 0
@@ -268,7 +307,9 @@ def test_impossible_classes_stay_impossible_if_limits_are_wanted():
 def test_a_cluster_is_one_observation():
     p, y = drawn(900, 0.4)
     alone = AutoCalibration().fit(p, y)
-    copies = AutoCalibration().fit(np.repeat(p, 8), np.repeat(y, 8), cluster=np.repeat(np.arange(900), 8))
+    copies = AutoCalibration().fit(
+        np.repeat(p, 8), np.repeat(y, 8), cluster=np.repeat(np.arange(900), 8)
+    )
     bold = AutoCalibration().fit(np.repeat(p, 8), np.repeat(y, 8))
     width = [fitted.gain_high_ - fitted.gain_low_ for fitted in (alone, copies, bold)]
     assert width[1] == pytest.approx(width[0], rel=0.2)
@@ -280,7 +321,10 @@ def test_rows_of_clusters_without_weight_do_not_count(columns):
     p, y = drawn(60) if columns == 1 else classes(60, 3)
     cluster = np.arange(60) // 15
     w = np.where(cluster == 1, 0.0, 1.0)
-    one, other = (AutoCalibration().fit(p[some], y[some], w[some], cluster=cluster[some]) for some in (w >= 0, w > 0))
+    one, other = (
+        AutoCalibration().fit(p[some], y[some], w[some], cluster=cluster[some])
+        for some in (w >= 0, w > 0)
+    )
     assert gains(one) == gains(other)
 
 
@@ -288,10 +332,16 @@ def test_rows_of_clusters_without_weight_do_not_count(columns):
 @pytest.mark.parametrize(("rows", "n"), [(drawn(30), 7), (classes(30, 3), 5)])
 def test_a_single_row_or_cluster_holds_nothing_out(rows, n):
     p, y = rows
-    for fitted in (AutoCalibration().fit(p[:1], y[:1]), AutoCalibration().fit(p, y, cluster=["a"] * 30)):
+    for fitted in (
+        AutoCalibration().fit(p[:1], y[:1]),
+        AutoCalibration().fit(p, y, cluster=["a"] * 30),
+    ):
         assert fitted.weights_ == pytest.approx([0.5, *[0.5 / (n - 1)] * (n - 1)])
         assert gains(fitted) == gains(fitted, "brier_gain") == [0.0, -math.inf, math.inf]
-        assert "falls by 0 per row (95 % limits -inf and inf). That is no more than noise" in fitted.summary()
+        assert (
+            "falls by 0 per row (95 % limits -inf and inf). That is no more than noise"
+            in fitted.summary()
+        )
         again = calibrator_from_dict(fitted.to_dict())
         assert np.array_equal(again.predict(p[:9]), fitted.predict(p[:9]))
 
@@ -308,7 +358,9 @@ def test_a_map_survives_json_to_the_bit(rows):
 def test_many_rows_are_pooled_with_little_loss():
     p, y = drawn(30_000)
     fitted = AutoCalibration().fit(p, y)
-    np.testing.assert_allclose(fitted.predict(GRID[5:-5]), expit(0.5 * logit(GRID[5:-5])), atol=0.02)
+    np.testing.assert_allclose(
+        fitted.predict(GRID[5:-5]), expit(0.5 * logit(GRID[5:-5])), atol=0.02
+    )
 
 
 def test_over_confident_classes_are_mended_in_any_order_of_classes():
@@ -319,8 +371,13 @@ def test_over_confident_classes_are_mended_in_any_order_of_classes():
     found, order = fitted.predict(new), np.array([2, 0, 3, 1])
     assert tn.log_loss(truth, found) < tn.log_loss(truth, new) - fitted.gain_low_ / 2
     turned = AutoCalibration().fit(P[:, order], np.argsort(order)[y]).predict(new[:, order])
-    np.testing.assert_allclose(turned, found[:, order], atol=0.04)  # rows are dealt into other folds
-    logits, plain = AutoCalibration(from_logits=True).fit(np.log(P) + 3, y), AutoCalibration(eps=1e-15).fit(P, y)
+    np.testing.assert_allclose(
+        turned, found[:, order], atol=0.04
+    )  # rows are dealt into other folds
+    logits, plain = (
+        AutoCalibration(from_logits=True).fit(np.log(P) + 3, y),
+        AutoCalibration(eps=1e-15).fit(P, y),
+    )
     np.testing.assert_allclose(logits.predict(np.log(new)), plain.predict(new), atol=1e-6)
 
 
@@ -351,7 +408,10 @@ def test_an_unfitted_map_has_no_summary():
 @pytest.mark.parametrize(
     ("cluster", "message"),
     [
-        (["a", "b", None, "a"], r"`cluster` must not have missing values; 1 of 4 rows has one, .* at row 2"),
+        (
+            ["a", "b", None, "a"],
+            r"`cluster` must not have missing values; 1 of 4 rows has one, .* at row 2",
+        ),
         ([1, 2, 3], r"`cluster` must have one entry per row \(4\); got shape \(3,\)"),
     ],
 )
@@ -418,7 +478,9 @@ def test_no_number_is_given_for_few_rows_events_or_clusters():
     for fitted in few:
         assert math.isnan(fitted.chance_)
         assert "of new samples" not in fitted.summary()
-    together = AutoCalibration().fit(np.repeat(p, 2), np.repeat(y, 2), cluster=np.repeat(np.arange(1_200), 2))
+    together = AutoCalibration().fit(
+        np.repeat(p, 2), np.repeat(y, 2), cluster=np.repeat(np.arange(1_200), 2)
+    )
     assert together.chance_ > 0.9
     assert AutoCalibration().fit(*classes(1_200)).chance_ > 0.9
 
@@ -431,14 +493,19 @@ def test_a_map_is_better_in_new_samples_as_often_as_it_says():
         a, b, n = rng.uniform(0.6, 4), rng.uniform(0.6, 4), int(rng.integers(1_000, 2_500))
         slope, bend = rng.choice([1.0, 0.85, 1.2]), rng.choice([0.0, 0.0, 0.15, -0.3])
         p, new = (rng.beta(a, b, n).clip(1e-4, 1 - 1e-4) for _ in range(2))
-        y, events = (rng.random(n) < expit(slope * logit(s) + bend * np.cos(6 * s)) for s in (p, new))
+        y, events = (
+            rng.random(n) < expit(slope * logit(s) + bend * np.cos(6 * s)) for s in (p, new)
+        )
         fitted = AutoCalibration().fit(p, y)
         if not math.isnan(fitted.chance_):
             stated.append(fitted.chance_)
             better.append(tn.log_loss(events, fitted.predict(new)) < tn.log_loss(events, new))
     stated, better = np.array(stated), np.array(better)
     for some in (stated >= 0.8, stated >= 0.9):
-        expected, error = stated[some].mean(), math.sqrt((stated * (1 - stated))[some].mean() / some.sum())
+        expected, error = (
+            stated[some].mean(),
+            math.sqrt((stated * (1 - stated))[some].mean() / some.sum()),
+        )
         assert better[some].mean() == pytest.approx(expected, abs=3 * error + 0.02)
 
 

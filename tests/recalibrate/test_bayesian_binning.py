@@ -13,7 +13,9 @@ from strategies import arrays, weighted_rows
 
 from trueness import BayesianBinning, InputError, simulate
 
-pytestmark = pytest.mark.filterwarnings("ignore::trueness.OneClassWarning", "ignore::trueness.OwnRowsWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::trueness.OneClassWarning", "ignore::trueness.OwnRowsWarning"
+)
 
 GRID = np.linspace(0, 1, 101)
 
@@ -38,7 +40,9 @@ def by_definition(y, p, new, spread=10, strength=2):
         models.setdefault(str(groups), groups)
     evidence, predictions = [], []
     for groups in models.values():
-        inner = [(max(p[i] for i in low) + min(p[i] for i in high)) / 2 for low, high in pairwise(groups)]
+        inner = [
+            (max(p[i] for i in low) + min(p[i] for i in high)) / 2 for low, high in pairwise(groups)
+        ]
         ends, own = [0.0, *inner, 1.0], strength / len(groups)
         rates, total = [], 0.0
         for b, group in enumerate(groups):
@@ -54,10 +58,14 @@ def by_definition(y, p, new, spread=10, strength=2):
 
 
 # Scores with room between them: a bin narrower than 1e-300 has its middle moved.
-pairs_apart = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 64).map(lambda i: i / 64)), min_size=1, max_size=40)
+pairs_apart = st.lists(
+    st.tuples(st.integers(0, 1), st.integers(0, 64).map(lambda i: i / 64)), min_size=1, max_size=40
+)
 
 
-@given(pairs=pairs_apart, spread=st.sampled_from([1, 2.5, 10]), strength=st.sampled_from([0.5, 2, 7.0]))
+@given(
+    pairs=pairs_apart, spread=st.sampled_from([1, 2.5, 10]), strength=st.sampled_from([0.5, 2, 7.0])
+)
 def test_it_is_the_definition(pairs, spread, strength):
     y, p = arrays(pairs)
     found = fitted(y, p, spread=spread, strength=strength)
@@ -74,7 +82,9 @@ def test_by_hand():
     assert found.predict([0.0, 1.0]).tolist() == pytest.approx([2 / 3] * 2)
     # Two rows: one bin has evidence B(2, 2) = 1/6; two bins (edge 1/2, α + β = 1, middles 1/4, 3/4) have (3/4)².
     found = fitted([0, 1], [0.25, 0.75])
-    assert found.posterior_.tolist() == pytest.approx([(1 / 6) / (1 / 6 + 9 / 16), (9 / 16) / (1 / 6 + 9 / 16)])
+    assert found.posterior_.tolist() == pytest.approx(
+        [(1 / 6) / (1 / 6 + 9 / 16), (9 / 16) / (1 / 6 + 9 / 16)]
+    )
     low = (1 / 6 * 0.5 + 9 / 16 * (0.25 / 2)) / (1 / 6 + 9 / 16)
     assert found.predict([0.25, 0.49, 0.5]).tolist() == pytest.approx([low, low, 1 - low])
 
@@ -134,7 +144,10 @@ def test_bad_parameters_are_refused(options, message):
 
 @pytest.mark.parametrize(
     ("weight", "message"),
-    [(2.0**51, "must sum to at most 4,503,599,627,370,496; got 4"), (1e10, "must lead to at most 10,000 models")],
+    [
+        (2.0**51, "must sum to at most 4,503,599,627,370,496; got 4"),
+        (1e10, "must lead to at most 10,000 models"),
+    ],
 )
 def test_weights_beyond_what_can_be_counted_are_refused(weight, message):
     with pytest.raises(InputError, match=message):

@@ -8,7 +8,13 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from trueness.errors import InputError, SeparableWarning
-from trueness.recalibrate import BetaCalibration, DirichletCalibration, MatrixScaling, PlattScaling, VectorScaling
+from trueness.recalibrate import (
+    BetaCalibration,
+    DirichletCalibration,
+    MatrixScaling,
+    PlattScaling,
+    VectorScaling,
+)
 
 KINDS = ["abm", "am", "ab"]
 
@@ -22,7 +28,9 @@ def drawn(n=300, seed=0, a=0.5, b=1.2, c=0.2):
 def test_three_scores_are_met_exactly():
     p = np.repeat([0.2, 0.5, 0.8], 10)
     y = np.repeat([0, 1, 0, 1, 0, 1], [8, 2, 4, 6, 1, 9])
-    np.testing.assert_allclose(BetaCalibration().fit(p, y).predict([0.2, 0.5, 0.8]), [0.2, 0.6, 0.9], rtol=1e-9)
+    np.testing.assert_allclose(
+        BetaCalibration().fit(p, y).predict([0.2, 0.5, 0.8]), [0.2, 0.6, 0.9], rtol=1e-9
+    )
 
 
 def test_am_is_platts_line():
@@ -40,12 +48,16 @@ def test_ab_passes_through_the_middle():
 @pytest.mark.parametrize("parameters", KINDS)
 def test_betacal_finds_the_same(parameters):
     betacal = pytest.importorskip("betacal", reason="needs betacal (compared with 1.1.0)")
-    p, y = drawn(2000, 0, 0.8, 1.3, -0.5 * np.log(2))  # no parameter comes out negative, which its 'ab' would allow
+    p, y = drawn(
+        2000, 0, 0.8, 1.3, -0.5 * np.log(2)
+    )  # no parameter comes out negative, which its 'ab' would allow
     theirs = betacal.BetaCalibration(parameters=parameters).fit(p[:, None], y)
     new = np.linspace(0.01, 0.99, 21)
     # betacal's logistic regression has a small penalty, and stops early.
     np.testing.assert_allclose(
-        BetaCalibration(parameters=parameters).fit(p, y).predict(new), theirs.predict(new), atol=2e-3
+        BetaCalibration(parameters=parameters).fit(p, y).predict(new),
+        theirs.predict(new),
+        atol=2e-3,
     )
 
 
@@ -86,7 +98,9 @@ def test_the_maps_of_two_classes_are_beta_maps(kind):
     new = np.linspace(0.05, 0.95, 11)
     beta = BetaCalibration().fit(p, y)
     assert min(beta.a_, beta.b_) > 0
-    np.testing.assert_allclose(matrix.predict(np.column_stack([1 - new, new]))[:, 1], beta.predict(new), atol=1e-6)
+    np.testing.assert_allclose(
+        matrix.predict(np.column_stack([1 - new, new]))[:, 1], beta.predict(new), atol=1e-6
+    )
 
 
 def test_limits_at_zero_and_one():
@@ -101,7 +115,9 @@ def test_limits_at_zero_and_one():
 @pytest.mark.parametrize("parameters", KINDS)
 def test_separated_labels_get_platts_targets(parameters):
     p, y = [0.1, 0.2, 0.4, 0.6, 0.7], [0, 0, 0, 1, 1]
-    with pytest.warns(SeparableWarning, match="The scores separate the labels, so the likelihood has no finite"):
+    with pytest.warns(
+        SeparableWarning, match="The scores separate the labels, so the likelihood has no finite"
+    ):
         fitted = BetaCalibration(parameters=parameters).fit(p, y)
     assert max(fitted.a_, fitted.b_, abs(fitted.c_)) < 50
     assert (np.diff(fitted.predict([0.1, 0.3, 0.65])) > 0).all()
@@ -115,7 +131,9 @@ def test_labels_separated_the_wrong_way_round_give_the_share():
 
 def test_two_scores_do_not_determine_three_parameters():
     p, y = [0.25] * 4 + [0.75] * 4, [0, 0, 0, 1, 0, 1, 1, 1]
-    with pytest.warns(SeparableWarning, match="The scores' 2 distinct values do not determine 3 parameters"):
+    with pytest.warns(
+        SeparableWarning, match="The scores' 2 distinct values do not determine 3 parameters"
+    ):
         fitted = BetaCalibration().fit(p, y)
     # These scores are calibrated, and the identity is among the answers.
     assert (fitted.a_, fitted.b_, fitted.c_) == pytest.approx((1, 1, 0), abs=1e-9)
@@ -146,7 +164,9 @@ def test_a_ridge_is_half_the_squared_distance_from_the_identity(parameters):
     def objective(theta):
         a, b, c = as_abc(parameters, theta)
         z = a * np.log(p) - b * np.log1p(-p) + c
-        return w @ np.logaddexp(0, (1 - 2 * y) * z) + ridge / 2 * np.sum((theta - np.array(identity)) ** 2)
+        return w @ np.logaddexp(0, (1 - 2 * y) * z) + ridge / 2 * np.sum(
+            (theta - np.array(identity)) ** 2
+        )
 
     best = minimize(objective, np.array(identity, float), method="BFGS", options={"gtol": 1e-9})
     assert best.x[0] > 0.1
@@ -158,7 +178,8 @@ def test_a_single_score_gets_its_rate_from_the_nearest_map_to_the_identity():
     p, y = np.full(8, 0.8), np.array([0, 1] * 3 + [1, 1])
     z, wanted = logit(0.8), logit(5 / 8)
     with pytest.warns(
-        SeparableWarning, match=r"The scores' 1 distinct value does not determine 2 parameters; the fit n"
+        SeparableWarning,
+        match=r"The scores' 1 distinct value does not determine 2 parameters; the fit n",
     ):
         fitted = BetaCalibration(parameters="am").fit(p, y)
     # The point of the line c + a z = wanted that is nearest to a = 1, c = 0.

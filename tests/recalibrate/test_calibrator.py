@@ -25,7 +25,9 @@ from trueness import (
 from trueness.recalibrate import calibrator_from_dict, load_calibrator
 
 P, Y = [0.2, 0.4, 0.6], [0, 1, 1]
-ROWS = np.array([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [0.4, 0.1, 0.5]])
+ROWS = np.array(
+    [[0.2, 0.3, 0.5], [0.6, 0.3, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [0.4, 0.1, 0.5]]
+)
 CLASSES = [2, 0, 1, 2, 1]
 NAMES = ["a", "b", "c"]
 
@@ -37,7 +39,12 @@ def test_rows_without_weight_are_left_out_and_others_are_repetitions():
 
 
 def test_an_unfitted_calibrator_refuses_to_predict():
-    for method in (lambda c: c.predict(P), lambda c: c.to_dict(), lambda c: c.to_sql(), lambda c: c.to_onnx()):
+    for method in (
+        lambda c: c.predict(P),
+        lambda c: c.to_dict(),
+        lambda c: c.to_sql(),
+        lambda c: c.to_onnx(),
+    ):
         with pytest.raises(NotFittedError):
             method(PlattScaling())
 
@@ -59,11 +66,22 @@ def test_a_single_row_may_be_predicted_again():
 
 @pytest.mark.filterwarnings("ignore::trueness.SeparableWarning")
 @pytest.mark.parametrize(
-    ("y", "w", "n"), [([0, 0, 0], None, 3), ([1, 1, 1], None, 3), ([1, 1, 1], [1, 2, 3], 3), ([0, 1, 0], [1, 0, 2], 2)]
+    ("y", "w", "n"),
+    [
+        ([0, 0, 0], None, 3),
+        ([1, 1, 1], None, 3),
+        ([1, 1, 1], [1, 2, 3], 3),
+        ([0, 1, 0], [1, 0, 2], 2),
+    ],
 )
 def test_labels_that_are_all_equal_are_counted_in_a_warning(y, w, n):
-    for calibrator, p in ((Shares(), P), (VectorScaling(l2=1.0), ROWS[:3, :2] / ROWS[:3, :2].sum(1)[:, None])):
-        with pytest.warns(OneClassWarning, match=f"^All {n} labels are equal: the calibrator sees one class only"):
+    for calibrator, p in (
+        (Shares(), P),
+        (VectorScaling(l2=1.0), ROWS[:3, :2] / ROWS[:3, :2].sum(1)[:, None]),
+    ):
+        with pytest.warns(
+            OneClassWarning, match=f"^All {n} labels are equal: the calibrator sees one class only"
+        ):
             calibrator.fit(p, y, w)
     for other in ([0, 0, 1], [1, 0, 0], [1, 1, 0]):
         Shares().fit(P, other, [1, 2, 3])
@@ -72,16 +90,36 @@ def test_labels_that_are_all_equal_are_counted_in_a_warning(y, w, n):
 @pytest.mark.parametrize(
     ("p", "y", "message"),
     [
-        ([0.1, 1.2], [0, 1], r"`y_prob` must lie in \[0, 1\]; 1 of 2 values does not, the first is 1.2 at row 1"),
-        ([0.1, float("nan")], [0, 1], r"`y_prob` must not have missing .* at row 1\. Leave such rows out first\.$"),
+        (
+            [0.1, 1.2],
+            [0, 1],
+            r"`y_prob` must lie in \[0, 1\]; 1 of 2 values does not, the first is 1.2 at row 1",
+        ),
+        (
+            [0.1, float("nan")],
+            [0, 1],
+            r"`y_prob` must not have missing .* at row 1\. Leave such rows out first\.$",
+        ),
         ([0.1, 0.2], [0, float("nan")], r"the first at row 1\. Leave such rows out first\.$"),
         ([0.1, 0.2], [1, 2], "`y_true` must be 0 or 1"),
-        ([0, 1, 1], [0.1, 0.2, 0.3], r"arguments seem swapped\. Scores come first here: fit\(y_prob, y_true\)\.$"),
+        (
+            [0, 1, 1],
+            [0.1, 0.2, 0.3],
+            r"arguments seem swapped\. Scores come first here: fit\(y_prob, y_true\)\.$",
+        ),
         ([0.1, 0.2, 0.3], [0, 1], "got 2 labels and 3 scores"),
-        ([[0.1, 0.9], [0.2, 0.8]], [0, 1], r"vector of P\(positive\) for this calibrator; got shape \(2, 2\)\. `OneV"),
+        (
+            [[0.1, 0.9], [0.2, 0.8]],
+            [0, 1],
+            r"vector of P\(positive\) for this calibrator; got shape \(2, 2\)\. `OneV",
+        ),
         ([[0.1, 0.8], [0.2, 0.8]], [0, 1], "must sum to 1"),
         ([], [], "at least one row"),
-        ([-1.5, 3.2], [0, 1], r"the first is -1.5 at row 0\. These look like logits: use `TemperatureScaling"),
+        (
+            [-1.5, 3.2],
+            [0, 1],
+            r"the first is -1.5 at row 0\. These look like logits: use `TemperatureScaling",
+        ),
         ([0.5, 1.0000001], [0, 1], r"`np.clip\(y_prob, 0, 1\)` moves them back\.$"),
         ([[0.5, 0.50001], [0.5, 0.5]], [0, 1], r"Divide each row by its sum\.$"),
     ],
@@ -109,7 +147,9 @@ def test_bad_scores_are_refused(p, message):
 def test_a_matrix_needs_the_columns_of_the_fit_and_rows_that_sum_to_one():
     fitted = TemperatureScaling().fit(ROWS, CLASSES)
     for scores in (np.full((5, 2), 0.5), np.array([0.5])):
-        with pytest.raises(InputError, match="must be a matrix of 3 columns, as in `fit`; got shape"):
+        with pytest.raises(
+            InputError, match="must be a matrix of 3 columns, as in `fit`; got shape"
+        ):
             fitted.predict(scores)
     good = np.array([[0.2, 0.3, 0.5 + 9e-7], [0.2, 0.3, 0.5 - 9e-7]])
     assert fitted.predict(good).shape == (2, 3)
@@ -118,7 +158,8 @@ def test_a_matrix_needs_the_columns_of_the_fit_and_rows_that_sum_to_one():
         with pytest.raises(InputError, match="must sum to 1"):
             fitted.predict(bad)
     with pytest.raises(
-        InputError, match=r"must be a matrix, one column per class, .*; it is a vector\. `np\.column_st"
+        InputError,
+        match=r"must be a matrix, one column per class, .*; it is a vector\. `np\.column_st",
     ):
         OneVsRest().fit(P, Y)
 
@@ -129,10 +170,16 @@ LOGITS = TemperatureScaling(from_logits=True)
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ([0.0, 2e300], r"as logits must be within ±1e\+300; 1 of 2 is not, the first is 2e\+300 at row 1"),
+        (
+            [0.0, 2e300],
+            r"as logits must be within ±1e\+300; 1 of 2 is not, the first is 2e\+300 at row 1",
+        ),
         ([-2e300, 3e300, 1], r"within ±1e\+300; 2 of 3 are not, the first is -2e\+300 at row 0"),
         ([0.0, np.inf], "as logits must be finite; 1 of 2 is not, the first is inf at row 1"),
-        (np.array([0.0, -np.inf], np.float32), "as logits must be finite; 1 of 2 is not, the first is -inf at row 1"),
+        (
+            np.array([0.0, -np.inf], np.float32),
+            "as logits must be finite; 1 of 2 is not, the first is -inf at row 1",
+        ),
         ([0.0, np.nan], "must not have missing values; 1 of 2"),
         (np.array([0.0, np.nan], np.float32), "must not have missing values; 1 of 2"),
         (np.zeros((2, 2, 1)), r"`y_prob` must be a vector, as in `fit`; got shape \(2, 2, 1\)"),
@@ -159,7 +206,9 @@ def test_the_largest_logits_are_accepted(values):
 
 def test_labels_of_logits_are_checked_beside_their_shape():
     logits = np.array([[2.0, -3.0, 1.0], [0.0, 5.0, -1.0], [1.0, 2.0, 0.0]])
-    fitted = VectorScaling(from_logits=True, l2=1.0).fit(logits, ["c", "a", "b"], labels=["a", "b", "c"])
+    fitted = VectorScaling(from_logits=True, l2=1.0).fit(
+        logits, ["c", "a", "b"], labels=["a", "b", "c"]
+    )
     assert fitted.classes_ == ("a", "b", "c")
     by_number = VectorScaling(from_logits=True, l2=1.0).fit(logits, [2, 0, 1])
     assert fitted.scale_.tolist() == by_number.scale_.tolist()
@@ -176,7 +225,9 @@ def test_logits_are_taken_where_the_calibrator_can():
         lambda: PlattScaling().fit([-1.5, 3.2], [0, 1]),
         lambda: PlattScaling().fit(P, [0, 1, 0]).predict([-1.5, 3.2]),
     ):
-        with pytest.raises(InputError, match=r"These look like logits: use `from_logits=True` if they are\.$"):
+        with pytest.raises(
+            InputError, match=r"These look like logits: use `from_logits=True` if they are\.$"
+        ):
             call()
 
 
@@ -190,7 +241,10 @@ def test_a_map_survives_json_pickle_and_clone(tmp_path):
     assert json.loads(json.dumps(fitted.to_dict())) == fitted.to_dict()
     fitted.save(tmp_path / "map.json")
     assert (tmp_path / "map.json").read_text() == fitted.to_json()
-    for again in (IsotonicCalibration.from_dict(fitted.to_dict()), load_calibrator(tmp_path / "map.json")):
+    for again in (
+        IsotonicCalibration.from_dict(fitted.to_dict()),
+        load_calibrator(tmp_path / "map.json"),
+    ):
         assert again.values_.tolist() == fitted.values_.tolist()
         assert again.get_params() == fitted.get_params()
         with pytest.warns(OwnRowsWarning):
@@ -201,14 +255,21 @@ def test_a_map_survives_json_pickle_and_clone(tmp_path):
 
 def test_a_map_remembers_where_and_when_it_was_fitted():
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
-    fitted = PlattScaling().fit(pandas.Series([0.2, 0.6, 0.4], name="risk"), pandas.Series([0, 0, 1], name="churned"))
+    fitted = PlattScaling().fit(
+        pandas.Series([0.2, 0.6, 0.4], name="risk"), pandas.Series([0, 0, 1], name="churned")
+    )
     again = calibrator_from_dict(json.loads(fitted.to_json()))
     today = datetime.now(UTC).date()
     for known in (fitted, again):
         assert (known.score_names_, known.label_name_, known.n_rows_) == (("risk",), "churned", 3)
-        assert known.date_ in {today.isoformat(), (today - timedelta(days=1)).isoformat()}  # midnight may pass
+        assert known.date_ in {
+            today.isoformat(),
+            (today - timedelta(days=1)).isoformat(),
+        }  # midnight may pass
         assert known.version_ == tn.__version__
-        assert known.feature_names_in_.tolist() == known.get_feature_names_out().tolist() == ["risk"]
+        assert (
+            known.feature_names_in_.tolist() == known.get_feature_names_out().tolist() == ["risk"]
+        )
         assert known.n_features_in_ == 1
     plain = PlattScaling().fit([0.2, 0.6, 0.4], [0, 0, 1])
     assert not hasattr(plain, "feature_names_in_")
@@ -224,10 +285,14 @@ def test_columns_come_in_the_order_of_fit(frames, labels):
     for known in (fitted, TemperatureScaling.from_dict(json.loads(json.dumps(fitted.to_dict())))):
         assert known.columns_ == known.score_names_ == ("a", "b", "c")
         assert (known.predict(frame[:2]) == fitted.predict(ROWS[:2])).all()
-        with pytest.raises(InputError, match="columns of `fit` in another order; the order must be 'a', 'b', 'c'"):
+        with pytest.raises(
+            InputError, match="columns of `fit` in another order; the order must be 'a', 'b', 'c'"
+        ):
             known.predict(frame[["b", "a", "c"]])
         other = library.DataFrame(dict(zip("xyz", ROWS.T, strict=True)))
-        with pytest.raises(InputError, match="must have the columns of `fit`, 'a', 'b', 'c'; got 'x', 'y', 'z'"):
+        with pytest.raises(
+            InputError, match="must have the columns of `fit`, 'a', 'b', 'c'; got 'x', 'y', 'z'"
+        ):
             known.predict(other)
 
 
@@ -253,11 +318,15 @@ def test_the_first_eight_columns_are_named(n, end):
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     rng = np.random.default_rng(0)
     frame = pandas.DataFrame(rng.dirichlet(np.ones(n), 30), columns=[f"c{k}" for k in range(n)])
-    fitted = TemperatureScaling().fit(frame, np.r_[frame.to_numpy()[:20].argmax(axis=1), rng.integers(0, n, 10)])
+    fitted = TemperatureScaling().fit(
+        frame, np.r_[frame.to_numpy()[:20].argmax(axis=1), rng.integers(0, n, 10)]
+    )
     with pytest.raises(InputError, match="has the columns of `fit` in another order") as refused:
         fitted.predict(frame[frame.columns[::-1]])
     assert str(refused.value).rstrip(".").endswith(end)
-    with pytest.raises(InputError, match=r"must have the columns of `fit`.*; got 'd0', 'd1', .* 'd7'. Pass"):
+    with pytest.raises(
+        InputError, match=r"must have the columns of `fit`.*; got 'd0', 'd1', .* 'd7'. Pass"
+    ):
         fitted.predict(frame.set_axis([f"d{k}" for k in range(n)], axis=1))
 
 
@@ -274,11 +343,16 @@ def test_a_map_is_a_transformer_and_a_classifier_of_scores():
     fitted = PlattScaling().fit([0.2, 0.6, 0.4], [0, 0, 1])
     new = np.array([0.1, 0.7])
     assert (fitted.transform(new) == fitted.predict(new)).all()
-    assert (fitted.predict_proba(new) == np.column_stack([1 - fitted.predict(new), fitted.predict(new)])).all()
+    assert (
+        fitted.predict_proba(new) == np.column_stack([1 - fitted.predict(new), fitted.predict(new)])
+    ).all()
     matrix = TemperatureScaling().fit(ROWS, CLASSES)
     assert (matrix.predict_proba(ROWS[:2]) == matrix.predict(ROWS[:2])).all()
     with pytest.warns(OwnRowsWarning):
-        assert (PlattScaling().fit_transform([0.2, 0.6, 0.4], [0, 0, 1])[:2] == fitted.predict([0.2, 0.6])).all()
+        assert (
+            PlattScaling().fit_transform([0.2, 0.6, 0.4], [0, 0, 1])[:2]
+            == fitted.predict([0.2, 0.6])
+        ).all()
 
 
 def test_names_of_columns_that_transform_returns():
@@ -322,7 +396,12 @@ def test_numbers_of_all_kinds_are_accepted():
 
 
 @pytest.mark.parametrize(
-    ("n", "text"), [(1, "^Class 'a': All"), (4, "^Classes 'a', 'b', 'c', 'd'; "), (5, "'a', 'b', 'c' and 2 more; ")]
+    ("n", "text"),
+    [
+        (1, "^Class 'a': All"),
+        (4, "^Classes 'a', 'b', 'c', 'd'; "),
+        (5, "'a', 'b', 'c' and 2 more; "),
+    ],
 )
 def test_warnings_of_many_fits_are_given_once_with_the_names_of_the_fits(n, text):
     """The first n classes have no rows."""
@@ -333,8 +412,12 @@ def test_warnings_of_many_fits_are_given_once_with_the_names_of_the_fits(n, text
 
 
 def test_a_map_of_ones_own_has_no_formula_and_may_scale_before_bins():
-    fitted = tn.ScalingBinning(2, scaler=Shares(4), split="none").fit(np.linspace(0.05, 0.95, 40), np.arange(40) % 2)
+    fitted = tn.ScalingBinning(2, scaler=Shares(4), split="none").fit(
+        np.linspace(0.05, 0.95, 40), np.arange(40) % 2
+    )
     for own in (Shares(2).fit(P, Y), fitted, tn.OneVsRest(Shares(2)).fit(ROWS, CLASSES)):
         columns = None if own.n_classes_ is None else NAMES
-        with pytest.raises(InputError, match="cannot be written as one formula: it is a class of your own"):
+        with pytest.raises(
+            InputError, match="cannot be written as one formula: it is a class of your own"
+        ):
             own.to_sql(column=columns)

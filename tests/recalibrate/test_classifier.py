@@ -62,7 +62,9 @@ def test_the_calibrator_is_fitted_on_out_of_fold_scores_and_the_classifier_on_al
 def test_scikit_learn_agrees_on_platt_scaling(ensemble, y):
     platt = recalibrate.PlattScaling(from_logits=True, targets="platt")
     ours = CalibratedClassifier(LogisticRegression(), platt, ensemble=ensemble).fit(X, y)
-    theirs = CalibratedClassifierCV(LogisticRegression(), method="sigmoid", cv=5, ensemble=ensemble).fit(X, y)
+    theirs = CalibratedClassifierCV(
+        LogisticRegression(), method="sigmoid", cv=5, ensemble=ensemble
+    ).fit(X, y)
     assert ours.predict_proba(NEW) == pytest.approx(theirs.predict_proba(NEW), abs=1e-4)
 
 
@@ -73,7 +75,9 @@ def test_scikit_learn_agrees_on_isotonic_calibration(ensemble, y):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruenessWarning)
         ours = CalibratedClassifier(GaussianNB(), isotonic, ensemble=ensemble).fit(X, y)
-    theirs = CalibratedClassifierCV(GaussianNB(), method="isotonic", cv=5, ensemble=ensemble).fit(X, y)
+    theirs = CalibratedClassifierCV(GaussianNB(), method="isotonic", cv=5, ensemble=ensemble).fit(
+        X, y
+    )
     assert ours.predict_proba(NEW) == pytest.approx(theirs.predict_proba(NEW), abs=1e-6)
 
 
@@ -107,7 +111,9 @@ def test_a_time_series_is_scored_by_classifiers_of_the_past(ensemble):
         scores[test] = GaussianNB().fit(X[train], Y[train], w[train]).predict_proba(X[test])[:, 1]
         maps.append(Shares(2).fit(scores[test], Y[test], w[test]))
     every = maps if ensemble else [Shares(2).fit(scores[100:], Y[100:], w[100:])]
-    assert [one.shares_.tolist() for one in fitted.calibrators_] == [one.shares_.tolist() for one in every]
+    assert [one.shares_.tolist() for one in fitted.calibrators_] == [
+        one.shares_.tolist() for one in every
+    ]
     assert np.array_equal(fitted.oof_uncalibrated_[:, 1], scores, equal_nan=True)
     others = np.r_[100:200, 300:400]
     wanted = Shares(2).fit(scores[others], Y[others], w[others]).predict(scores[200:300])
@@ -117,7 +123,9 @@ def test_a_time_series_is_scored_by_classifiers_of_the_past(ensemble):
 
 def test_a_frozen_classifier_and_a_time_series_calibrate_every_row():
     model = GaussianNB().fit(NEW, np.arange(50) % 2)
-    fitted = CalibratedClassifier(FrozenEstimator(model), Shares(4), cv=TimeSeriesSplit(3)).fit(X, Y)
+    fitted = CalibratedClassifier(FrozenEstimator(model), Shares(4), cv=TimeSeriesSplit(3)).fit(
+        X, Y
+    )
     scores = model.predict_proba(X)[:, 1]
     assert fitted.calibrators_[0].shares_.tolist() == Shares(4).fit(scores, Y).shares_.tolist()
     assert not np.isnan(fitted.oof_uncalibrated_).any()
@@ -129,7 +137,9 @@ def test_moved_scores_are_told_once_per_fit():
     inner = CalibratedClassifier(trees, recalibrate.TemperatureScaling(from_logits=True), cv=3)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        make_pipeline(StandardScaler(), CalibratedClassifier(inner, recalibrate.PlattScaling(), cv=2)).fit(X, Y)
+        make_pipeline(
+            StandardScaler(), CalibratedClassifier(inner, recalibrate.PlattScaling(), cv=2)
+        ).fit(X, Y)
         tn.validate(inner, X, Y, cv=2, floor=False)
     assert [one.category for one in caught] == [MovedScoresWarning] * 2
 
@@ -165,7 +175,9 @@ def test_several_classes_are_calibrated_one_against_the_rest(names):
     y = np.array(names)[Y3]
     fitted = CalibratedClassifier(GaussianNB(), Shares(3)).fit(X, y)
     assert isinstance(fitted.calibrators_[0], OneVsRest)
-    assert fitted.calibrators_[0].classes_ == tuple(fitted.classes_.tolist()) == tuple(sorted(names))
+    assert (
+        fitted.calibrators_[0].classes_ == tuple(fitted.classes_.tolist()) == tuple(sorted(names))
+    )
     wanted = OneVsRest(Shares(3)).fit(out_of_fold(GaussianNB(), y), y, labels=sorted(names))
     full = GaussianNB().fit(X, y).predict_proba(NEW)
     assert fitted.predict_proba(NEW).tolist() == wanted.predict(full).tolist()
@@ -174,7 +186,9 @@ def test_several_classes_are_calibrated_one_against_the_rest(names):
 
 
 @pytest.mark.filterwarnings("ignore::trueness.FewRowsWarning")
-@pytest.mark.parametrize("calibrator", [tn.VectorScaling(), TopLabel(Shares(3)), OneVsRest(Shares(3))])
+@pytest.mark.parametrize(
+    "calibrator", [tn.VectorScaling(), TopLabel(Shares(3)), OneVsRest(Shares(3))]
+)
 @pytest.mark.parametrize("y", [Y, Y3], ids=["binary", "multiclass"])
 def test_calibrators_of_matrices_get_one(calibrator, y):
     fitted = CalibratedClassifier(GaussianNB(), calibrator).fit(X, y)
@@ -189,11 +203,15 @@ def test_margins_are_logits_and_read_as_log_odds_where_probabilities_are_wanted(
     platt = tn.PlattScaling(from_logits=True)
     logits = CalibratedClassifier(LinearSVC(), platt).fit(X, Y)
     assert logits.calibrators_[0].slope_ == platt.fit(margins, Y).slope_
-    both = CalibratedClassifier(LinearSVC(), OneVsRest(platt)).fit(X, Y)  # each column knows the margin
+    both = CalibratedClassifier(LinearSVC(), OneVsRest(platt)).fit(
+        X, Y
+    )  # each column knows the margin
     assert both.predict_proba(NEW) == pytest.approx(logits.predict_proba(NEW), abs=1e-4)
     assert logits.oof_uncalibrated_[:, 1].tolist() == expit(margins).tolist()
     read = CalibratedClassifier(LinearSVC(), Shares(3)).fit(X, Y)
-    assert read.calibrators_[0].shares_.tolist() == Shares(3).fit(expit(margins), Y).shares_.tolist()
+    assert (
+        read.calibrators_[0].shares_.tolist() == Shares(3).fit(expit(margins), Y).shares_.tolist()
+    )
     many = CalibratedClassifier(LinearSVC(), Shares(3)).fit(X, Y3)
     wanted = softmax(out_of_fold(LinearSVC(), Y3, "decision_function"), axis=1)
     assert many.oof_uncalibrated_ == pytest.approx(wanted, abs=1e-15)
@@ -203,13 +221,19 @@ def test_margins_are_logits_and_read_as_log_odds_where_probabilities_are_wanted(
 @pytest.mark.parametrize("y", [Y, Y3], ids=["binary", "multiclass"])
 def test_logits_of_a_matrix_mean_the_probabilities(model, y):
     # A ridge without measure leaves the temperature at 1.
-    fitted = CalibratedClassifier(model, tn.StructuredScaling(ridge=1e12, from_logits=True)).fit(X, y)
-    assert fitted.predict_proba(NEW) == pytest.approx(clone(model).fit(X, y).predict_proba(NEW), abs=1e-6)
+    fitted = CalibratedClassifier(model, tn.StructuredScaling(ridge=1e12, from_logits=True)).fit(
+        X, y
+    )
+    assert fitted.predict_proba(NEW) == pytest.approx(
+        clone(model).fit(X, y).predict_proba(NEW), abs=1e-6
+    )
 
 
 def test_probabilities_of_zero_are_moved_with_a_warning_where_logits_are_wanted():
     with pytest.warns(MovedScoresWarning, match="Probabilities of 0 were moved to 1e-12"):
-        fitted = CalibratedClassifier(KNeighborsClassifier(2), tn.PlattScaling(from_logits=True)).fit(X, Y)
+        fitted = CalibratedClassifier(
+            KNeighborsClassifier(2), tn.PlattScaling(from_logits=True)
+        ).fit(X, Y)
     with pytest.warns(MovedScoresWarning):
         assert np.isfinite(fitted.predict_proba(NEW)).all()
 
@@ -262,9 +286,21 @@ class OddProba(Odd):
 @pytest.mark.parametrize(
     ("classifier", "y", "message"),
     [
-        (CalibratedClassifier(calibrator=Shares(), ensemble=2), Y, "`ensemble` must be True or False; got 2"),
-        (CalibratedClassifier(calibrator=3), Y, "`calibrator` must be a calibrator such as `AutoCalibration"),
-        (CalibratedClassifier(calibrator=OneVsRest(Shares(), normalize=False)), Y, "must give rows that sum to one"),
+        (
+            CalibratedClassifier(calibrator=Shares(), ensemble=2),
+            Y,
+            "`ensemble` must be True or False; got 2",
+        ),
+        (
+            CalibratedClassifier(calibrator=3),
+            Y,
+            "`calibrator` must be a calibrator such as `AutoCalibration",
+        ),
+        (
+            CalibratedClassifier(calibrator=OneVsRest(Shares(), normalize=False)),
+            Y,
+            "must give rows that sum to one",
+        ),
         (
             CalibratedClassifier(calibrator=Shares()),
             np.zeros(N),
@@ -276,24 +312,76 @@ class OddProba(Odd):
             np.where(np.arange(N) == 3, np.nan, Y),
             "`y` must not have missing .* row 3. Leave such",
         ),
-        (CalibratedClassifier(), X[:, 0], "`y` must be a vector of classes. Unknown label type: continuous"),
+        (
+            CalibratedClassifier(),
+            X[:, 0],
+            "`y` must be a vector of classes. Unknown label type: continuous",
+        ),
         (CalibratedClassifier(), X, "`y` must be a vector of classes. "),
         (CalibratedClassifier(), Y[:9], "`X` and `y` must have one entry per row. Found"),
-        (CalibratedClassifier(cv=1), Y, r"`cv` must be a whole number ≥ 2, a splitter or an .*\(train, test\); got 1"),
+        (
+            CalibratedClassifier(cv=1),
+            Y,
+            r"`cv` must be a whole number ≥ 2, a splitter or an .*\(train, test\); got 1",
+        ),
         (CalibratedClassifier(cv=True), Y, "`cv` must be a whole number ≥ 2.*; got True"),
         (CalibratedClassifier(cv=2.5), Y, "`cv` must be a whole number ≥ 2.*; got 2.5"),
-        (CalibratedClassifier(cv="prefit"), Y, r"got 'prefit'. Pass a fitted classifier as `FrozenEstimator\(cl"),
-        (CalibratedClassifier(cv=N + 1), Y, f"`cv` must split the {N} rows into folds; it cannot: "),
+        (
+            CalibratedClassifier(cv="prefit"),
+            Y,
+            r"got 'prefit'. Pass a fitted classifier as `FrozenEstimator\(cl",
+        ),
+        (
+            CalibratedClassifier(cv=N + 1),
+            Y,
+            f"`cv` must split the {N} rows into folds; it cannot: ",
+        ),
         (CalibratedClassifier(cv=[]), Y, "`cv` must have at least two folds; it has 0"),
-        (CalibratedClassifier(cv=[(1, 2), (2, 400)]), Y, "`cv` must have row numbers from 0 to 399; got 2 to 400"),
-        (CalibratedClassifier(cv=[(1, 2), ([2, 1], 1)]), Y, "test rows out of the training part; fold 1 does not"),
-        (CalibratedClassifier(LinearRegression()), Y, "`estimator` must be .*; LinearRegression is a regressor. Use"),
-        (CalibratedClassifier(GaussianNB), Y, r"got the class GaussianNB. `GaussianNB\(\)` makes an instance"),
-        (CalibratedClassifier("forest"), Y, r"`estimator` must be a classifier such as .*, or None; got 'forest'"),
-        (CalibratedClassifier(calibrator=Shares(), cv=ShuffleSplit(3)), Y, "`cv` must put no row into two test parts"),
-        (CalibratedClassifier(GaussianNB(), Shares()), np.arange(N) == 3, "must have the classes False, True once fit"),
-        (CalibratedClassifier(Odd(), Shares()), Y, "must have `predict_proba` or `decision_function`; it has neither"),
-        (CalibratedClassifier(OddProba(3), Shares()), Y, r"`estimator.predict_proba` must return shape \(80, 2\)"),
+        (
+            CalibratedClassifier(cv=[(1, 2), (2, 400)]),
+            Y,
+            "`cv` must have row numbers from 0 to 399; got 2 to 400",
+        ),
+        (
+            CalibratedClassifier(cv=[(1, 2), ([2, 1], 1)]),
+            Y,
+            "test rows out of the training part; fold 1 does not",
+        ),
+        (
+            CalibratedClassifier(LinearRegression()),
+            Y,
+            "`estimator` must be .*; LinearRegression is a regressor. Use",
+        ),
+        (
+            CalibratedClassifier(GaussianNB),
+            Y,
+            r"got the class GaussianNB. `GaussianNB\(\)` makes an instance",
+        ),
+        (
+            CalibratedClassifier("forest"),
+            Y,
+            r"`estimator` must be a classifier such as .*, or None; got 'forest'",
+        ),
+        (
+            CalibratedClassifier(calibrator=Shares(), cv=ShuffleSplit(3)),
+            Y,
+            "`cv` must put no row into two test parts",
+        ),
+        (
+            CalibratedClassifier(GaussianNB(), Shares()),
+            np.arange(N) == 3,
+            "must have the classes False, True once fit",
+        ),
+        (
+            CalibratedClassifier(Odd(), Shares()),
+            Y,
+            "must have `predict_proba` or `decision_function`; it has neither",
+        ),
+        (
+            CalibratedClassifier(OddProba(3), Shares()),
+            Y,
+            r"`estimator.predict_proba` must return shape \(80, 2\)",
+        ),
         (
             CalibratedClassifier(FrozenEstimator(GaussianNB().fit(X, Y)), Shares(), ensemble=True),
             Y,
@@ -326,7 +414,9 @@ def test_bad_weights_are_refused(weight, message):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")  # scikit-learn's data are separable, small and of one class now and then
+@pytest.mark.filterwarnings(
+    "ignore"
+)  # scikit-learn's data are separable, small and of one class now and then
 @pytest.mark.parametrize("ensemble", [False, True])
 def test_checks_of_scikit_learn_pass(ensemble):
     check_estimator(CalibratedClassifier(cv=2, ensemble=ensemble), on_skip=None)
@@ -362,7 +452,10 @@ def test_the_router_knows_classifier_calibrator_and_splitter():
     assert isinstance(found, MetadataRouter)
     told = str(found)
     assert all(name in told for name in ("'estimator'", "'calibrator'", "'splitter'"))
-    assert found.consumes("fit", ["sample_weight", "groups", "offset"]) == {"sample_weight", "groups"}
+    assert found.consumes("fit", ["sample_weight", "groups", "offset"]) == {
+        "sample_weight",
+        "groups",
+    }
 
 
 @pytest.mark.usefixtures("routing")
@@ -370,7 +463,9 @@ def test_the_router_knows_classifier_calibrator_and_splitter():
 @pytest.mark.parametrize("asked", [True, False])
 def test_a_request_for_weights_is_honoured(asked, ensemble):
     model = Recorder().set_fit_request(sample_weight=asked)
-    fitted = CalibratedClassifier(model, Shares(4), cv=3, ensemble=ensemble).fit(X, Y, sample_weight=W)
+    fitted = CalibratedClassifier(model, Shares(4), cv=3, ensemble=ensemble).fit(
+        X, Y, sample_weight=W
+    )
     for part in fitted.estimators_:
         weights = part.given_["sample_weight"]
         if asked:
@@ -404,18 +499,26 @@ def test_groups_reach_the_splitter(splitter):
 @pytest.mark.usefixtures("routing")
 @pytest.mark.parametrize("ensemble", [False, True])
 def test_scikit_learn_routes_the_same(ensemble):
-    model, cv = LogisticRegression().set_fit_request(sample_weight=True), list(GroupKFold(4).split(X, Y, GROUPS))
-    ours = CalibratedClassifier(model, tn.PlattScaling(from_logits=True, targets="platt"), cv=cv, ensemble=ensemble)
+    model, cv = (
+        LogisticRegression().set_fit_request(sample_weight=True),
+        list(GroupKFold(4).split(X, Y, GROUPS)),
+    )
+    ours = CalibratedClassifier(
+        model, tn.PlattScaling(from_logits=True, targets="platt"), cv=cv, ensemble=ensemble
+    )
     theirs = CalibratedClassifierCV(model, cv=cv, ensemble=ensemble)
     found, wanted = (
-        m.set_fit_request(sample_weight=True).fit(X, Y, sample_weight=W).predict_proba(X) for m in (ours, theirs)
+        m.set_fit_request(sample_weight=True).fit(X, Y, sample_weight=W).predict_proba(X)
+        for m in (ours, theirs)
     )
     assert found == pytest.approx(wanted, abs=1e-4)
 
 
 @pytest.mark.usefixtures("routing")
 def test_a_search_passes_weights_and_groups_through():
-    model = CalibratedClassifier(Recorder().set_fit_request(sample_weight=True), Shares(4), cv=GroupKFold(2))
+    model = CalibratedClassifier(
+        Recorder().set_fit_request(sample_weight=True), Shares(4), cv=GroupKFold(2)
+    )
     model.set_fit_request(sample_weight=True).set_score_request(sample_weight=False)
     search = GridSearchCV(model, {"calibrator__n_bins": [2, 4]}, cv=GroupKFold(3))
     search.fit(X, Y, sample_weight=W, groups=GROUPS)
@@ -423,7 +526,17 @@ def test_a_search_passes_weights_and_groups_through():
 
 
 def test_without_routing_further_arguments_go_to_the_classifier_cut_by_rows():
-    kept = ["day", b"day", {1: 1}, [1, 2], np.ones((2, N)), 3, None, np.array(3.0), *[dict.fromkeys(range(N)), "x" * N]]
+    kept = [
+        "day",
+        b"day",
+        {1: 1},
+        [1, 2],
+        np.ones((2, N)),
+        3,
+        None,
+        np.array(3.0),
+        *[dict.fromkeys(range(N)), "x" * N],
+    ]
     for label in kept:
         fitted = CalibratedClassifier(Recorder(), Shares(4), cv=3, ensemble=True)
         fitted.fit(X, Y, W, offset=X[:, :1] if label is None else X[:, 0].tolist(), label=label)
@@ -434,7 +547,9 @@ def test_without_routing_further_arguments_go_to_the_classifier_cut_by_rows():
 
 def test_groups_without_routing_are_refused_with_the_two_ways_out():
     model = CalibratedClassifier(GaussianNB(), Shares(), cv=GroupKFold(3))
-    with pytest.raises(InputError, match=r"`groups` needs metadata routing; it is disabled\. `sklearn\.set_config"):
+    with pytest.raises(
+        InputError, match=r"`groups` needs metadata routing; it is disabled\. `sklearn\.set_config"
+    ):
         model.fit(X, Y, groups=GROUPS)
 
 
@@ -443,7 +558,8 @@ def test_a_splitter_of_groups_needs_them(on):
     with (
         config_context(enable_metadata_routing=on),
         pytest.raises(
-            InputError, match=r"`groups` must be given for cv=GroupKFold\(…\); got none\. .*cv=list\(GroupKF"
+            InputError,
+            match=r"`groups` must be given for cv=GroupKFold\(…\); got none\. .*cv=list\(GroupKF",
         ),
     ):
         CalibratedClassifier(GaussianNB(), Shares(), cv=GroupKFold(3)).fit(X, Y)

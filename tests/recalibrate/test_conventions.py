@@ -35,7 +35,9 @@ def cases():
         for shape in ("vector", "matrix") if cls._shape == "any" else (cls._shape,):
             # The automatic map of a matrix takes as long to learn as all others together.
             costly = cls.__name__ == "AutoCalibration" and shape == "matrix"
-            yield pytest.param(cls, shape, id=f"{cls.__name__}-{shape}", marks=pytest.mark.slow if costly else ())
+            yield pytest.param(
+                cls, shape, id=f"{cls.__name__}-{shape}", marks=pytest.mark.slow if costly else ()
+            )
 
 
 CASES = list(cases())
@@ -43,11 +45,17 @@ every = pytest.mark.parametrize(("cls", "shape"), CASES)
 BY_NAME = {case.id: case.values for case in CASES}
 every_class = pytest.mark.parametrize("cls", [pytest.param(c.values[0], id=c.id) for c in CASES])
 
-_VECTOR = simulate.binary(600, scores=simulate.Beta(2, 3), distortion=simulate.Logit(slope=0.6, shift=0.4), seed=1)
-_MATRIX = simulate.multiclass(600, alpha=[2.0, 1.0, 1.5], distortion=simulate.Temperature(2.0), seed=2)
+_VECTOR = simulate.binary(
+    600, scores=simulate.Beta(2, 3), distortion=simulate.Logit(slope=0.6, shift=0.4), seed=1
+)
+_MATRIX = simulate.multiclass(
+    600, alpha=[2.0, 1.0, 1.5], distortion=simulate.Temperature(2.0), seed=2
+)
 EDGE = {
     "vector": np.array([0.0, 1.0, 0.5, 5e-324, 1 - 2**-53, 0.3]),
-    "matrix": np.array([[0, 0, 1.0], [0, 1, 0], [0.5, 0.5, 0], [1 / 3, 1 / 3, 1 / 3], [0.2, 0.3, 0.5]]),
+    "matrix": np.array(
+        [[0, 0, 1.0], [0, 1, 0], [0.5, 0.5, 0], [1 / 3, 1 / 3, 1 / 3], [0.2, 0.3, 0.5]]
+    ),
 }
 
 
@@ -122,7 +130,9 @@ def test_one_class_and_equal_scores_are_accepted(cls, shape):
 def test_one_or_two_rows_are_enough_or_refused_with_the_number_needed(cls, shape, n):
     p, _ = data(shape)
     if n < LEAST_ROWS.get(cls.__name__, 1):
-        with pytest.raises(InputError, match=f"needs at least {LEAST_ROWS[cls.__name__]} rows; got {n}"):
+        with pytest.raises(
+            InputError, match=f"needs at least {LEAST_ROWS[cls.__name__]} rows; got {n}"
+        ):
             cls().fit(p[:n], [0, 1][:n])
     else:
         assert_probabilities(cls().fit(p[:n], [0, 1][:n]).predict(new(shape)), shape)
@@ -133,7 +143,9 @@ def test_the_order_of_rows_does_not_matter(cls, shape):
     p, y = data(shape)
     order = np.random.default_rng(0).permutation(y.size)
     made = without_lots(cls)
-    close(made.fit(p[order], y[order]).predict(new(shape)), clone(made).fit(p, y).predict(new(shape)))
+    close(
+        made.fit(p[order], y[order]).predict(new(shape)), clone(made).fit(p, y).predict(new(shape))
+    )
 
 
 @every
@@ -150,7 +162,10 @@ def test_a_second_fit_forgets_the_first(cls, shape):
     p, y = data(shape)
     made = seeded(cls)
     made.fit(p[:50], y[:50])
-    assert made.fit(p, y).predict(new(shape)).tolist() == clone(made).fit(p, y).predict(new(shape)).tolist()
+    assert (
+        made.fit(p, y).predict(new(shape)).tolist()
+        == clone(made).fit(p, y).predict(new(shape)).tolist()
+    )
 
 
 @every
@@ -161,7 +176,9 @@ def test_a_row_is_predicted_alike_alone_and_in_company(cls, shape):
     assert alone == pytest.approx(together, abs=1e-14)
 
 
-@pytest.mark.parametrize(("cls", "shape"), fast(BY_NAME, "PlattScaling-vector", "VectorScaling-matrix", several=True))
+@pytest.mark.parametrize(
+    ("cls", "shape"), fast(BY_NAME, "PlattScaling-vector", "VectorScaling-matrix", several=True)
+)
 def test_containers_of_all_kinds_are_the_same_numbers(cls, shape):
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     p, y = data(shape, 80)
@@ -222,7 +239,9 @@ def test_weights_and_nothing_else_are_routed(cls):
     assert set(cls().get_metadata_routing().fit.requests) == {"sample_weight"}
     assert not cls().get_metadata_routing().predict.requests
     with config_context(enable_metadata_routing=True):
-        assert cls().set_fit_request(sample_weight=True).get_metadata_routing().fit.requests == {"sample_weight": True}
+        assert cls().set_fit_request(sample_weight=True).get_metadata_routing().fit.requests == {
+            "sample_weight": True
+        }
 
 
 SPOILT = [
@@ -246,7 +265,11 @@ def test_bad_rows_are_refused(cls, shape):
 def test_scores_of_another_shape_than_in_fit_are_refused(cls, shape):
     fitted = cls().fit(*data(shape))
     other = EDGE["matrix" if shape == "vector" else "vector"]
-    demand = "must be a vector, as in `fit`" if shape == "vector" else "must be a matrix of 3 columns, as in `fit`"
+    demand = (
+        "must be a vector, as in `fit`"
+        if shape == "vector"
+        else "must be a matrix of 3 columns, as in `fit`"
+    )
     with pytest.raises(InputError, match=demand):
         fitted.predict(other)
     if shape == "matrix":
@@ -258,7 +281,9 @@ def test_scores_of_another_shape_than_in_fit_are_refused(cls, shape):
 def test_a_shape_that_it_does_not_take_is_refused_with_a_way_out(cls):
     if cls._shape == "any":
         pytest.skip("it takes both")
-    other, way_out = ("matrix", "OneVsRest") if cls._shape == "vector" else ("vector", "np.column_stack")
+    other, way_out = (
+        ("matrix", "OneVsRest") if cls._shape == "vector" else ("vector", "np.column_stack")
+    )
     with pytest.raises(InputError, match=way_out):
         cls().fit(*data(other))
 
@@ -299,10 +324,15 @@ def test_checks_of_scikit_learn_pass(cls, name):
     check(cls.__name__, cls())
 
 
-@pytest.mark.skipif(not sklearn.__version__.startswith("1.9."), reason="the lists are those of scikit-learn 1.9")
+@pytest.mark.skipif(
+    not sklearn.__version__.startswith("1.9."), reason="the lists are those of scikit-learn 1.9"
+)
 @every_class
 def test_every_check_of_scikit_learn_is_run_or_has_a_reason_not_to(cls):
-    asked = {c.func.__name__.removeprefix("check_") for _, c in estimator_checks.estimator_checks_generator(cls())}
+    asked = {
+        c.func.__name__.removeprefix("check_")
+        for _, c in estimator_checks.estimator_checks_generator(cls())
+    }
     assert asked <= {*ASKED, *NOT_ASKED}
 
 

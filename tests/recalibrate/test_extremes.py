@@ -110,7 +110,9 @@ def test_scores_at_the_ends_have_probabilities(calibrator):
 @pytest.mark.parametrize("calibrator", OF_MATRICES, ids=repr)
 def test_rows_at_the_corners_have_probabilities(calibrator):
     for name, (p, y) in SCORES.items():
-        found = answers(calibrator, as_matrix(p), np.where(y == 1, 1 + np.arange(y.size) % 2, 0), as_matrix(NEW))
+        found = answers(
+            calibrator, as_matrix(p), np.where(y == 1, 1 + np.arange(y.size) % 2, 0), as_matrix(NEW)
+        )
         assert ((found >= 0) & (found <= 1)).all(), name
         assert found.sum(axis=1) == pytest.approx(1), name
 
@@ -128,14 +130,20 @@ def test_beta_calibration_of_tiny_scores_meets_the_event_rate(parameters, power)
 @pytest.mark.parametrize("size", HUGE)
 @pytest.mark.parametrize("calibrator", OF_LOGITS, ids=repr)
 def test_huge_logits_meet_the_event_rates_or_are_refused(calibrator, size):
-    x, y = np.repeat([size, -size], 30), np.r_[np.arange(30) % 3 > 0, np.arange(30) % 3 == 0].astype(int)
+    x, y = (
+        np.repeat([size, -size], 30),
+        np.r_[np.arange(30) % 3 > 0, np.arange(30) % 3 == 0].astype(int),
+    )
     if size > 1e300:
         with pytest.raises(
-            InputError, match=r"`y_prob` as logits must be within ±1e\+300; 60 of 60 are not, the first is"
+            InputError,
+            match=r"`y_prob` as logits must be within ±1e\+300; 60 of 60 are not, the first is",
         ):
             calibrator.fit(x, y)
     else:
-        assert answers(calibrator, x, y, [size, 0.0, -size]) == pytest.approx([2 / 3, 1 / 2, 1 / 3], abs=1e-6)
+        assert answers(calibrator, x, y, [size, 0.0, -size]) == pytest.approx(
+            [2 / 3, 1 / 2, 1 / 3], abs=1e-6
+        )
 
 
 @pytest.mark.parametrize("size", HUGE)
@@ -144,11 +152,17 @@ def test_huge_logits_of_classes_have_probabilities_or_are_refused(calibrator, si
     rng = np.random.default_rng(5)
     Z, y = rng.normal(size=(60, 3)), rng.integers(0, 3, 60)
     Z[:4] = [[size, -size, 0.0], [0.0, size, size], [-size, -size, -size], [-size, 0.0, 1.0]]
-    most = 1e6 if type(calibrator) in (DirichletCalibration, MatrixScaling, VectorScaling) else 1e300
+    most = (
+        1e6 if type(calibrator) in (DirichletCalibration, MatrixScaling, VectorScaling) else 1e300
+    )
     if size > most:
-        with pytest.raises(InputError, match=r"`y_prob` as logits must (be|lie) within ±1e\+(06|300)"):
+        with pytest.raises(
+            InputError, match=r"`y_prob` as logits must (be|lie) within ±1e\+(06|300)"
+        ):
             calibrator.fit(Z, y)
-        with pytest.raises(InputError, match=r"`y_prob` as logits must (be|lie) within ±1e\+(06|300)"):
+        with pytest.raises(
+            InputError, match=r"`y_prob` as logits must (be|lie) within ±1e\+(06|300)"
+        ):
             answers(calibrator, np.clip(Z, -5, 5), y, Z)
         return
     found = answers(calibrator, Z, y, Z[::-1])
@@ -174,4 +188,6 @@ def test_a_margin_of_any_size_is_scaled_like_any_other():
     y = (np.random.default_rng(1).random(50) < expit(x)).astype(int)
     wanted = answers(PlattScaling(from_logits=True), x, y, x[::-1])
     for size in 1e-200, 1e-20, 1e20, 1e299:
-        assert answers(PlattScaling(from_logits=True), size * x, y, size * x[::-1]) == pytest.approx(wanted, abs=1e-9)
+        assert answers(
+            PlattScaling(from_logits=True), size * x, y, size * x[::-1]
+        ) == pytest.approx(wanted, abs=1e-9)

@@ -78,7 +78,9 @@ def worst_rate():
     e = exact(19, ALPHA)
     rates = np.clip(np.arange(20) / 19 - e + 1e-9, 0, 1)
     k = np.arange(20)
-    off = (binom.pmf(k, 19, rates[:, None]) * (np.abs(k / 19 - rates[:, None]) > e - 1e-8)).sum(axis=1)
+    off = (binom.pmf(k, 19, rates[:, None]) * (np.abs(k / 19 - rates[:, None]) > e - 1e-8)).sum(
+        axis=1
+    )
     return float(rates[np.argmax(off)])
 
 
@@ -136,7 +138,9 @@ def test_a_guarantee_fails_as_often_as_alpha_says_at_most(scheme, name):
     source = CONTINUOUS.get(name) or DISCRETE[name]
     # 79 rows in 4 bins: 19 labels inside each. A split has fewer in its half, so it gets more rows.
     n, B = (160, 4) if scheme == "split" else (79, 4)
-    counts, errors, promised = failures(scheme, source, n=n, B=B, runs=runs, seed=[len(name), len(scheme)])
+    counts, errors, promised = failures(
+        scheme, source, n=n, B=B, runs=runs, seed=[len(name), len(scheme)]
+    )
     # The chance of a false alarm is 1e-5 in each of some 300 comparisons.
     most = binom.isf(1e-5, runs, ALPHA)
     assert {case: count for case, count in counts.items() if count > most} == {}
@@ -148,11 +152,16 @@ def test_a_guarantee_fails_as_often_as_alpha_says_at_most(scheme, name):
 @pytest.mark.parametrize("share", [0.5, 0.2])
 def test_the_planned_bound_for_a_split_holds(name, share):
     runs, n, B, source = 300, 160, 4, CONTINUOUS[name]
-    every, one = (epsilon(n, B, scheme="split", kind=kind, split=share) for kind in ("conditional", "marginal"))
+    every, one = (
+        epsilon(n, B, scheme="split", kind=kind, split=share)
+        for kind in ("conditional", "marginal")
+    )
     rng = np.random.default_rng(len(name))
     failed = np.zeros(2, int)
     for _ in range(runs):
-        cal = quietly_fitted(HistogramBinning(B, "split", split=share, seed=rng), *source.draw(n, rng))
+        cal = quietly_fitted(
+            HistogramBinning(B, "split", split=share, seed=rng), *source.draw(n, rng)
+        )
         mass, rate = source.masses_and_rates(cal)
         off = np.abs(cal.values_ - rate)
         failed += (off > every + 1e-12).any(), off[rng.choice(B, p=mass)] > one + 1e-12
@@ -215,9 +224,16 @@ def test_an_error_inside_bins_is_the_distance_to_the_furthest_rate_that_is_left(
     for some in (slice(0, 65), slice(0, 96)):  # only the first two bins, and all
         B = 2 if some.stop == 65 else 5
         edge = 0.4 if B == 2 else 1.0
-        found = HistogramBinning(B, "fixed-width").fit(p[some] / edge, y[some]).guarantee(0.2, bound=bound)
+        found = (
+            HistogramBinning(B, "fixed-width")
+            .fit(p[some] / edge, y[some])
+            .guarantee(0.2, bound=bound)
+        )
         overall = sum(events[:B]) / sum(counts[:B])
-        for got, d in (found.epsilon, 1 - 0.8 ** (1 / B) if bound == "exact" else 0.2 / B), (found.marginal, 0.2):
+        for got, d in (
+            (found.epsilon, 1 - 0.8 ** (1 / B) if bound == "exact" else 0.2 / B),
+            (found.marginal, 0.2),
+        ):
             off = []
             for n, k in zip(counts[:B], events[:B], strict=True):
                 value = k / n if n else overall
@@ -225,7 +241,9 @@ def test_an_error_inside_bins_is_the_distance_to_the_furthest_rate_that_is_left(
                 off += [value - low, high - value]
             assert got == pytest.approx(max(off), rel=1e-9)
         empty = (sum(counts[:B]) / (sum(counts[:B]) + 1)) ** sum(counts[:B])
-        assert found.expected_ece == pytest.approx(math.sqrt(B * (0.5 + empty) / (sum(counts[:B]) + 1)))
+        assert found.expected_ece == pytest.approx(
+            math.sqrt(B * (0.5 + empty) / (sum(counts[:B]) + 1))
+        )
 
 
 @pytest.mark.parametrize("bound", ["clopper-pearson", "bernstein"])
@@ -247,14 +265,42 @@ def test_labels_between_boundaries_bound_the_error_of_ranked_bins(scheme, bound)
 
 GUPTA = "of Gupta and Ramdas (2021)"
 THEOREMS = [
-    ("umd", "hoeffding", f"Theorem 3 (conditional) and Theorem 4 with δ = 0 (marginal) {GUPTA}. Expected"),
+    (
+        "umd",
+        "hoeffding",
+        f"Theorem 3 (conditional) and Theorem 4 with δ = 0 (marginal) {GUPTA}. Expected",
+    ),
     ("randomized", "hoeffding", f"Theorem 4 with δ = 1e-09 {GUPTA}. Expected"),
-    ("original", "hoeffding", f"Corollary 1 (conditional) and the same step from Theorem 4 (marginal) {GUPTA}. Exp"),
-    ("umd", "exact", "The binomial distribution at its worst rate in each bin, given the labels per bin; bins as in"),
-    ("original", "clopper-pearson", "Clopper-Pearson intervals of the labels inside each bin, with a union bound"),
-    ("randomized", "bernstein", "Empirical Bernstein bounds (Maurer and Pontil 2009) in each bin, with a union bou"),
-    ("split", "hoeffding", "Hoeffding's inequality in each bin, given the labels per bin, with a union bound (con"),
-    ("fixed-width", "exact", "The binomial distribution at its worst rate in each bin, given the labels per bin. Exp"),
+    (
+        "original",
+        "hoeffding",
+        f"Corollary 1 (conditional) and the same step from Theorem 4 (marginal) {GUPTA}. Exp",
+    ),
+    (
+        "umd",
+        "exact",
+        "The binomial distribution at its worst rate in each bin, given the labels per bin; bins as in",
+    ),
+    (
+        "original",
+        "clopper-pearson",
+        "Clopper-Pearson intervals of the labels inside each bin, with a union bound",
+    ),
+    (
+        "randomized",
+        "bernstein",
+        "Empirical Bernstein bounds (Maurer and Pontil 2009) in each bin, with a union bou",
+    ),
+    (
+        "split",
+        "hoeffding",
+        "Hoeffding's inequality in each bin, given the labels per bin, with a union bound (con",
+    ),
+    (
+        "fixed-width",
+        "exact",
+        "The binomial distribution at its worst rate in each bin, given the labels per bin. Exp",
+    ),
 ]
 
 
@@ -262,11 +308,19 @@ THEOREMS = [
 def test_a_guarantee_names_its_own_theorem(scheme, bound, theorem):
     rng = np.random.default_rng(0)
     p = rng.random(60)
-    found = HistogramBinning(3, scheme, seed=0).fit(p, (rng.random(60) < p).astype(int)).guarantee(bound=bound)
+    found = (
+        HistogramBinning(3, scheme, seed=0)
+        .fit(p, (rng.random(60) < p).astype(int))
+        .guarantee(bound=bound)
+    )
     assert found.theorem.startswith(theorem)
     ranked = scheme in ("umd", "randomized", "original")
     assert found.theorem.count(GUPTA) == ranked
-    size = "Σ (N + 1) / 4N(n + 1) over bins of N labels" if ranked else "B/2(m + 1) + B(m/(m + 1))^m/(m + 1), m labels"
+    size = (
+        "Σ (N + 1) / 4N(n + 1) over bins of N labels"
+        if ranked
+        else "B/2(m + 1) + B(m/(m + 1))^m/(m + 1), m labels"
+    )
     assert found.theorem.endswith(f". Expected error: the root of {size}, valid for every n.")
     parts = {
         "no point mass at a boundary": scheme in ("umd", "original"),
@@ -279,8 +333,12 @@ def test_a_guarantee_names_its_own_theorem(scheme, bound, theorem):
 
 
 def test_a_guarantee_for_weights_that_are_no_numbers_of_rows_has_no_expected_error():
-    cal = HistogramBinning(2, "fixed-width").fit([0.1, 0.2, 0.8, 0.9], [0, 1, 1, 0], [0.5, 1.5, 1, 1])
-    assert cal.guarantee().theorem.endswith(". The expected error has no bound for fractional weights.")
+    cal = HistogramBinning(2, "fixed-width").fit(
+        [0.1, 0.2, 0.8, 0.9], [0, 1, 1, 0], [0.5, 1.5, 1, 1]
+    )
+    assert cal.guarantee().theorem.endswith(
+        ". The expected error has no bound for fractional weights."
+    )
 
 
 def test_two_rows_per_bin_are_enough():

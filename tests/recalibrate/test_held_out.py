@@ -19,7 +19,9 @@ MAPS = {
 }
 
 
-@pytest.mark.filterwarnings("ignore::trueness.errors.MovedScoresWarning")  # some confidences are exactly 1
+@pytest.mark.filterwarnings(
+    "ignore::trueness.errors.MovedScoresWarning"
+)  # some confidences are exactly 1
 @pytest.mark.parametrize("model", ["cifar10_resnet50", "imagenet_resnet152"])
 @pytest.mark.parametrize("name", MAPS)
 def test_the_held_out_error_falls(data_folder, model, name):

@@ -46,13 +46,17 @@ def some_rows(n, seed=0):
 
 
 @pytest.mark.parametrize("scheme", ["umd", "original", "randomized"])
-@pytest.mark.parametrize(("n", "B"), [(2, 1), (7, 2), (20, 10), (29, 10), (49, 22), (100, 7), (1_000, 33)])
+@pytest.mark.parametrize(
+    ("n", "B"), [(2, 1), (7, 2), (20, 10), (29, 10), (49, 22), (100, 7), (1_000, 33)]
+)
 def test_bins_are_those_of_the_algorithm_as_printed(scheme, n, B):
     p, y = some_rows(n, seed=1)
     fitted = HistogramBinning(B, scheme, seed=0).fit(p, y)
     edges, values, counts = algorithm_1(p, y, B, original=scheme == "original")
     assert fitted.edges_.tolist() == edges
-    np.testing.assert_allclose(fitted.values_, values, rtol=0, atol=DELTA if scheme == "randomized" else 1e-15)
+    np.testing.assert_allclose(
+        fitted.values_, values, rtol=0, atol=DELTA if scheme == "randomized" else 1e-15
+    )
     assert fitted.counts_.tolist() == counts
     assert fitted.counts_.sum() == (n if scheme == "original" else n - (B - 1))
 
@@ -65,7 +69,9 @@ def test_ranks_are_whole_numbers_where_floats_go_wrong(n):
         ranks = np.rint(100 * fitted.edges_[1:-1]).tolist()
         assert ranks == [math.ceil(Fraction(b * (n + 1), B)) for b in range(1, B)]
         assert fitted.counts_.min() >= n // B - 1
-    assert [math.ceil(b * (50 / 22)) for b in range(23)] != [math.ceil(Fraction(b * 50, 22)) for b in range(23)]
+    assert [math.ceil(b * (50 / 22)) for b in range(23)] != [
+        math.ceil(Fraction(b * 50, 22)) for b in range(23)
+    ]
 
 
 def test_a_split_uses_one_part_for_bins_and_the_other_for_rates():
@@ -82,12 +88,21 @@ def test_a_split_uses_one_part_for_bins_and_the_other_for_rates():
 def test_fixed_width_is_the_rate_of_each_bin():
     fitted = HistogramBinning(4, "fixed-width").fit([0.1, 0.2, 0.25, 0.8], [0, 1, 1, 0])
     assert fitted.edges_.tolist() == [0, 0.25, 0.5, 0.75, 1]
-    assert fitted.values_.tolist() == [0.5, 1.0, 0.5, 0.0]  # the third bin is empty: the rate of all rows
+    assert fitted.values_.tolist() == [
+        0.5,
+        1.0,
+        0.5,
+        0.0,
+    ]  # the third bin is empty: the rate of all rows
     assert fitted.counts_.tolist() == [2, 1, 0, 1]
 
 
 def learnt(cal):
-    return {name: entry["value"] for name, entry in cal.to_dict()["learnt"].items() if name not in ("seen", "n_rows")}
+    return {
+        name: entry["value"]
+        for name, entry in cal.to_dict()["learnt"].items()
+        if name not in ("seen", "n_rows")
+    }
 
 
 @QUIET
@@ -134,9 +149,13 @@ def test_swapping_the_labels_swaps_the_values(scheme, pairs, B):
 
 
 def test_ties_are_a_warning_that_names_the_scheme_for_them():
-    with pytest.warns(TiedScoresWarning, match="3 of 6 rows share their score.*scheme='randomized'"):
+    with pytest.warns(
+        TiedScoresWarning, match="3 of 6 rows share their score.*scheme='randomized'"
+    ):
         HistogramBinning(2).fit([0.1, 0.5, 0.5, 0.5, 0.8, 0.9], [0, 1, 0, 1, 1, 1])
-    HistogramBinning(2, "randomized", seed=0).fit([0.1, 0.5, 0.5, 0.5, 0.8, 0.9], [0, 1, 0, 1, 1, 1])
+    HistogramBinning(2, "randomized", seed=0).fit(
+        [0.1, 0.5, 0.5, 0.5, 0.8, 0.9], [0, 1, 0, 1, 1, 1]
+    )
 
 
 @QUIET
@@ -166,7 +185,9 @@ def test_a_seed_fixes_fit_and_predict():
     assert learnt(one) == learnt(same)
     assert (one.predict(new) == one.predict(new)).all()
     assert (one.predict(new) == same.predict(new)).all()
-    assert (one.predict(new[:300]) == one.predict(new)[:300]).all()  # a row's draw depends on its place alone
+    assert (
+        one.predict(new[:300]) == one.predict(new)[:300]
+    ).all()  # a row's draw depends on its place alone
     other = HistogramBinning(4, "randomized", seed=8).fit(p, y)
     assert learnt(one) != learnt(other)
     for seed in (None, np.random.default_rng(0)):
@@ -181,7 +202,9 @@ def test_random_order_spares_scores_that_are_no_edge(pairs, B):
     fitted = HistogramBinning(B, "randomized", seed=2).fit(p, y)
     inner = fitted.edges_[1:-1]
     free = np.setdiff1d(np.linspace(0, 1, 41), inner)
-    assert (fitted.predict(free) == fitted.values_[np.searchsorted(inner, free, side="right")]).all()
+    assert (
+        fitted.predict(free) == fitted.values_[np.searchsorted(inner, free, side="right")]
+    ).all()
 
 
 def test_auto_takes_the_most_bins_that_keep_epsilon():
@@ -189,7 +212,9 @@ def test_auto_takes_the_most_bins_that_keep_epsilon():
     for scheme in ("umd", "randomized", "original", "split"):
         fitted = HistogramBinning("auto", scheme, epsilon=0.12, seed=0).fit(p, y)
         assert fitted.n_bins_ == max_bins(3_000, 0.12, scheme=scheme) > 1
-    assert HistogramBinning("auto", epsilon=0.12, alpha=0.3).fit(p, y).n_bins_ == max_bins(3_000, 0.12, alpha=0.3)
+    assert HistogramBinning("auto", epsilon=0.12, alpha=0.3).fit(p, y).n_bins_ == max_bins(
+        3_000, 0.12, alpha=0.3
+    )
     fitted = HistogramBinning("auto", "split", epsilon=0.12, split=0.2, seed=0).fit(p, y)
     assert fitted.n_bins_ == max_bins(3_000, 0.12, scheme="split", split=0.2)
 
@@ -201,9 +226,13 @@ def test_auto_without_epsilon_is_the_advice_of_figure_2(n, B):
 
 
 def test_few_rows_make_fewer_bins_and_a_warning():
-    with pytest.warns(FewRowsWarning, match="5 rows are too few for 10 bins with a label each; 2 bins are used"):
+    with pytest.warns(
+        FewRowsWarning, match="5 rows are too few for 10 bins with a label each; 2 bins are used"
+    ):
         assert HistogramBinning(10).fit([0.1, 0.2, 0.3, 0.4, 0.5], [0, 1, 0, 1, 1]).n_bins_ == 2
-    with pytest.warns(FewRowsWarning, match="8 of 10 bins have no labels and predict the overall event rate"):
+    with pytest.warns(
+        FewRowsWarning, match="8 of 10 bins have no labels and predict the overall event rate"
+    ):
         HistogramBinning(10, "fixed-width").fit([0.1, 0.2], [0, 1])
 
 
@@ -216,7 +245,13 @@ def test_the_guarantee_is_what_was_planned(scheme, bound):
     assert found.epsilon == epsilon(2_900, 10, bound=bound, **plan)
     assert found.marginal == epsilon(2_900, 10, bound=bound, kind="marginal", **plan)
     assert found.expected_ece == epsilon(2_900, 10, kind="expected-ece", **plan)
-    assert (found.n, found.n_bins, found.scheme, found.bound, found.alpha) == (2_900, 10, scheme, bound, 0.05)
+    assert (found.n, found.n_bins, found.scheme, found.bound, found.alpha) == (
+        2_900,
+        10,
+        scheme,
+        bound,
+        0.05,
+    )
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -228,12 +263,16 @@ def test_a_guarantee_names_its_theorem_and_assumptions(scheme, bound):
     assert 0 < found.expected_ece < found.epsilon
     assert "independent draws" in found.assumptions
     assert ("Gupta and Ramdas" in found.theorem) == (scheme in ("umd", "randomized", "original"))
-    assert str(found).startswith(f"conditional: every bin is within {found.epsilon:.4f} of its event rate")
+    assert str(found).startswith(
+        f"conditional: every bin is within {found.epsilon:.4f} of its event rate"
+    )
     assert json.loads(json.dumps(found.to_dict()))["epsilon"] == found.epsilon
 
 
 def test_weights_that_are_not_whole_enter_by_their_effective_number():
-    fitted = HistogramBinning(2, "fixed-width").fit([0.1, 0.2, 0.8, 0.9], [0, 1, 1, 0], sample_weight=[0.5, 1.5, 1, 1])
+    fitted = HistogramBinning(2, "fixed-width").fit(
+        [0.1, 0.2, 0.8, 0.9], [0, 1, 1, 0], sample_weight=[0.5, 1.5, 1, 1]
+    )
     assert fitted.values_.tolist() == [0.75, 0.5]
     np.testing.assert_allclose(fitted.counts_, [4 / 2.5, 2])
     found = fitted.guarantee(0.4)
@@ -248,13 +287,19 @@ P, Y = [0.1, 0.2, 0.3, 0.4, 0.6, 0.7], [0, 0, 1, 0, 1, 1]
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"scheme": "equal-mass"}, "`scheme` must be 'umd', 'randomized', 'original', 'split' or 'fixed-width'; got"),
+        (
+            {"scheme": "equal-mass"},
+            "`scheme` must be 'umd', 'randomized', 'original', 'split' or 'fixed-width'; got",
+        ),
         ({"n_bins": 0}, "`n_bins` must be a whole number ≥ 1; got 0"),
         ({"n_bins": "many"}, "`n_bins` must be a whole number ≥ 1; got 'many'"),
         ({"n_bins": 1 << 25}, "`n_bins` must be at most 1,048,576"),
         ({"epsilon": 0.1}, "`epsilon` is only for `n_bins='auto'`; got epsilon=0.1 with 10 bins"),
         ({"n_bins": "auto", "epsilon": 2}, "`epsilon` must lie strictly between 0 and 1; got 2"),
-        ({"n_bins": "auto", "epsilon": 0.01}, r"`epsilon` must be larger: .* needs 14,980 .*; got 6"),
+        (
+            {"n_bins": "auto", "epsilon": 0.01},
+            r"`epsilon` must be larger: .* needs 14,980 .*; got 6",
+        ),
         (
             {"n_bins": "auto", "epsilon": 0.1, "scheme": "fixed-width"},
             "`epsilon` must be None for `scheme='fixed-width'`",
@@ -274,7 +319,8 @@ def test_bad_parameters_are_refused(parameters, message):
 @pytest.mark.parametrize("scheme", ["umd", "randomized", "original", "split"])
 def test_ranks_need_whole_weights(scheme):
     with pytest.raises(
-        InputError, match=f"must be whole numbers for `scheme='{scheme}'`.*'fixed-width'` takes any weights"
+        InputError,
+        match=f"must be whole numbers for `scheme='{scheme}'`.*'fixed-width'` takes any weights",
     ):
         HistogramBinning(2, scheme).fit(P, Y, sample_weight=[1, 1, 0.5, 1, 1, 1])
 
@@ -283,7 +329,9 @@ def test_ranks_need_whole_weights(scheme):
 @pytest.mark.parametrize("scheme", ["umd", "original"])
 def test_ties_at_a_boundary_leave_no_guarantee(scheme):
     fitted = HistogramBinning(2, scheme).fit([0.1, 0.2, 0.2, 0.2, 0.5], [0, 1, 1, 0, 1])
-    with pytest.raises(InputError, match=r"score of a boundary; they do at 1 of 1 boundaries.*scheme='randomized'"):
+    with pytest.raises(
+        InputError, match=r"score of a boundary; they do at 1 of 1 boundaries.*scheme='randomized'"
+    ):
         fitted.guarantee()
 
 
@@ -299,25 +347,40 @@ def test_ties_inside_bins_do_not_change_the_guarantee(scheme):
 def test_a_guarantee_is_refused_where_there_is_none():
     fitted = HistogramBinning(2).fit(P, Y)
     with pytest.raises(
-        InputError, match="`bound` must be 'hoeffding', 'exact', 'clopper-pearson' or 'bernstein'; got 'x'"
+        InputError,
+        match="`bound` must be 'hoeffding', 'exact', 'clopper-pearson' or 'bernstein'; got 'x'",
     ):
         fitted.guarantee(bound="x")
     with pytest.raises(InputError, match=r"`alpha` must lie strictly between 0 and 1; got 1\.0"):
         fitted.guarantee(1.0)
     weighted = HistogramBinning(2, "fixed-width").fit(P, Y, sample_weight=np.full(6, 0.5))
-    with pytest.raises(InputError, match="`bound` must be 'hoeffding' when weights are not whole numbers; got 'exact'"):
+    with pytest.raises(
+        InputError,
+        match="`bound` must be 'hoeffding' when weights are not whole numbers; got 'exact'",
+    ):
         weighted.guarantee(bound="exact")
-    with pytest.raises(InputError, match="at least two rows per bin; got 1"), pytest.warns(match="labels are equal"):
+    with (
+        pytest.raises(InputError, match="at least two rows per bin; got 1"),
+        pytest.warns(match="labels are equal"),
+    ):
         HistogramBinning(1).fit([0.3], [1]).guarantee()
 
 
 @pytest.mark.parametrize(
     ("scheme", "weight", "message"),
     [
-        ("umd", 2.0**52, r"must sum to at most 4,503,599,627,370,496 for `scheme='umd'`, beyond which float sums"),
+        (
+            "umd",
+            2.0**52,
+            r"must sum to at most 4,503,599,627,370,496 for `scheme='umd'`, beyond which float sums",
+        ),
         ("original", 1e80, "must sum to at most"),
         ("fixed-width", 2.0**53, "must sum to at most 4,503,599,627,370,496"),
-        ("randomized", 2e6, "must sum to at most 10,000,000 for `scheme='randomized'`, which draws each repetition"),
+        (
+            "randomized",
+            2e6,
+            "must sum to at most 10,000,000 for `scheme='randomized'`, which draws each repetition",
+        ),
         ("split", 2e6, "must sum to at most 10,000,000"),
     ],
 )
@@ -335,7 +398,10 @@ def test_ties_at_several_edges_are_broken_by_the_random_number_of_the_row():
     assert (inner == 0.5).sum() >= 2
     below = int((inner < 0.5).sum())
     own = np.random.default_rng([7, 1]).random(50)
-    place = [below + int((cal.ties_[below : below + int((inner == 0.5).sum())] <= one).sum()) for one in own]
+    place = [
+        below + int((cal.ties_[below : below + int((inner == 0.5).sum())] <= one).sum())
+        for one in own
+    ]
     assert (cal.predict(new) == cal.values_[place]).all()
     assert len(set(place)) > 1
 
@@ -383,13 +449,17 @@ def test_bins_have_two_rows_each(n, n_bins, used, recwarn):
     assert HistogramBinning(n_bins).fit(p, y).n_bins_ == used
     words = [str(one.message) for one in recwarn if "too few" in str(one.message)]
     assert words == (
-        [] if used == n_bins else [f"{n} rows are too few for {n_bins} bins with a label each; {used} bins are used."]
+        []
+        if used == n_bins
+        else [f"{n} rows are too few for {n_bins} bins with a label each; {used} bins are used."]
     )
 
 
 def test_a_split_has_a_drawn_row_for_each_boundary():
     p, y = np.arange(1, 21) / 21, np.arange(20) % 2
-    with pytest.warns(FewRowsWarning, match="20 rows are too few for 5 bins with a label each; 3 bins are used"):
+    with pytest.warns(
+        FewRowsWarning, match="20 rows are too few for 5 bins with a label each; 3 bins are used"
+    ):
         assert HistogramBinning(5, "split", split=0.1, seed=0).fit(p, y).n_bins_ == 3
 
 
@@ -404,7 +474,10 @@ def test_a_bin_with_no_row_of_its_own_has_the_overall_rate():
 
 def test_randomized_values_are_moved_by_less_than_delta_and_differ():
     p, y = some_rows(60)
-    plain, moved = HistogramBinning(5).fit(p, y), HistogramBinning(5, "randomized", seed=1).fit(p, y)
+    plain, moved = (
+        HistogramBinning(5).fit(p, y),
+        HistogramBinning(5, "randomized", seed=1).fit(p, y),
+    )
     off = moved.values_ * (1 + DELTA) - plain.values_
     assert ((off > 0) & (off < DELTA)).all()
     assert np.unique(off.round(14)).size == 5
@@ -419,6 +492,8 @@ def test_with_boundary_rows_every_bin_but_the_last_has_one():
 
 def test_bins_between_equal_edges_have_no_part_in_warning_and_guarantee():
     with pytest.warns(FewRowsWarning, match="1 of 4 bins has no labels"):  # the one below 0.2
-        fitted = HistogramBinning(4, "split", seed=0).fit([0.2] * 10 + [0.6] * 10, [0, 1] * 5 + [1] * 10)
+        fitted = HistogramBinning(4, "split", seed=0).fit(
+            [0.2] * 10 + [0.6] * 10, [0, 1] * 5 + [1] * 10
+        )
     assert (np.diff(fitted.edges_) == 0).sum() == 1
     assert fitted.guarantee().n_bins == 3

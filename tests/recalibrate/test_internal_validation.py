@@ -39,7 +39,11 @@ def test_cross_fitted_predictions_are_those_of_a_loop_and_the_tree_looks_far_bet
     assert found.apparent["ece"].value < 1e-9  # leaves predict their own rates
     assert found.corrected["ece"].value > 0.1
     assert found.corrected["slope"].value < 0.5 < 0.9 < found.apparent["slope"].value
-    assert found.optimism["brier"] == found.apparent["brier"].value - found.corrected["brier"].value < -0.05
+    assert (
+        found.optimism["brier"]
+        == found.apparent["brier"].value - found.corrected["brier"].value
+        < -0.05
+    )
     assert (found.method, found.refits, found.n) == ("crossfit", 4, 300)
     assert "predictions as fixed" in found.note
     assert not hasattr(TREE, "tree_")
@@ -60,17 +64,24 @@ def test_the_bootstrap_subtracts_the_mean_optimism_of_resamples(weighted):
         p = clone(MODEL).fit(X[i], y[i], w[i]).predict_proba(X)[:, 1]
         rows, every = (y[i], p[i], w[i]), (y, p, w)
         optimism.append(
-            [m(*rows[:2], sample_weight=rows[2]) - m(*every[:2], sample_weight=w) for m in measures.values()]
+            [
+                m(*rows[:2], sample_weight=rows[2]) - m(*every[:2], sample_weight=w)
+                for m in measures.values()
+            ]
         )
     for (key, measure), mean in zip(measures.items(), np.mean(optimism, axis=0), strict=True):
         assert found.optimism[key] == pytest.approx(mean, rel=1e-6), key
-        assert found.corrected[key].value == pytest.approx(measure(y, own, sample_weight=w) - mean, rel=1e-6), key
+        assert found.corrected[key].value == pytest.approx(
+            measure(y, own, sample_weight=w) - mean, rel=1e-6
+        ), key
     assert (found.method, found.refits) == ("bootstrap", 3)
 
 
 def test_the_bootstrap_warns_of_models_that_memorise_and_moves_limits_within_the_range_of_the_measure():
     X, y = data(60)
-    found = validate(DecisionTreeClassifier(random_state=0), X, y, method="bootstrap", resamples=3, seed=0)
+    found = validate(
+        DecisionTreeClassifier(random_state=0), X, y, method="bootstrap", resamples=3, seed=0
+    )
     assert "memorise rows" in found.note
     ranges = {"slope": (-np.inf, np.inf), "scaled_brier": (-np.inf, 1), "log_loss": (0, np.inf)}
     for key, before, after in zip(
@@ -80,7 +91,9 @@ def test_the_bootstrap_warns_of_models_that_memorise_and_moves_limits_within_the
         if key == "intercept":
             least = -np.inf
         moved = np.array([before.low, before.high]) - found.optimism[key]
-        assert [after.low, after.high] == pytest.approx(np.clip(moved, least, most).tolist(), nan_ok=True), key
+        assert [after.low, after.high] == pytest.approx(
+            np.clip(moved, least, most).tolist(), nan_ok=True
+        ), key
         assert after.method == (f"{before.method}, moved" if before.bounded else "")
         assert np.isnan([after.floor, after.floor_high]).all()
 
@@ -131,7 +144,9 @@ def test_folds_may_be_lists_or_masks_leave_out_the_first_rows_and_are_shuffled_b
     X, y = data(60)
     splits = list(StratifiedKFold(3).split(X, y))
     masks = [tuple(np.isin(np.arange(60), part) for part in fold) for fold in splits]
-    in_order, by_masks = (validate(MODEL, X, y, cv=cv).corrected["brier"].value for cv in (splits, masks))
+    in_order, by_masks = (
+        validate(MODEL, X, y, cv=cv).corrected["brier"].value for cv in (splits, masks)
+    )
     assert in_order == by_masks
     series = validate(MODEL, X, y, cv=TimeSeriesSplit(3))
     assert (series.corrected.n, series.apparent.n) == (45, 60)
@@ -151,7 +166,10 @@ def test_folds_may_be_lists_or_masks_leave_out_the_first_rows_and_are_shuffled_b
         ([([-1, *range(29)], range(30, 60))], "row numbers from 0 to 59; got -1 to 28"),
         ([([*range(29), 60], range(30, 60))], "row numbers from 0 to 59; got 0 to 60"),
         ([(range(20), range(20, 40)), (range(20), range(39, 60))], "1 rows are repeated"),
-        ([(range(20), range(20, 40)), (range(41), range(40, 60))], "out of the training part; fold 1 does not"),
+        (
+            [(range(20), range(20, 40)), (range(41), range(40, 60))],
+            "out of the training part; fold 1 does not",
+        ),
         ([], "at least one fold; it has none"),
     ],
 )
@@ -173,7 +191,9 @@ def test_weights_reach_model_and_panels_and_classes_may_have_names():
     assert found.corrected["brier"].value == tn.brier(y, p, sample_weight=w)
     names = np.where(y == 1, "bad", "good")
     turned = validate(MODEL, X, names, cv=splits, sample_weight=w, pos_label="bad")
-    assert turned.corrected["slope"].value == pytest.approx(found.corrected["slope"].value, rel=1e-3)
+    assert turned.corrected["slope"].value == pytest.approx(
+        found.corrected["slope"].value, rel=1e-3
+    )
     assert turned.corrected.events == found.corrected.events
 
 
@@ -206,14 +226,21 @@ def wrong(message, *, estimator=MODEL, X=None, y=None, **options):
         wrong("must have `predict_proba`; RidgeClassifier has none", estimator=RidgeClassifier()),
         wrong("can be fitted; got a FrozenEstimator", estimator=FrozenEstimator(MODEL)),
         wrong("can be fitted; got None", estimator=None),
-        wrong("must be a classifier such as `LogisticRegression()`; got the class", estimator=LogisticRegression),
+        wrong(
+            "must be a classifier such as `LogisticRegression()`; got the class",
+            estimator=LogisticRegression,
+        ),
         wrong("`y` must have two classes; got 3", y=np.arange(30) % 3),
         wrong("`y` must have two classes; got 1.", y=np.zeros(30, int)),
         wrong("one entry per row", y=np.arange(20) % 2),
         wrong("`y`", y=np.where(np.arange(30) % 2, 1.0, np.nan)),
         wrong("`groups` must have one entry per row (30)", groups=np.arange(3)),
         wrong("`groups` must not have missing values", groups=[None, *range(29)]),
-        wrong("both classes in each training part; fold 0 does not", y=np.r_[1, np.zeros(29)], cv=KFold(3)),
+        wrong(
+            "both classes in each training part; fold 0 does not",
+            y=np.r_[1, np.zeros(29)],
+            cv=KFold(3),
+        ),
         wrong("`sample_weight` must have one entry per row (30)", sample_weight=[1.0]),
         wrong("`pos_label` must be 0 or 1; got 2", pos_label=2),
         wrong("`method` must be 'crossfit' or 'bootstrap'", method="loo"),
@@ -242,7 +269,9 @@ def test_progress_is_reported_after_each_fit(how):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", [{"cv": 10}, {"method": "bootstrap", "resamples": 15}], ids=["crossfit", "bootstrap"])
+@pytest.mark.parametrize(
+    "how", [{"cv": 10}, {"method": "bootstrap", "resamples": 15}], ids=["crossfit", "bootstrap"]
+)
 def test_most_of_the_optimism_of_a_regression_is_removed(how):
     rng = np.random.default_rng(0)
     model = LogisticRegression(C=1e6, max_iter=300)
@@ -260,7 +289,10 @@ def test_most_of_the_optimism_of_a_regression_is_removed(how):
         true = np.array([tn.calibration_slope(new_y, p), tn.brier(new_y, p)])
         found = validate(model, X, y, seed=run, **how)
         errors.append(
-            [[one[key].value for key in ("slope", "brier")] - true for one in (found.apparent, found.corrected)]
+            [
+                [one[key].value for key in ("slope", "brier")] - true
+                for one in (found.apparent, found.corrected)
+            ]
         )
     apparent, corrected = np.mean(errors, axis=0)
     assert apparent[0] > 0.2
@@ -291,7 +323,9 @@ def test_five_folds_and_levels_of_95_percent_are_the_defaults_and_the_event_may_
 def test_weights_that_a_model_does_not_take_are_a_warning():
     X, y = data(60)
     w = np.arange(60) % 3 + 1.0
-    with pytest.warns(tn.TruenessWarning, match="used by the panels only: KNeighborsClassifier does not take it"):
+    with pytest.warns(
+        tn.TruenessWarning, match="used by the panels only: KNeighborsClassifier does not take it"
+    ):
         found = validate(KNeighborsClassifier(), X, y, cv=StratifiedKFold(2), sample_weight=w)
     p = np.empty(60)
     for train, test in StratifiedKFold(2).split(X, y):

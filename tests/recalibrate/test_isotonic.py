@@ -10,13 +10,17 @@ from strategies import arrays, scores, weighted_rows
 
 from trueness import InputError, IsotonicCalibration
 
-pytestmark = pytest.mark.filterwarnings("ignore::trueness.OneClassWarning", "ignore::trueness.OwnRowsWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::trueness.OneClassWarning", "ignore::trueness.OwnRowsWarning"
+)
 
 KINDS = ["linear", "step"]
 GRID = np.linspace(0, 1, 101)
 some_scores = st.lists(scores, min_size=1, max_size=20).map(np.array)
 # scikit-learn takes scores closer than 1e-15 for one score, and interpolates with slopes that may overflow.
-apart = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 50).map(lambda i: i / 50)), min_size=1, max_size=40)
+apart = st.lists(
+    st.tuples(st.integers(0, 1), st.integers(0, 50).map(lambda i: i / 50)), min_size=1, max_size=40
+)
 
 
 def fitted(y, p, w=None, **options):
@@ -29,7 +33,9 @@ def test_it_is_scikit_learns(pairs, data):
     y, p = arrays(pairs)
     w = np.array(data.draw(st.lists(st.floats(0.1, 9), min_size=y.size, max_size=y.size)))
     y_min, y_max = sorted(data.draw(st.tuples(st.floats(0, 1), st.floats(0, 1))))
-    peer = IsotonicRegression(y_min=y_min, y_max=y_max, out_of_bounds="clip").fit(p, y, sample_weight=w)
+    peer = IsotonicRegression(y_min=y_min, y_max=y_max, out_of_bounds="clip").fit(
+        p, y, sample_weight=w
+    )
     found = fitted(y, p, w, y_min=y_min, y_max=y_max).predict(GRID)
     np.testing.assert_allclose(found, peer.predict(GRID), atol=1e-12)
 
@@ -43,7 +49,9 @@ def test_at_the_rows_it_is_scipys_regression(kind, weighted):
     weight = np.array([w[p == s].sum() for s in score])
     rate = np.array([w[(p == s) & (y == 1)].sum() for s in score]) / weight
     expected = optimize.isotonic_regression(rate, weights=weight).x
-    np.testing.assert_allclose(fitted(y, p, w, interpolation=kind).predict(score), expected, atol=1e-12)
+    np.testing.assert_allclose(
+        fitted(y, p, w, interpolation=kind).predict(score), expected, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -57,7 +65,8 @@ def test_predictions_are_non_decreasing_probabilities(kind, weighted, new):
 
 
 @pytest.mark.parametrize(
-    ("kind", "expected"), [("linear", [0, 0, 0.25, 0.5, 0.5, 0.75, 1, 1]), ("step", [0, 0, 0.5, 0.5, 0.5, 1, 1, 1])]
+    ("kind", "expected"),
+    [("linear", [0, 0, 0.25, 0.5, 0.5, 0.75, 1, 1]), ("step", [0, 0, 0.5, 0.5, 0.5, 1, 1, 1])],
 )
 def test_by_hand(kind, expected):
     found = fitted([0, 1, 0, 1], [0.125, 0.25, 0.5, 0.75], interpolation=kind)
@@ -68,14 +77,20 @@ def test_by_hand(kind, expected):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_score_alone_gives_its_rate_everywhere(kind):
-    assert fitted([0, 1, 1], [0.3] * 3, interpolation=kind).predict([0, 0.3, 1]).tolist() == [2 / 3] * 3
+    assert (
+        fitted([0, 1, 1], [0.3] * 3, interpolation=kind).predict([0, 0.3, 1]).tolist()
+        == [2 / 3] * 3
+    )
     assert fitted([1], [0.3], interpolation=kind).predict([0, 1]).tolist() == [1, 1]
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"interpolation": "cubic"}, "`interpolation` must be 'linear', 'step' or 'centred'; got 'cubic'"),
+        (
+            {"interpolation": "cubic"},
+            "`interpolation` must be 'linear', 'step' or 'centred'; got 'cubic'",
+        ),
         ({"interpolation": 1}, "`interpolation` must be 'linear', 'step' or 'centred'; got 1"),
         ({"y_min": -0.1}, r"`y_min` must be a number in \[0, 1\]; got -0.1"),
         ({"y_max": "1"}, r"`y_max` must be a number in \[0, 1\]; got '1'"),
@@ -92,7 +107,9 @@ def test_centred_blocks_are_joined_at_their_mean_scores():
     p, y = [0.1, 0.2, 0.3, 0.4, 0.8, 0.9], [0, 1, 0, 0, 1, 1]
     fitted = IsotonicCalibration(interpolation="centred").fit(p, y)
     assert fitted.centre_.tolist() == pytest.approx([0.1, 0.3, 0.85])
-    assert fitted.predict([0.0, 0.1, 0.3, 0.575, 0.85, 1.0]).tolist() == pytest.approx([0, 0, 1 / 3, 2 / 3, 1, 1])
+    assert fitted.predict([0.0, 0.1, 0.3, 0.575, 0.85, 1.0]).tolist() == pytest.approx(
+        [0, 0, 1 / 3, 2 / 3, 1, 1]
+    )
     mild = IsotonicCalibration(interpolation="centred", prior=1).fit(p, y)
     assert mild.values_.tolist() == pytest.approx([0.1 / 2, 1.3 / 4, 2.85 / 3])
     with pytest.raises(InputError, match="`prior` must be a finite number ≥ 0; got -1"):
@@ -109,13 +126,16 @@ def test_pseudo_rows_have_the_rate_of_their_score():
         wanted = [(0 + 2 * 0.2) / 3, (1 + 2 * centre) / 5, (2 + 2 * 0.8) / 4]
         assert found.values_.tolist() == pytest.approx(wanted)
         assert found.predict([0.0, 1.0]) == pytest.approx([wanted[0], wanted[-1]])
-    assert fitted(y, p, interpolation="centred", prior=2).predict([(0.2 + centre) / 2]) == pytest.approx(
-        (wanted[0] + wanted[1]) / 2
-    )
+    assert fitted(y, p, interpolation="centred", prior=2).predict(
+        [(0.2 + centre) / 2]
+    ) == pytest.approx((wanted[0] + wanted[1]) / 2)
 
 
 def test_bounds_may_be_equal_and_at_the_ends():
-    assert fitted([0, 1], [0.2, 0.8], y_min=0.5, y_max=0.5).predict([0.1, 0.9]).tolist() == [0.5, 0.5]
+    assert fitted([0, 1], [0.2, 0.8], y_min=0.5, y_max=0.5).predict([0.1, 0.9]).tolist() == [
+        0.5,
+        0.5,
+    ]
     assert fitted([0, 1], [0.2, 0.8], y_min=0, y_max=1).predict([0.1, 0.9]).tolist() == [0, 1]
     with pytest.raises(InputError, match=r"`y_max` must be a number in \[0, 1\]; got 1.1"):
         fitted([0, 1], [0.2, 0.8], y_max=1.1)

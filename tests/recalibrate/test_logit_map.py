@@ -30,7 +30,12 @@ moves = pytest.mark.filterwarnings("ignore::trueness.errors.MovedScoresWarning")
 @moves
 @pytest.mark.parametrize(
     ("ends", "eps"),
-    [([0.0, 1.0], DELTA), ([0.01, 1.0], 0.01), ([0.0, 1 - 1 / 128], 1 / 128), ([1e-9, 0.5], DELTA**2)],
+    [
+        ([0.0, 1.0], DELTA),
+        ([0.01, 1.0], 0.01),
+        ([0.0, 1 - 1 / 128], 1 / 128),
+        ([1e-9, 0.5], DELTA**2),
+    ],
     ids=["grid", "low", "high", "far"],
 )
 def test_eps_follows_from_the_rows_and_the_least_distance(ends, eps):
@@ -85,7 +90,9 @@ def test_a_ridge_pulls_towards_the_identity(kind):
     p = rng.uniform(0.05, 0.95, 60)
     y = rng.binomial(1, p**3)
     new = np.linspace(0.06, 0.94, 9)
-    off = [np.abs(kind(ridge=ridge).fit(p, y).predict(new) - new).max() for ridge in (0, 1, 100, 1e9)]
+    off = [
+        np.abs(kind(ridge=ridge).fit(p, y).predict(new) - new).max() for ridge in (0, 1, 100, 1e9)
+    ]
     assert off[0] > off[1] > off[2] > off[3]
     assert off[3] < 1e-6
     with pytest.raises(InputError, match="`ridge` must be a finite number ≥ 0; got -1"):
@@ -97,9 +104,18 @@ def test_a_ridge_pulls_towards_the_identity(kind):
     [
         ([0.0, 0.3, 0.5], r"1 score is exactly 0 or 1 and was moved into \[0\.1, 1 − 0\.1\]\."),
         ([0.0, 1.0, 0.5], r"2 scores are exactly 0 or 1 and were moved into \[0\.1, 1 − 0\.1\]\."),
-        ([1.0, 0.95, 0.1], r"1 score is exactly 0 or 1 \(1 more is nearly so\) and were moved into \["),
-        ([1.0, 0.95, 0.05], r"1 score is exactly 0 or 1 \(2 more are nearly so\) and were moved into \["),
-        ([[0.0, 0.95, 0.05], [0.0, 1.0, 0.0]], r"3 scores are exactly 0 \(1 more is nearly so\) and .* to 0\.1"),
+        (
+            [1.0, 0.95, 0.1],
+            r"1 score is exactly 0 or 1 \(1 more is nearly so\) and were moved into \[",
+        ),
+        (
+            [1.0, 0.95, 0.05],
+            r"1 score is exactly 0 or 1 \(2 more are nearly so\) and were moved into \[",
+        ),
+        (
+            [[0.0, 0.95, 0.05], [0.0, 1.0, 0.0]],
+            r"3 scores are exactly 0 \(1 more is nearly so\) and .* to 0\.1",
+        ),
     ],
 )
 def test_moved_scores_are_counted(p, message):
@@ -137,7 +153,9 @@ def squared(z, signed):
 
 @pytest.mark.parametrize("from_logits", [False, True])
 @pytest.mark.parametrize("signed", [False, True])
-def test_quadratic_scaling_is_its_formula_up_to_its_reach_and_the_tangent_beyond(signed, from_logits):
+def test_quadratic_scaling_is_its_formula_up_to_its_reach_and_the_tangent_beyond(
+    signed, from_logits
+):
     fitted = QuadraticScaling(signed=signed, eps=1e-6, from_logits=from_logits)
     fitted.fit(logit(SCORES) if from_logits else SCORES, LABELS)
     a, b, c, reach = fitted.a_, fitted.b_, fitted.c_, fitted.reach_
@@ -157,7 +175,9 @@ def test_quadratic_scaling_is_its_formula_up_to_its_reach_and_the_tangent_beyond
 @pytest.mark.parametrize("signed", [False, True])
 @pytest.mark.parametrize("ridge", [1.0, 20.0])
 def test_quadratic_scaling_minimises_the_loss_plus_half_the_ridge(signed, ridge):
-    fitted = QuadraticScaling(signed=signed, monotone=False, ridge=ridge).fit(SCORES, LABELS, WEIGHTS)
+    fitted = QuadraticScaling(signed=signed, monotone=False, ridge=ridge).fit(
+        SCORES, LABELS, WEIGHTS
+    )
     z = logit(SCORES)
 
     def objective(theta):
@@ -175,7 +195,9 @@ def spline(z, fitted):
     points = np.unique(np.concatenate([z, fitted.knots_, [0.0]]))
     slope = np.interp(points, fitted.knots_, fitted.coefficients_[1:])
     area = np.concatenate([[0.0], np.cumsum(np.diff(points) * (slope[1:] + slope[:-1]) / 2)])
-    return (fitted.coefficients_[0] + area - area[np.searchsorted(points, 0.0)])[np.searchsorted(points, z)]
+    return (fitted.coefficients_[0] + area - area[np.searchsorted(points, 0.0)])[
+        np.searchsorted(points, z)
+    ]
 
 
 @pytest.mark.parametrize("n_knots", [1, 2, 4])

@@ -9,10 +9,19 @@ from hypothesis import strategies as st
 from strategies import matrices
 from toy_calibrators import Shares
 
-from trueness import FewRowsWarning, HistogramBinning, InputError, OneClassWarning, PlattScaling, TopLabel
+from trueness import (
+    FewRowsWarning,
+    HistogramBinning,
+    InputError,
+    OneClassWarning,
+    PlattScaling,
+    TopLabel,
+)
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore::trueness.OneClassWarning", "ignore::trueness.OwnRowsWarning", "ignore::trueness.FewRowsWarning"
+    "ignore::trueness.OneClassWarning",
+    "ignore::trueness.OwnRowsWarning",
+    "ignore::trueness.FewRowsWarning",
 )
 
 # Class 0 is predicted three times and right twice; class 1 twice and right once; class 2 never.
@@ -22,7 +31,11 @@ Y = np.array([0, 0, 1, 1, 2])
 
 def test_by_hand():
     fitted = TopLabel(Shares(1), min_rows=1).fit(P, Y)
-    assert [None if c is None else c.shares_.tolist() for c in fitted.calibrators_] == [[2 / 3], [0.5], None]
+    assert [None if c is None else c.shares_.tolist() for c in fitted.calibrators_] == [
+        [2 / 3],
+        [0.5],
+        None,
+    ]
     assert fitted.pooled_.shares_.tolist() == [0.6]
     assert fitted.pooled_classes_ == (2,)
     new = [[0.6, 0.3, 0.1], [0, 1, 0], [0.2, 0.2, 0.6]]
@@ -83,7 +96,9 @@ def test_a_rest_too_small_to_divide_by_gives_no_infinity():
 
 @pytest.mark.filterwarnings("error")
 def test_classes_with_few_rows_are_named_and_use_the_pooled_calibrator():
-    with pytest.warns(FewRowsWarning, match="Fewer than `min_rows=3` rows are predicted as 'b', 'c': these"):
+    with pytest.warns(
+        FewRowsWarning, match="Fewer than `min_rows=3` rows are predicted as 'b', 'c': these"
+    ):
         fitted = TopLabel(Shares(1), min_rows=3).fit(P, list("aabbc"))
     assert fitted.pooled_classes_ == ("b", "c")
     assert fitted.predict_confidence(P[3:]).tolist() == [0.6, 0.6]
@@ -108,12 +123,18 @@ def test_the_map_is_stored_with_all_its_parts():
 @pytest.mark.parametrize(
     ("wrapper", "message"),
     [
-        (TopLabel(3), r"`calibrator` must be a calibrator such as `HistogramBinning\(\)`, or None; got 3"),
+        (
+            TopLabel(3),
+            r"`calibrator` must be a calibrator such as `HistogramBinning\(\)`, or None; got 3",
+        ),
         (
             TopLabel(PlattScaling(from_logits=True)),
             "`calibrator` must take probabilities, as confidences are; it is set",
         ),
-        (TopLabel(Shares(), kind="classwise"), "`kind` must be 'top-label' or 'confidence'; got 'classwise'"),
+        (
+            TopLabel(Shares(), kind="classwise"),
+            "`kind` must be 'top-label' or 'confidence'; got 'classwise'",
+        ),
         (TopLabel(Shares(), min_rows=0), "`min_rows` must be a whole number ≥ 1; got 0"),
     ],
 )
@@ -124,9 +145,13 @@ def test_bad_parameters_are_refused_when_fitting(wrapper, message):
 
 @pytest.mark.filterwarnings("error")
 def test_as_many_rows_as_demanded_are_enough():
-    fitted = TopLabel(Shares(1), min_rows=2).fit(P[:, :2] / P[:, :2].sum(axis=1, keepdims=True), [0, 0, 1, 1, 0])
+    fitted = TopLabel(Shares(1), min_rows=2).fit(
+        P[:, :2] / P[:, :2].sum(axis=1, keepdims=True), [0, 0, 1, 1, 0]
+    )
     assert fitted.pooled_classes_ == ()
     assert fitted.pooled_ is None
     with pytest.warns(FewRowsWarning, match="rows are predicted as 1: these"):
-        fitted = TopLabel(Shares(1), min_rows=3).fit(P[:, :2] / P[:, :2].sum(axis=1, keepdims=True), [0, 0, 1, 1, 0])
+        fitted = TopLabel(Shares(1), min_rows=3).fit(
+            P[:, :2] / P[:, :2].sum(axis=1, keepdims=True), [0, 0, 1, 1, 0]
+        )
     assert fitted.pooled_classes_ == (1,)

@@ -15,7 +15,9 @@ KINDS = [VectorScaling, MatrixScaling, DirichletCalibration]
 def drawn(n=300, k=3, seed=0):
     rng = np.random.default_rng(seed)
     Z = 1.5 * rng.standard_normal((n, k))
-    return log_softmax(1.6 * Z + 0.3 * (np.arange(k) == 0), axis=1), (Z + rng.gumbel(size=Z.shape)).argmax(axis=1)
+    return log_softmax(1.6 * Z + 0.3 * (np.arange(k) == 0), axis=1), (
+        Z + rng.gumbel(size=Z.shape)
+    ).argmax(axis=1)
 
 
 def test_scikit_learn_finds_the_same_matrix():
@@ -39,19 +41,25 @@ def test_the_dirichlet_objective_is_the_published_one():
         ridge = np.sum((W - np.eye(k)) ** 2) + np.sum(b**2)
         return loss + odir * np.sum(off**2) / (k * (k - 1)) + mu * np.mean(b**2) + l2 / 2 * ridge
 
-    plain = minimize(objective, np.random.default_rng(0).standard_normal(k * (k + 1)), method="BFGS", tol=1e-9)
+    plain = minimize(
+        objective, np.random.default_rng(0).standard_normal(k * (k + 1)), method="BFGS", tol=1e-9
+    )
     fitted = DirichletCalibration(odir=odir, odir_intercept=mu, l2=l2, eps=1e-12).fit(np.exp(Z), y)
     found = np.column_stack([fitted.matrix_, fitted.intercept_])
     assert objective(found.ravel()) <= plain.fun + 1e-12
     np.testing.assert_allclose(found.ravel(), plain.x, atol=1e-4)
     same = DirichletCalibration(odir=odir, odir_intercept=odir, l2=l2).fit(np.exp(Z), y)
-    assert np.array_equal(same.matrix_, DirichletCalibration(odir=odir, l2=l2).fit(np.exp(Z), y).matrix_)
+    assert np.array_equal(
+        same.matrix_, DirichletCalibration(odir=odir, l2=l2).fit(np.exp(Z), y).matrix_
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_heavy_ridge_leaves_the_scores_as_they_are(kind):
     Z, y = drawn()
-    np.testing.assert_allclose(kind(l2=1e9).fit(np.exp(Z), y).predict(np.exp(Z[:9])), np.exp(Z[:9]), atol=1e-6)
+    np.testing.assert_allclose(
+        kind(l2=1e9).fit(np.exp(Z), y).predict(np.exp(Z[:9])), np.exp(Z[:9]), atol=1e-6
+    )
 
 
 def test_odir_holds_back_mixing_alone():
@@ -79,7 +87,9 @@ def test_a_class_of_probability_zero_gets_the_limit_under_vector_scaling():
     fitted.scale_ = np.array([-1.0, 1.0, 1.0])
     assert fitted.predict([[0.0, 0.4, 0.6]]).tolist() == [[1, 0, 0]]
     fitted.scale_ = np.array([0.0, 1.0, 1.0])
-    np.testing.assert_allclose(fitted.predict([[0.0, 0.4, 0.6]]), fitted.predict([[1e-9, 0.4, 0.6]]), atol=1e-12)
+    np.testing.assert_allclose(
+        fitted.predict([[0.0, 0.4, 0.6]]), fitted.predict([[1e-9, 0.4, 0.6]]), atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("kind", [MatrixScaling, DirichletCalibration])
@@ -94,14 +104,18 @@ def test_zeros_are_replaced_in_predict_too_where_the_limit_is_not_one(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_class_without_rows_is_a_warning(kind):
     Z, y = drawn()
-    with pytest.warns(SeparableWarning, match="Class 2 has no rows: its parameters depend on the penalty alone"):
+    with pytest.warns(
+        SeparableWarning, match="Class 2 has no rows: its parameters depend on the penalty alone"
+    ):
         fitted = kind().fit(np.exp(Z), y % 2)
     assert fitted.predict(np.exp(Z[:9]))[:, 2].max() < 0.05
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_vector_of_scores_is_refused(kind):
-    with pytest.raises(InputError, match="must be a matrix, one column per class, for this calibrator"):
+    with pytest.raises(
+        InputError, match="must be a matrix, one column per class, for this calibrator"
+    ):
         kind().fit([0.1, 0.9], [0, 1])
 
 
@@ -109,7 +123,9 @@ def test_a_vector_of_scores_is_refused(kind):
 def test_logits_beyond_a_million_are_refused(kind):
     fitted = kind(from_logits=True).fit(np.log(np.exp(drawn()[0])), drawn()[1])
     assert np.isfinite(fitted.predict([[1e6, -1e6, 0.0]])).all()
-    with pytest.raises(InputError, match=r"must lie within ±1e\+06 .* 2 of 3 do not, the first is 1e\+06"):
+    with pytest.raises(
+        InputError, match=r"must lie within ±1e\+06 .* 2 of 3 do not, the first is 1e\+06"
+    ):
         fitted.predict([[1e6 + 0.5, -1e6 - 0.5, 0.0]])
 
 
@@ -124,7 +140,9 @@ def test_one_logit_beyond_a_million_is_one(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_search_that_stops_early_is_a_warning(kind):
     Z, y = drawn()
-    with pytest.warns(NotConvergedWarning, match="stopped after 1 steps without converging. Increase `max_iter`"):
+    with pytest.warns(
+        NotConvergedWarning, match="stopped after 1 steps without converging. Increase `max_iter`"
+    ):
         fitted = kind(max_iter=1, l2=1e-3).fit(np.exp(Z), y)
     assert fitted.n_iter_ == 1
 

@@ -20,7 +20,9 @@ from trueness import (
     VectorScaling,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore::trueness.OneClassWarning", "ignore::trueness.OwnRowsWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::trueness.OneClassWarning", "ignore::trueness.OwnRowsWarning"
+)
 
 P = np.array([[0.7, 0.2, 0.1], [0.6, 0.3, 0.1], [0.1, 0.7, 0.2], [0.2, 0.2, 0.6]])
 Y = np.array([0, 1, 1, 2])
@@ -30,7 +32,10 @@ def test_labels_of_many_classes_by_hand():
     # Two bins. Column 0: (0.7, 0.6) hold one event of two, (0.1, 0.2) none. Column 1: 0.7 an event, the others one of
     # three. Column 2: 0.6 an event, the others none.
     fitted = OneVsRest(Shares(2), normalize=False).fit(P, Y)
-    assert fitted.predict([[0.8, 0.1, 0.1], [0.1, 0.1, 0.8]]).tolist() == [[0.5, 1 / 3, 0], [0, 1 / 3, 1]]
+    assert fitted.predict([[0.8, 0.1, 0.1], [0.1, 0.1, 0.8]]).tolist() == [
+        [0.5, 1 / 3, 0],
+        [0, 1 / 3, 1],
+    ]
     normal = OneVsRest(Shares(2)).fit(P, Y)
     assert normal.predict([[0.8, 0.1, 0.1], [0.1, 0.1, 0.8]]) == pytest.approx(
         np.array([[0.6, 0.4, 0], [0, 0.25, 0.75]])
@@ -56,7 +61,9 @@ def test_weight_is_repetition(data, weights):
     w = np.array(weights.draw(st.lists(st.integers(0, 3), min_size=y.size, max_size=y.size)))
     w[0] += not w.any()
     weighted = OneVsRest(Shares(3)).fit(P, y, w).predict(P)
-    assert weighted == pytest.approx(OneVsRest(Shares(3)).fit(P.repeat(w, 0), y.repeat(w)).predict(P), abs=1e-12)
+    assert weighted == pytest.approx(
+        OneVsRest(Shares(3)).fit(P.repeat(w, 0), y.repeat(w)).predict(P), abs=1e-12
+    )
 
 
 def test_a_row_left_without_any_probability_is_shared_evenly():
@@ -76,7 +83,9 @@ def test_logits_pass_to_a_calibrator_of_logits():
 @pytest.mark.filterwarnings("error")
 def test_classes_without_rows_are_named_in_one_warning():
     P = np.array([[0.2, 0.2, 0.2, 0.2, 0.2], [0.6, 0.1, 0.1, 0.1, 0.1]])
-    with pytest.warns(OneClassWarning, match="Classes 'c', 'd', 'e'; the first says: All 2 labels are equal") as told:
+    with pytest.warns(
+        OneClassWarning, match="Classes 'c', 'd', 'e'; the first says: All 2 labels are equal"
+    ) as told:
         OneVsRest(Shares(2)).fit(P, ["a", "b"], labels=list("abcde"))
     assert len(told) == 1
 
@@ -93,9 +102,15 @@ def test_the_map_is_stored_with_all_its_parts():
 @pytest.mark.parametrize(
     ("wrapper", "message"),
     [
-        (OneVsRest(3), r"`calibrator` must be a calibrator such as `PlattScaling\(\)`, or None; got 3"),
+        (
+            OneVsRest(3),
+            r"`calibrator` must be a calibrator such as `PlattScaling\(\)`, or None; got 3",
+        ),
         (OneVsRest(Shares), "got the class Shares"),
-        (OneVsRest(VectorScaling()), "must take a single score, such as `PlattScaling\\(\\)`; VectorScaling takes a"),
+        (
+            OneVsRest(VectorScaling()),
+            "must take a single score, such as `PlattScaling\\(\\)`; VectorScaling takes a",
+        ),
         (OneVsRest(OneVsRest(Shares())), "OneVsRest takes a matrix"),
         (OneVsRest(Shares(), normalize=1), "`normalize` must be True or False; got 1"),
         (TopLabel(VectorScaling()), "VectorScaling takes a matrix"),
@@ -113,7 +128,9 @@ def test_each_label_has_the_map_of_its_own_column_and_nothing_is_normalized():
     fitted = OneVsRest(kind="multilabel").fit(p[:200], y[:200], labels=["cat", "dog", "red"])
     new = fitted.predict(p[200:])
     for k in range(3):
-        assert np.array_equal(new[:, k], PlattScaling().fit(p[:200, k], y[:200, k]).predict(p[200:, k]))
+        assert np.array_equal(
+            new[:, k], PlattScaling().fit(p[:200, k], y[:200, k]).predict(p[200:, k])
+        )
     assert fitted.classes_ == ("cat", "dog", "red")
     assert np.array_equal(OneVsRest.from_dict(fitted.to_dict()).predict(p[200:]), new)
     with pytest.raises(InputError, match="must be 0 or 1"):

@@ -17,7 +17,9 @@ from trueness import HistogramBinning, InputError, OneClassWarning, epsilon, max
 
 RANKED = ("umd", "randomized", "original")
 CASES = [
-    *itertools.product(("umd", "randomized", "original", "split"), ("conditional", "marginal"), ("hoeffding",)),
+    *itertools.product(
+        ("umd", "randomized", "original", "split"), ("conditional", "marginal"), ("hoeffding",)
+    ),
     *itertools.product(RANKED, ("conditional", "marginal"), ("exact",)),
     *itertools.product((*RANKED, "split", "fixed-width"), ("expected-ece",), ("hoeffding",)),
 ]
@@ -64,7 +66,10 @@ def test_figure_2_advises_bins_that_keep_its_errors():
 
 
 def test_sample_splitting_needs_about_twice_the_rows_and_not_17_500():
-    for kind, needed in (("conditional", 5_393), ("marginal", 3_031)):  # the published 17,500 are marginal
+    for kind, needed in (
+        ("conditional", 5_393),
+        ("marginal", 3_031),
+    ):  # the published 17,500 are marginal
         assert sample_size(10, 0.1, scheme="split", kind=kind) == needed
         assert 2 * sample_size(10, 0.1, kind=kind) < needed < 3 * sample_size(10, 0.1, kind=kind)
 
@@ -90,13 +95,17 @@ def test_more_bins_and_more_certainty_cost(scheme, kind, bound, n, B, alpha):
         if n >= 2 * (B + 1):
             assert epsilon(n, B + 1, alpha=alpha, **plan) >= here
     assert epsilon(n, B, alpha=min(0.9, 2 * alpha), **plan) <= here + 1e-11
-    assert epsilon(4 * n, B, alpha=alpha, **plan) < here or here == 1  # a split may be too small for any promise
+    assert (
+        epsilon(4 * n, B, alpha=alpha, **plan) < here or here == 1
+    )  # a split may be too small for any promise
 
 
 @given(n=st.integers(20, 2_000), B=st.integers(1, 10), alpha=st.floats(0.01, 0.4))
 def test_the_exact_bound_is_never_above_hoeffdings(n, B, alpha):
     for kind in ("conditional", "marginal"):
-        assert epsilon(n, B, alpha=alpha, kind=kind, bound="exact") <= epsilon(n, B, alpha=alpha, kind=kind)
+        assert epsilon(n, B, alpha=alpha, kind=kind, bound="exact") <= epsilon(
+            n, B, alpha=alpha, kind=kind
+        )
 
 
 def test_no_row_and_no_bin_is_enough_for_a_tiny_error():
@@ -125,12 +134,30 @@ def test_planning_loads_no_scikit_learn():
             "`kind` must be 'conditional', 'marginal' or 'expected-ece'; got 'both'",
         ),
         (lambda: epsilon(100, 2, scheme="ums"), "`scheme` must be 'umd', .*; got 'ums'"),
-        (lambda: epsilon(100, 2, bound="tight"), "`bound` must be 'hoeffding' or 'exact'; got 'tight'"),
-        (lambda: epsilon(100, 2, bound="clopper-pearson"), "'clopper-pearson' depends on the labels"),
-        (lambda: epsilon(100, 2, scheme="fixed-width"), "`kind` must be 'expected-ece' for `scheme='fixed-width'`"),
-        (lambda: epsilon(100, 2, scheme="split", bound="exact"), "`bound` must be 'hoeffding' for `scheme='split'`"),
-        (lambda: epsilon(100, 2, split=0.3), "`split` is only for `scheme='split'`; got split=0.3 with scheme='umd'"),
-        (lambda: epsilon(100, 2, scheme="split", split=1.0), "`split` must lie strictly between 0 and 1"),
+        (
+            lambda: epsilon(100, 2, bound="tight"),
+            "`bound` must be 'hoeffding' or 'exact'; got 'tight'",
+        ),
+        (
+            lambda: epsilon(100, 2, bound="clopper-pearson"),
+            "'clopper-pearson' depends on the labels",
+        ),
+        (
+            lambda: epsilon(100, 2, scheme="fixed-width"),
+            "`kind` must be 'expected-ece' for `scheme='fixed-width'`",
+        ),
+        (
+            lambda: epsilon(100, 2, scheme="split", bound="exact"),
+            "`bound` must be 'hoeffding' for `scheme='split'`",
+        ),
+        (
+            lambda: epsilon(100, 2, split=0.3),
+            "`split` is only for `scheme='split'`; got split=0.3 with scheme='umd'",
+        ),
+        (
+            lambda: epsilon(100, 2, scheme="split", split=1.0),
+            "`split` must lie strictly between 0 and 1",
+        ),
         (lambda: sample_size(10, 1.5), "`epsilon` must lie strictly between 0 and 1; got 1.5"),
         (lambda: sample_size(10, 1e-10, scheme="randomized"), "`epsilon` must exceed δ = 1e-09"),
         (lambda: sample_size(10, 1e-9), "too small for any number of rows"),
@@ -144,10 +171,14 @@ def test_bad_arguments_are_refused(call, message):
 
 def test_exact_bounds_that_would_take_minutes_are_refused():
     with pytest.raises(
-        InputError, match=r"available for up to 1,000,000 rows per bin; got .*'hoeffding' takes any number"
+        InputError,
+        match=r"available for up to 1,000,000 rows per bin; got .*'hoeffding' takes any number",
     ):
         epsilon(10**9, 10, bound="exact")
-    with pytest.raises(InputError, match=r"`epsilon` is too small for `bound='exact'`.*'hoeffding' takes any epsilon"):
+    with pytest.raises(
+        InputError,
+        match=r"`epsilon` is too small for `bound='exact'`.*'hoeffding' takes any epsilon",
+    ):
         sample_size(10, 1e-4, bound="exact")
     assert epsilon(10**9, 10) > 0
 
@@ -171,7 +202,9 @@ def test_hoeffdings_bounds_are_the_published_formulas(n, B, alpha):
     for kind, tails in (("conditional", 2 * B), ("marginal", 2)):
         e = math.sqrt(math.log(tails / alpha) / (2 * m))
         for scheme, more in (("umd", 0), ("original", 1 / (m + 1)), ("randomized", 1e-9)):
-            assert epsilon(n, B, alpha=alpha, kind=kind, scheme=scheme) == pytest.approx(e + more, rel=1e-13)
+            assert epsilon(n, B, alpha=alpha, kind=kind, scheme=scheme) == pytest.approx(
+                e + more, rel=1e-13
+            )
 
 
 @pytest.mark.parametrize(("n", "B"), SIZES)
@@ -185,12 +218,18 @@ def test_the_expected_error_is_the_sum_over_bins(n, B):
     plain = math.sqrt(sum(m / (4 * N) for m, N in zip(mass, inside, strict=True)))
     ends = [(N / 4 + 1) / (N + 1) ** 2 for N in inside[:-1]] + [1 / (4 * inside[-1])]
     assert epsilon(n, B, kind="expected-ece") == pytest.approx(plain, rel=1e-13)
-    assert epsilon(n, B, kind="expected-ece", scheme="randomized") == pytest.approx(plain + 1e-9, rel=1e-13)
+    assert epsilon(n, B, kind="expected-ece", scheme="randomized") == pytest.approx(
+        plain + 1e-9, rel=1e-13
+    )
     with_ends = math.sqrt(sum(m * e for m, e in zip(mass, ends, strict=True)))
-    assert epsilon(n, B, kind="expected-ece", scheme="original") == pytest.approx(with_ends, rel=1e-13)
+    assert epsilon(n, B, kind="expected-ece", scheme="original") == pytest.approx(
+        with_ends, rel=1e-13
+    )
 
 
-@pytest.mark.parametrize(("n", "B", "split"), [(2, 1, 0.5), (9, 4, 0.5), (50, 7, 0.2), (51, 3, 0.7), (400, 10, 0.99)])
+@pytest.mark.parametrize(
+    ("n", "B", "split"), [(2, 1, 0.5), (9, 4, 0.5), (50, 7, 0.2), (51, 3, 0.7), (400, 10, 0.99)]
+)
 def test_the_expected_error_of_random_bin_sizes_is_the_worst_over_their_masses(n, B, split):
     """Given its mass, a bin of N labels has the squared error 1 / 4N, or 1 if N = 0; E[1/N] ≤ 2 / ((n + 1) mass)."""
     mass = np.linspace(0, 1, 200_001)
@@ -198,12 +237,18 @@ def test_the_expected_error_of_random_bin_sizes_is_the_worst_over_their_masses(n
         empty = (mass * (1 - mass) ** rows).max()
         worst = math.sqrt(B * (1 / (2 * (rows + 1)) + empty))
         options = {"split": split} if scheme == "split" else {}
-        assert epsilon(n, B, kind="expected-ece", scheme=scheme, **options) == pytest.approx(worst, rel=1e-7)
+        assert epsilon(n, B, kind="expected-ece", scheme=scheme, **options) == pytest.approx(
+            worst, rel=1e-7
+        )
 
 
 def exact_deviation(N, alpha):
     """What two bins of N labels have; one label misses a rate of 1/2 by 1/2, and others by more, but less often."""
-    return max(1 - alpha, 0.5) if N == 1 else epsilon(2 * N + 1, 2, alpha=alpha, kind="marginal", bound="exact")
+    return (
+        max(1 - alpha, 0.5)
+        if N == 1
+        else epsilon(2 * N + 1, 2, alpha=alpha, kind="marginal", bound="exact")
+    )
 
 
 @pytest.mark.parametrize("alpha", [0.05, 0.6])
@@ -233,7 +278,9 @@ def test_the_exact_bound_is_that_of_the_worst_of_the_bin_sizes(n, B, alpha):
             assert found == pytest.approx(e, rel=1e-9), (kind, scheme)
 
 
-@pytest.mark.parametrize(("n", "B", "split"), [(20, 1, 0.5), (40, 3, 0.5), (41, 4, 0.3), (60, 4, 0.7)])
+@pytest.mark.parametrize(
+    ("n", "B", "split"), [(20, 1, 0.5), (40, 3, 0.5), (41, 4, 0.3), (60, 4, 0.7)]
+)
 def test_the_bound_of_a_split_fails_with_probability_alpha_over_random_bins(n, B, split):
     """The rows that place bins cut [0, 1] into spacings; a bin of s of c spacings has a Beta(s, c − s) mass."""
     placing = int(n * split)
@@ -248,24 +295,34 @@ def test_the_bound_of_a_split_fails_with_probability_alpha_over_random_bins(n, B
         if span == spacings:
             return hoeffding[-1, 0]
         given_mass = (binom.pmf(N, counting, mass) * hoeffding).sum(axis=0)
-        return (weights * beta.pdf(mass, span, spacings - span) * given_mass * (mass if by_mass else 1)).sum()
+        return (
+            weights * beta.pdf(mass, span, spacings - span) * given_mass * (mass if by_mass else 1)
+        ).sum()
 
     for kind in ("conditional", "marginal"):
         alpha = 0.7
         e = epsilon(n, B, scheme="split", split=split, kind=kind, alpha=alpha)
         assert e < 1
-        assert sum(fails(span, e, kind == "marginal") for span in spans) == pytest.approx(alpha, rel=1e-9)
+        assert sum(fails(span, e, kind == "marginal") for span in spans) == pytest.approx(
+            alpha, rel=1e-9
+        )
 
 
 def test_a_split_that_leaves_a_bin_empty_too_often_promises_nothing():
     assert epsilon(8, 4, scheme="split") == 1
     assert epsilon(40, 10, scheme="split", split=0.1) == 1  # 4 rows cannot place 10 bins
-    assert epsilon(2, 1, scheme="split", split=0.999) == 1  # at least one row is averaged: 2 exp(−2) > 0.1
-    assert epsilon(2, 1, scheme="split", split=0.999, alpha=0.5) == pytest.approx(math.sqrt(math.log(4) / 2))
+    assert (
+        epsilon(2, 1, scheme="split", split=0.999) == 1
+    )  # at least one row is averaged: 2 exp(−2) > 0.1
+    assert epsilon(2, 1, scheme="split", split=0.999, alpha=0.5) == pytest.approx(
+        math.sqrt(math.log(4) / 2)
+    )
 
 
 @pytest.mark.parametrize("kind", ["conditional", *slow("marginal", "expected-ece")])
-@pytest.mark.parametrize(("split", "B", "e"), [(0.5, 3, 0.6), (0.3, 2, 0.4), (0.8, 3, 0.55), (0.85, 1, 0.7)])
+@pytest.mark.parametrize(
+    ("split", "B", "e"), [(0.5, 3, 0.6), (0.3, 2, 0.4), (0.8, 3, 0.55), (0.85, 1, 0.7)]
+)
 def test_sample_size_of_a_split_is_the_first_from_which_all_suffice(kind, split, B, e):
     plan = {"scheme": "split", "kind": kind, "split": split, "alpha": 0.3}
     n = sample_size(B, e, **plan)
@@ -281,25 +338,42 @@ def test_max_bins_is_the_largest_that_suffices(scheme, kind, bound, alpha):
     for n in (1, 2, 3, 4, 5, 8, 21, 33):
         errors = [epsilon(n, B, **plan) for B in range(1, n // 2 + 1)]
         for e in (0.2, 0.4, 0.6, 0.8, 0.99):
-            assert max_bins(n, e, **plan) == max((B for B, this in enumerate(errors, 1) if this <= e), default=0)
+            assert max_bins(n, e, **plan) == max(
+                (B for B, this in enumerate(errors, 1) if this <= e), default=0
+            )
 
 
 @pytest.mark.parametrize("alpha", [0.02, 0.5])
-@pytest.mark.parametrize(("kind", "scheme"), [("marginal", "umd"), ("marginal", "original"), ("conditional", "umd")])
+@pytest.mark.parametrize(
+    ("kind", "scheme"), [("marginal", "umd"), ("marginal", "original"), ("conditional", "umd")]
+)
 def test_max_bins_of_the_exact_bound_finds_the_largest_of_many(kind, scheme, alpha):
     plan = {"scheme": scheme, "kind": kind, "bound": "exact", "alpha": alpha}
     errors = [epsilon(150, B, **plan) for B in range(1, 76)]
     for e in (0.04, 0.07, 0.1, 0.13, 0.16, 0.25, 0.35, 0.45, 0.55):
-        assert max_bins(150, e, **plan) == max((B for B, this in enumerate(errors, 1) if this <= e), default=0)
+        assert max_bins(150, e, **plan) == max(
+            (B for B, this in enumerate(errors, 1) if this <= e), default=0
+        )
 
 
 def test_the_paper_s_bins_lie_on_lines_of_logarithms():
     """Halfway between 1,000 and 5,000 rows, √(5 · 10) bins; between 5,000 and 20,000, √(10 · 22); else ∝ √n."""
     assert usual_bins(round(math.sqrt(1_000 * 5_000))) == 7
     assert usual_bins(10_000) == 15
-    assert (usual_bins(999), usual_bins(360), usual_bins(160), usual_bins(40), usual_bins(9)) == (5, 3, 2, 1, 1)
+    assert (usual_bins(999), usual_bins(360), usual_bins(160), usual_bins(40), usual_bins(9)) == (
+        5,
+        3,
+        2,
+        1,
+        1,
+    )
     assert (usual_bins(1), usual_bins(2), usual_bins(20_001), usual_bins(80_000)) == (1, 1, 22, 44)
-    assert (usual_bins(489), usual_bins(490), usual_bins(20_919), usual_bins(20_920)) == (3, 4, 22, 23)  # 3.5 and 22.5
+    assert (usual_bins(489), usual_bins(490), usual_bins(20_919), usual_bins(20_920)) == (
+        3,
+        4,
+        22,
+        23,
+    )  # 3.5 and 22.5
     power = math.log(22 / 10) / math.log(20_000 / 5_000)
     assert all(usual_bins(n) == round(10 * (n / 5_000) ** power) for n in range(5_300, 5_600, 20))
 
@@ -328,12 +402,16 @@ def test_a_long_exact_search_is_refused_with_hoeffdings_rows():
     """√(log(2 / level) / 2m) = ε, solved for the rows m of a bin."""
     for kind, level in (("conditional", 1 - 0.8 ** (1 / 5)), ("marginal", 0.2)):
         rows = math.log(2 / level) / (2 * 0.003**2)
-        with pytest.raises(InputError, match=f"up to 100,000 rows per bin; 0.003 needs about {rows:,.0f}"):
+        with pytest.raises(
+            InputError, match=f"up to 100,000 rows per bin; 0.003 needs about {rows:,.0f}"
+        ):
             sample_size(5, 0.003, kind=kind, alpha=0.2, bound="exact")
 
 
 def test_no_bins_are_found_for_errors_that_no_number_of_labels_achieves():
-    assert max_bins(1_500_000, 5e-4, bound="exact") == 0  # more labels than have an exact bound, but certainly too few
+    assert (
+        max_bins(1_500_000, 5e-4, bound="exact") == 0
+    )  # more labels than have an exact bound, but certainly too few
     with pytest.raises(InputError, match="available for up to 1,000,000 rows per bin"):
         max_bins(10**9, 5e-4, bound="exact")
     with pytest.raises(InputError, match="`epsilon` must exceed δ = 1e-09"):

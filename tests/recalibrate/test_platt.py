@@ -39,7 +39,9 @@ def test_the_line_is_the_calibration_line():
 def test_scikit_learn_finds_the_same():
     p, y = drawn()
     w = np.random.default_rng(1).exponential(size=y.size)
-    theirs = LogisticRegression(C=1e10, tol=1e-12, max_iter=1000).fit(logit(p)[:, None], y, w)  # compared with 1.9.1
+    theirs = LogisticRegression(C=1e10, tol=1e-12, max_iter=1000).fit(
+        logit(p)[:, None], y, w
+    )  # compared with 1.9.1
     ours = PlattScaling(eps=1e-12).fit(p, y, sample_weight=w)
     assert ours.slope_ == pytest.approx(theirs.coef_[0, 0], rel=1e-5)
     assert ours.intercept_ == pytest.approx(theirs.intercept_[0], rel=1e-5, abs=1e-6)
@@ -60,7 +62,10 @@ def test_swapping_the_labels_mirrors_the_map(seed):
     inside = (p > 0) & (p < 1)
     p, y = p[inside], y[inside]
     for targets in "labels", "platt":
-        one, other = PlattScaling(targets=targets).fit(p, y), PlattScaling(targets=targets).fit(1 - p, 1 - y)
+        one, other = (
+            PlattScaling(targets=targets).fit(p, y),
+            PlattScaling(targets=targets).fit(1 - p, 1 - y),
+        )
         np.testing.assert_allclose(one.predict(p[:9]), 1 - other.predict(1 - p[:9]), atol=1e-9)
 
 
@@ -74,7 +79,9 @@ def test_limits_at_zero_and_one_follow_the_slope():
 
 def test_separated_labels_get_platts_targets():
     p, y = np.array([0.1, 0.2, 0.3, 0.6, 0.7]), np.array([0, 0, 0, 1, 1])
-    with pytest.warns(SeparableWarning, match="The scores separate the labels.*Platt's smoothed targets replaced"):
+    with pytest.warns(
+        SeparableWarning, match="The scores separate the labels.*Platt's smoothed targets replaced"
+    ):
         fitted = PlattScaling().fit(p, y)
     smooth = PlattScaling(targets="platt", eps=1e-12).fit(p, y)
     assert (fitted.slope_, fitted.intercept_) == (smooth.slope_, smooth.intercept_)
@@ -116,7 +123,10 @@ def test_the_ridge_pulls_towards_the_identity(scale):
 
 
 def test_one_class_at_one_score_gets_platts_target():
-    with pytest.warns(SeparableWarning, match="All scores are equal"), pytest.warns(OneClassWarning):
+    with (
+        pytest.warns(SeparableWarning, match="All scores are equal"),
+        pytest.warns(OneClassWarning),
+    ):
         fitted = PlattScaling().fit([0.3] * 6, [0] * 6)
     assert fitted.slope_ == 1
     assert fitted.predict([0.3]) == pytest.approx([1 / (6 + 2)])
@@ -128,4 +138,6 @@ def test_the_slope_of_smoothed_targets_is_named(factor):
     with pytest.warns(SeparableWarning) as given:
         fitted = PlattScaling(from_logits=True).fit(x, y)
     assert f"the slope is {fitted.slope_:.4g}." in str(given[0].message)
-    assert PlattScaling(from_logits=True, targets="platt").fit(x, y).slope_ == pytest.approx(fitted.slope_)
+    assert PlattScaling(from_logits=True, targets="platt").fit(x, y).slope_ == pytest.approx(
+        fitted.slope_
+    )

@@ -60,7 +60,10 @@ def test_a_matrix_of_two_columns_is_the_vector_of_the_second():
     ("how", "message"),
     [
         ({}, "`weight` must be given, or both `rate_train` and `rate_deploy`; got neither"),
-        ({"weight": 2, "rate_train": 0.1}, "`weight` must be given without `rate_train` and `rate_deploy`"),
+        (
+            {"weight": 2, "rate_train": 0.1},
+            "`weight` must be given without `rate_train` and `rate_deploy`",
+        ),
         ({"weight": 2, "rate_train": 0.1, "rate_deploy": 0.2}, "`weight` must be given without"),
         ({"rate_train": 0.1}, "`rate_deploy` must be given with `rate_train`"),
         ({"rate_deploy": 0.1}, "`rate_train` must be given with `rate_deploy`"),
@@ -69,8 +72,14 @@ def test_a_matrix_of_two_columns_is_the_vector_of_the_second():
         ({"weight": float("nan")}, "`weight` must be one finite number above 0"),
         ({"weight": float("inf")}, "`weight` must be one finite number above 0"),
         ({"weight": [1, 2]}, "`weight` must be one finite number above 0"),
-        ({"rate_train": 0, "rate_deploy": 0.5}, "`rate_train` must lie strictly between 0 and 1; got 0"),
-        ({"rate_train": 0.5, "rate_deploy": 1.0}, "`rate_deploy` must lie strictly between 0 and 1; got 1.0"),
+        (
+            {"rate_train": 0, "rate_deploy": 0.5},
+            "`rate_train` must lie strictly between 0 and 1; got 0",
+        ),
+        (
+            {"rate_train": 0.5, "rate_deploy": 1.0},
+            "`rate_deploy` must lie strictly between 0 and 1; got 1.0",
+        ),
     ],
 )
 def test_bad_weights_and_rates_are_refused(how, message):
@@ -84,10 +93,16 @@ def test_bad_weights_and_rates_are_refused(how, message):
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"weight": 2}, "`weight` must have one finite number above 0 for each of the 3 columns; got 2"),
+        (
+            {"weight": 2},
+            "`weight` must have one finite number above 0 for each of the 3 columns; got 2",
+        ),
         ({"weight": [1, 2]}, "for each of the 3 columns"),
         ({"weight": [1, 2, 0]}, "for each of the 3 columns"),
-        ({"rate_train": [0.2, 0.2, 0.2], "rate_deploy": [0.2, 0.3, 0.5]}, "`rate_train` must sum to 1; got .* 0.6"),
+        (
+            {"rate_train": [0.2, 0.2, 0.2], "rate_deploy": [0.2, 0.3, 0.5]},
+            "`rate_train` must sum to 1; got .* 0.6",
+        ),
     ],
 )
 def test_a_matrix_needs_one_number_per_class(how, message):
@@ -96,7 +111,8 @@ def test_a_matrix_needs_one_number_per_class(how, message):
 
 
 @pytest.mark.parametrize(
-    ("p", "message"), [([0.2, 1.3], "must lie in"), ([[[0.2]]], "must be a vector, or"), ([[0.2, 0.2]], "sum to")]
+    ("p", "message"),
+    [([0.2, 1.3], "must lie in"), ([[[0.2]]], "must be a vector, or"), ([[0.2, 0.2]], "sum to")],
 )
 def test_bad_scores_are_refused(p, message):
     with pytest.raises(tn.InputError, match=f"`y_prob` .*{message}|{message}"):
@@ -107,7 +123,9 @@ def test_shares_may_miss_one_by_a_millionth():
     for error, good in ((9e-7, True), (-9e-7, True), (1.1e-6, False), (-1.1e-6, False)):
         how = {"rate_train": [0.5, 0.5 + error], "rate_deploy": [0.1, 0.9]}
         if good:
-            assert tn.prior_correction([[0.5, 0.5]], **how) == pytest.approx(np.array([[0.1, 0.9]]), abs=1e-6)
+            assert tn.prior_correction([[0.5, 0.5]], **how) == pytest.approx(
+                np.array([[0.1, 0.9]]), abs=1e-6
+            )
         else:
             with pytest.raises(tn.InputError, match="`rate_train` must sum to 1"):
                 tn.prior_correction([[0.5, 0.5]], **how)
@@ -115,7 +133,9 @@ def test_shares_may_miss_one_by_a_millionth():
 
 def test_the_largest_and_smallest_weights_divide_the_odds():
     largest, least = sys.float_info.max, sys.float_info.min
-    assert tn.prior_correction([0.5, 1 - 2**-53], weight=largest) == pytest.approx([1 / largest, 2**53 / largest])
+    assert tn.prior_correction([0.5, 1 - 2**-53], weight=largest) == pytest.approx(
+        [1 / largest, 2**53 / largest]
+    )
     assert 1 - tn.prior_correction([1e-200], weight=1e-280)[0] == pytest.approx(0, abs=1e-15)
     assert tn.prior_correction([1e-200], weight=1e-200) == pytest.approx([0.5])
     assert tn.prior_correction([least], weight=least) == pytest.approx([0.5])
@@ -128,9 +148,13 @@ def test_the_largest_and_smallest_weights_divide_the_odds():
 def test_a_matrix_of_one_column_is_refused_and_two_are_enough():
     with pytest.raises(tn.InputError, match=r"`y_prob`"):
         tn.prior_correction([[1.0], [1.0]], weight=[1.0])
-    assert tn.prior_correction([[0.5, 0.5]], weight=[3, 1]) == pytest.approx(np.array([[0.25, 0.75]]))
+    assert tn.prior_correction([[0.5, 0.5]], weight=[3, 1]) == pytest.approx(
+        np.array([[0.25, 0.75]])
+    )
     for bad in ([1.0, np.inf], [1.0, np.nan], [True, True], [1, -2], [[1, 2]]):
-        with pytest.raises(tn.InputError, match="one finite number above 0 for each of the 2 columns"):
+        with pytest.raises(
+            tn.InputError, match="one finite number above 0 for each of the 2 columns"
+        ):
             tn.prior_correction([[0.5, 0.5]], weight=bad)
 
 
@@ -144,7 +168,10 @@ def test_the_weight_of_a_vector_is_that_of_prior_shift():
     p = RNG.random(500)
     y = (RNG.random(500) < p).astype(int)
     shifted = expit(logit(p) + math.log(20))
-    fitted, shift = PriorCorrection(level=0.9).fit(shifted, y), tn.prior_shift(y, shifted, level=0.9)
+    fitted, shift = (
+        PriorCorrection(level=0.9).fit(shifted, y),
+        tn.prior_shift(y, shifted, level=0.9),
+    )
     assert (fitted.weight_, fitted.weight_low_, fitted.weight_high_) == pytest.approx(
         (shift.weight, shift.low, shift.high)
     )
@@ -169,7 +196,9 @@ def test_the_weights_of_a_matrix_maximise_the_likelihood():
     assert fitted.predict(weighted[::-1]).sum(axis=0) == pytest.approx(np.bincount(Y), abs=1e-3)
 
 
-@pytest.mark.parametrize(("how", "weight"), [({"weight": 20}, 20), ({"rate_train": 0.5, "rate_deploy": 0.2}, 4)])
+@pytest.mark.parametrize(
+    ("how", "weight"), [({"weight": 20}, 20), ({"rate_train": 0.5, "rate_deploy": 0.2}, 4)]
+)
 def test_a_known_weight_is_kept(how, weight):
     fitted = PriorCorrection(**how).fit([0.1, 0.2, 0.9], [0, 1, 1])
     assert fitted.weight_ == pytest.approx(weight)
@@ -180,7 +209,10 @@ def test_a_known_weight_is_kept(how, weight):
 
 
 def test_one_class_is_smoothed_with_a_warning_and_stored_with_its_infinite_limit():
-    with pytest.warns(tn.SeparableWarning, match="Platt's smoothed targets"), pytest.warns(tn.OneClassWarning):
+    with (
+        pytest.warns(tn.SeparableWarning, match="Platt's smoothed targets"),
+        pytest.warns(tn.OneClassWarning),
+    ):
         fitted = PriorCorrection().fit([0.5] * 8, [0] * 8)
     assert fitted.predict([0.5]) == pytest.approx([0.1])
     assert fitted.weight_high_ == math.inf
@@ -189,7 +221,9 @@ def test_one_class_is_smoothed_with_a_warning_and_stored_with_its_infinite_limit
     with pytest.warns(tn.SeparableWarning, match="1 class has no rows"):
         matrix = PriorCorrection().fit(np.full((8, 3), 1 / 3), [0, 1] * 4)
     # Four rows of each of two classes: (N + 1) / (N + K) and 1 / (N + K) on average.
-    assert matrix.predict([[1 / 3] * 3]) == pytest.approx(np.array([[3 / 7, 3 / 7, 1 / 7]]), abs=1e-6)
+    assert matrix.predict([[1 / 3] * 3]) == pytest.approx(
+        np.array([[3 / 7, 3 / 7, 1 / 7]]), abs=1e-6
+    )
 
 
 def test_smoothed_targets_of_classes_by_hand():
@@ -198,7 +232,10 @@ def test_smoothed_targets_of_classes_by_hand():
         fitted = PriorCorrection().fit(np.full((5, 3), 1 / 3), [0, 0, 0, 0, 1])
     totals = [4 * 5 / 7 + 1 / 4, 2 / 4 + 4 / 7, 1 / 4 + 4 / 7]
     assert fitted.predict([[1 / 3] * 3])[0] == pytest.approx(np.array(totals) / 5, abs=1e-6)
-    with pytest.warns(tn.SeparableWarning, match="2 classes have no rows"), pytest.warns(tn.OneClassWarning):
+    with (
+        pytest.warns(tn.SeparableWarning, match="2 classes have no rows"),
+        pytest.warns(tn.OneClassWarning),
+    ):
         fitted = PriorCorrection().fit(np.full((2, 3), 1 / 3), [1, 1])
     assert fitted.predict([[1 / 3] * 3])[0] == pytest.approx([1 / 5, 3 / 5, 1 / 5], abs=1e-6)
 
@@ -228,7 +265,9 @@ def test_weights_are_found_however_far_away(tiny):
 
 
 def test_rows_that_give_their_label_no_probability_are_left_out():
-    p = np.array([[0.5, 0.5, 0.0], [0.2, 0.3, 0.5], [0.3, 0.3, 0.4], [0.6, 0.2, 0.2], [0.1, 0.8, 0.1]])
+    p = np.array(
+        [[0.5, 0.5, 0.0], [0.2, 0.3, 0.5], [0.3, 0.3, 0.4], [0.6, 0.2, 0.2], [0.1, 0.8, 0.1]]
+    )
     y = [2, 0, 1, 2, 1]
     fitted, without = PriorCorrection().fit(p, y), PriorCorrection().fit(p[1:], y[1:])
     assert fitted.weight_.tolist() == without.weight_.tolist()
@@ -243,10 +282,16 @@ def test_a_weight_that_nothing_determines_may_be_anything():
 
 
 def test_the_weight_of_smoothed_targets_is_named():
-    with pytest.warns(tn.SeparableWarning, match=r"the weight is 9\.$"), pytest.warns(tn.OneClassWarning):
+    with (
+        pytest.warns(tn.SeparableWarning, match=r"the weight is 9\.$"),
+        pytest.warns(tn.OneClassWarning),
+    ):
         fitted = PriorCorrection().fit([0.5] * 8, [0] * 8)  # 1 / (8 + 2): odds of 1:9
     assert fitted.weight_ == pytest.approx(9)
-    with pytest.warns(tn.SeparableWarning, match=r"the weight is 0\.1111\.$"), pytest.warns(tn.OneClassWarning):
+    with (
+        pytest.warns(tn.SeparableWarning, match=r"the weight is 0\.1111\.$"),
+        pytest.warns(tn.OneClassWarning),
+    ):
         fitted = PriorCorrection().fit([0.5] * 8 + [1.0], [1] * 9)
     assert fitted.weight_ == pytest.approx(1 / 9)
     assert fitted.weight_low_ == 0

@@ -62,22 +62,47 @@ def array(*values, dtype="float64"):
 
 
 DAMAGES = [
-    ("HistogramBinning", "edges", {"array": None, "dtype": "float64"}, "'edges' is None, which is not a list"),
+    (
+        "HistogramBinning",
+        "edges",
+        {"array": None, "dtype": "float64"},
+        "'edges' is None, which is not a list",
+    ),
     ("HistogramBinning", "edges", {"array": [0.0, 1.0]}, "'edges' has the dtype None"),
     ("HistogramBinning", "edges", array(0, 1, dtype="object"), "'edges' has the dtype 'object'"),
     ("HistogramBinning", "edges", array(0, 1, dtype="\ud800"), "'edges' has the dtype"),
     ("HistogramBinning", "edges", array(0, 1, dtype=">f8"), "'edges' has the dtype '>f8'"),
-    ("HistogramBinning", "edges", array(0, None, 0.5, 1), "'edges' has the dtype float64 .* of type NoneType"),
+    (
+        "HistogramBinning",
+        "edges",
+        array(0, None, 0.5, 1),
+        "'edges' has the dtype float64 .* of type NoneType",
+    ),
     ("HistogramBinning", "edges", array(0, "0.2", 0.5, 1), "entries of type str"),
     ("HistogramBinning", "edges", array([0, 1], [0]), "'edges' is not an array: "),
     ("HistogramBinning", "edges", array(0.0, 0.6, 0.5, 1.0), "'edges' must be ascending; got"),
-    ("HistogramBinning", "edges", array(0.0, 0.5, 1.0), r"'edges' must be an array of shape \(4,\) of float64"),
+    (
+        "HistogramBinning",
+        "edges",
+        array(0.0, 0.5, 1.0),
+        r"'edges' must be an array of shape \(4,\) of float64",
+    ),
     ("HistogramBinning", "edges", array(0.0, 0.5, 0.6, float("nan")), "'edges' must be finite"),
     ("HistogramBinning", "edges", 0.5, "'edges' must be an array"),
     ("HistogramBinning", "edges", {}, "'edges' is not a value that it writes: {}"),
-    ("HistogramBinning", "edges", [0.0, 0.5], r"'edges' is not a value that it writes: \[0.0, 0.5\]"),
+    (
+        "HistogramBinning",
+        "edges",
+        [0.0, 0.5],
+        r"'edges' is not a value that it writes: \[0.0, 0.5\]",
+    ),
     ("HistogramBinning", "values", array(0.1, 0.2, 1.2), r"'values' must be in \[0, 1\]"),
-    ("HistogramBinning", "counts", array(0.5, 1, 1, dtype="int64"), "'counts' has the dtype int64 .* type float"),
+    (
+        "HistogramBinning",
+        "counts",
+        array(0.5, 1, 1, dtype="int64"),
+        "'counts' has the dtype int64 .* type float",
+    ),
     ("HistogramBinning", "counts", array(1, 1, 2**70, dtype="int64"), "'counts' is not an array"),
     ("HistogramBinning", "counts", array(1, 1, -2, dtype="int64"), "'counts' must be at least 0"),
     ("HistogramBinning", "n_bins", 3.0, "'n_bins' must be a whole number ≥ 1; got 3.0"),
@@ -98,33 +123,108 @@ DAMAGES = [
     ("IsotonicCalibration", "low", array(), "'low' must be of length 1 at least"),
     ("IsotonicCalibration", "low", array(0.5, 0.2), "'low' must be ascending"),
     ("PlattScaling", "slope", None, "'slope' must be a finite number of size up to .*; got None"),
-    ("PlattScaling", "slope", {"float": "nan"}, "'slope' must be a finite number of size up to .*; got nan"),
+    (
+        "PlattScaling",
+        "slope",
+        {"float": "nan"},
+        "'slope' must be a finite number of size up to .*; got nan",
+    ),
     ("PlattScaling", "slope", {"float": "seven"}, "'slope' is not a value that it writes"),
     ("PlattScaling", "slope", 10**400, "'slope' must be a finite number"),
     ("PlattScaling", "intercept", {"tuple": 1}, "'intercept' is not a value that it writes"),
     ("BetaCalibration", "a", -1.0, "'a' must be a finite number ≥ 0 of size up to .*; got -1.0"),
-    ("TemperatureScaling", "temperature", 0, "'temperature' must be a finite number above 0 of size up to .*; got 0"),
+    (
+        "TemperatureScaling",
+        "temperature",
+        0,
+        "'temperature' must be a finite number above 0 of size up to .*; got 0",
+    ),
     ("VectorScaling", "scale", array(1.0, 1.0), r"'scale' must be an array of shape \(3,\)"),
     ("VectorScaling", "n_classes", 1, "'n_classes' must be a whole number ≥ 2; got 1"),
-    ("VectorScaling", "classes", {"tuple": [0, 1]}, "'classes' must be a tuple of names, one per class"),
-    ("VectorScaling", "columns", {"tuple": ["a", "b"]}, "'columns' must be null, or a tuple of names, one per class"),
+    (
+        "VectorScaling",
+        "classes",
+        {"tuple": [0, 1]},
+        "'classes' must be a tuple of names, one per class",
+    ),
+    (
+        "VectorScaling",
+        "columns",
+        {"tuple": ["a", "b"]},
+        "'columns' must be null, or a tuple of names, one per class",
+    ),
     ("OneVsRest", "calibrators", {"list": []}, "'calibrators' must be a list of 3 calibrators"),
-    ("OneVsRest", "calibrators", {"list": [1, 2, 3]}, "'calibrators' must be a list of fitted calibrators"),
-    ("TopLabel", "calibrators", {"list": [None, None, None]}, "'pooled' must be a fitted calibrator"),
+    (
+        "OneVsRest",
+        "calibrators",
+        {"list": [1, 2, 3]},
+        "'calibrators' must be a list of fitted calibrators",
+    ),
+    (
+        "TopLabel",
+        "calibrators",
+        {"list": [None, None, None]},
+        "'pooled' must be a fitted calibrator",
+    ),
     ("TopLabel", "calibrators", {"tuple": []}, "'calibrators' must be a list of 3"),
     ("AutoCalibration", "candidates", {"tuple": []}, "'candidates' must be a tuple of names"),
-    ("AutoCalibration", "candidates", {"list": ["identity"]}, "'candidates' must be a tuple of names"),
+    (
+        "AutoCalibration",
+        "candidates",
+        {"list": ["identity"]},
+        "'candidates' must be a tuple of names",
+    ),
     ("AutoCalibration", "candidates", {"tuple": [1]}, "'candidates' must be a tuple of names"),
     ("AutoCalibration", "weights", array(1.0), r"'weights' must be an array of shape \(7,\)"),
-    ("AutoCalibration", "weights", array(1.0, 0.5, -0.5, 0, 0, 0, 0), "'weights' must be at least 0"),
-    ("AutoCalibration", "reach", 0.0, "'reach' must be a finite number above 0 of size up to .*; got 0.0"),
+    (
+        "AutoCalibration",
+        "weights",
+        array(1.0, 0.5, -0.5, 0, 0, 0, 0),
+        "'weights' must be at least 0",
+    ),
+    (
+        "AutoCalibration",
+        "reach",
+        0.0,
+        "'reach' must be a finite number above 0 of size up to .*; got 0.0",
+    ),
     ("AutoCalibration", "knots", array([0.5]), "'knots' must be an array of shape"),
-    ("AutoCalibration", "curves", {"list": []}, "'curves' must be a tuple of arrays of coefficients"),
-    ("AutoCalibration", "curves", {"tuple": [array(0.0, 1.0)]}, "'curves' must be a tuple of arrays of coefficients"),
-    ("AutoCalibration", "points", array(0.0, 1.0), "'points' must be two rows of ascending numbers"),
-    ("AutoCalibration", "points", array([0.0, 1.0], [2.0, 1.0]), "'points' must be two rows of ascending numbers"),
-    ("AutoCalibration", "points", array([1.0, 0.0], [1.0, 2.0]), "'points' must be two rows of ascending numbers"),
-    ("AutoCalibration", "points", array([0.0], [0.0], [0.0]), "'points' must be two rows of ascending numbers"),
+    (
+        "AutoCalibration",
+        "curves",
+        {"list": []},
+        "'curves' must be a tuple of arrays of coefficients",
+    ),
+    (
+        "AutoCalibration",
+        "curves",
+        {"tuple": [array(0.0, 1.0)]},
+        "'curves' must be a tuple of arrays of coefficients",
+    ),
+    (
+        "AutoCalibration",
+        "points",
+        array(0.0, 1.0),
+        "'points' must be two rows of ascending numbers",
+    ),
+    (
+        "AutoCalibration",
+        "points",
+        array([0.0, 1.0], [2.0, 1.0]),
+        "'points' must be two rows of ascending numbers",
+    ),
+    (
+        "AutoCalibration",
+        "points",
+        array([1.0, 0.0], [1.0, 2.0]),
+        "'points' must be two rows of ascending numbers",
+    ),
+    (
+        "AutoCalibration",
+        "points",
+        array([0.0], [0.0], [0.0]),
+        "'points' must be two rows of ascending numbers",
+    ),
     (
         "AutoCalibration",
         "points",
@@ -134,12 +234,27 @@ DAMAGES = [
     ("AutoCalibration", "gain", 1, "'gain' must be a number; got 1"),
     ("AutoCalibration", "weights", array(*[1.0] * 7), "'weights' must be numbers that sum to one"),
     ("AutoCalibration", "reach", None, "'parameters' and 'learnt' do not make a map .TypeError"),
-    ("AutoCalibration", "knots", None, "'parameters' and 'learnt' do not make a map .AttributeError"),
+    (
+        "AutoCalibration",
+        "knots",
+        None,
+        "'parameters' and 'learnt' do not make a map .AttributeError",
+    ),
     ("AutoCalibration", "points", None, "'parameters' and 'learnt' do not make a map .TypeError"),
-    ("AutoCalibration", "knots", array(-1.0, 0.0, 1.0, 2.0, 1e308), "'knots' must be finite and of size up to 1e.300"),
+    (
+        "AutoCalibration",
+        "knots",
+        array(-1.0, 0.0, 1.0, 2.0, 1e308),
+        "'knots' must be finite and of size up to 1e.300",
+    ),
     ("PlattScaling", "eps", 1.5, "'eps' must be a finite number above 0 and below 0.5; got 1.5"),
     ("TemperatureScaling", "temperature", 2**70, "'temperature' must be a finite number above 0"),
-    ("TemperatureScaling", "temperature", 5e-324, "do not make a map .some probabilities are no probabilities"),
+    (
+        "TemperatureScaling",
+        "temperature",
+        5e-324,
+        "do not make a map .some probabilities are no probabilities",
+    ),
     (
         "ScalingBinning",
         "scaler",
@@ -170,9 +285,24 @@ def test_a_damaged_value_is_refused(kind, field, value, message):
         ("HistogramBinning", "n_bins", -3, "`n_bins` must be a whole number"),
         ("VennAbers", "merge", "both", "`merge` must be 'log' or 'brier'"),
         ("ScalingBinning", "scaler", {"unfitted": {}}, "'scaler' is not a value that it writes"),
-        ("ScalingBinning", "scaler", {"unfitted": {"type": "os", "parameters": {}}}, "must name a calibrator"),
-        ("ScalingBinning", "scaler", {"unfitted": {"type": "epsilon", "parameters": {}}}, "must name a calibrator"),
-        ("ScalingBinning", "scaler", {"unfitted": {"type": "PlattScaling", "parameters": {}}}, "lacks eps"),
+        (
+            "ScalingBinning",
+            "scaler",
+            {"unfitted": {"type": "os", "parameters": {}}},
+            "must name a calibrator",
+        ),
+        (
+            "ScalingBinning",
+            "scaler",
+            {"unfitted": {"type": "epsilon", "parameters": {}}},
+            "must name a calibrator",
+        ),
+        (
+            "ScalingBinning",
+            "scaler",
+            {"unfitted": {"type": "PlattScaling", "parameters": {}}},
+            "lacks eps",
+        ),
     ],
 )
 def test_a_damaged_parameter_is_refused(kind, parameter, value, message):
@@ -293,7 +423,9 @@ def test_no_dict_raises_a_raw_error():
 def test_a_path_that_is_none_is_refused(path):
     fitted = PlattScaling().fit(P, Y)
     for call in (load_calibrator, fitted.save):
-        with pytest.raises(InputError, match="`path` must be the name of a file, as text or a Path; got"):
+        with pytest.raises(
+            InputError, match="`path` must be the name of a file, as text or a Path; got"
+        ):
             call(path)
 
 
@@ -334,7 +466,9 @@ def test_curves_of_a_default_map_of_classes_have_a_row_per_class():
     for at in range(4):
         spoilt = copy.deepcopy(stored)
         old = np.array(spoilt["learnt"]["curves"]["value"]["tuple"][at]["array"])
-        spoilt["learnt"]["curves"]["value"]["tuple"][at] = array(*(old * np.nan).tolist() if at else [1.0] * 4)
+        spoilt["learnt"]["curves"]["value"]["tuple"][at] = array(
+            *(old * np.nan).tolist() if at else [1.0] * 4
+        )
         with pytest.raises(InputError, match="'curves' must be a tuple of arrays of coefficients"):
             calibrator_from_dict(spoilt)
 
@@ -342,10 +476,26 @@ def test_curves_of_a_default_map_of_classes_have_a_row_per_class():
 @pytest.mark.parametrize(
     ("field", "change", "message"),
     [
-        ("high", lambda low, high: [*low[1:2], *high[1:]], "'high' must be the last scores of blocks that follow each"),
-        ("high", lambda low, high: [low[0] - 1e-3, *high[1:]], "'high' must be the last scores of blocks that follow"),
-        ("centre", lambda low, high: [low[0] - 1e-3, *high[1:]], "'centre' must be between the first and the last sco"),
-        ("centre", lambda low, high: [high[0] + 1e-3, *high[1:]], "'centre' must be between the first and the last sc"),
+        (
+            "high",
+            lambda low, high: [*low[1:2], *high[1:]],
+            "'high' must be the last scores of blocks that follow each",
+        ),
+        (
+            "high",
+            lambda low, high: [low[0] - 1e-3, *high[1:]],
+            "'high' must be the last scores of blocks that follow",
+        ),
+        (
+            "centre",
+            lambda low, high: [low[0] - 1e-3, *high[1:]],
+            "'centre' must be between the first and the last sco",
+        ),
+        (
+            "centre",
+            lambda low, high: [high[0] + 1e-3, *high[1:]],
+            "'centre' must be between the first and the last sc",
+        ),
         ("centre", lambda low, high: low, "checksum"),
         ("centre", lambda low, high: high, "checksum"),
         ("high", lambda low, high: low, "'centre' must be between"),
@@ -366,7 +516,10 @@ def test_blocks_of_isotonic_regression_follow_each_other(field, change, message)
         ({"type": "os"}, "must name a calibrator of this version as its type; got 'os'"),
         ({"type": "load_calibrator"}, "must name a calibrator"),
         ({"parameters": {}}, "its 'parameters' lacks eps, "),
-        ({"parameters": {**MADE["PlattScaling"]["parameters"], "more": 1}}, "its 'parameters' has the unknown more"),
+        (
+            {"parameters": {**MADE["PlattScaling"]["parameters"], "more": 1}},
+            "its 'parameters' has the unknown more",
+        ),
         ({"learnt": {"slope": 1}}, "must have a 'value'"),
         ({"learnt": []}, "its 'parameters' and 'learnt' must be objects"),
         ({"parameters": [1]}, "its 'parameters' and 'learnt' must be objects"),

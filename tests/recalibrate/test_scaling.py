@@ -5,7 +5,13 @@ import pytest
 from scipy.special import softmax as plain_softmax
 
 import trueness as tn
-from trueness.errors import InputError, MovedScoresWarning, NotConvergedWarning, OwnRowsWarning, SeparableWarning
+from trueness.errors import (
+    InputError,
+    MovedScoresWarning,
+    NotConvergedWarning,
+    OwnRowsWarning,
+    SeparableWarning,
+)
 from trueness.recalibrate import (
     BetaCalibration,
     DirichletCalibration,
@@ -19,7 +25,9 @@ BINARY = [PlattScaling, BetaCalibration, TemperatureScaling]
 MULTICLASS = [TemperatureScaling, VectorScaling, MatrixScaling, DirichletCalibration]
 REGRESSIONS = [VectorScaling, MatrixScaling, DirichletCalibration]
 EVERY = [(kind, "vector") for kind in BINARY] + [(kind, "matrix") for kind in MULTICLASS]
-every = pytest.mark.parametrize(("kind", "shape"), EVERY, ids=lambda v: v if isinstance(v, str) else v.__name__)
+every = pytest.mark.parametrize(
+    ("kind", "shape"), EVERY, ids=lambda v: v if isinstance(v, str) else v.__name__
+)
 
 
 def drawn(shape, n=120, seed=0, k=3):
@@ -41,7 +49,9 @@ def elsewhere(shape):
 def test_a_float32_score_is_the_float64_number_it_denotes(kind, shape):
     p, y = drawn(shape)
     p, new = p.astype(np.float32), elsewhere(shape).astype(np.float32)
-    assert np.array_equal(kind().fit(p, y).predict(new), kind().fit(p.astype(float), y).predict(new.astype(float)))
+    assert np.array_equal(
+        kind().fit(p, y).predict(new), kind().fit(p.astype(float), y).predict(new.astype(float))
+    )
 
 
 @every
@@ -70,7 +80,11 @@ def test_constant_scores_give_the_share_of_each_class(kind, shape):
     if kind is TemperatureScaling:
         return  # one parameter, and no shift
     p = np.full(8, 0.3) if shape == "vector" else np.tile([0.2, 0.3, 0.5], (8, 1))
-    y = np.array([0, 0, 0, 0, 0, 0, 1, 1]) if shape == "vector" else np.array([0, 0, 0, 0, 1, 1, 2, 2])
+    y = (
+        np.array([0, 0, 0, 0, 0, 0, 1, 1])
+        if shape == "vector"
+        else np.array([0, 0, 0, 0, 1, 1, 2, 2])
+    )
     options = {"l2": 1e-9} if shape == "matrix" else {}
     if kind is DirichletCalibration:
         options["odir"] = 0
@@ -97,7 +111,9 @@ def test_scores_at_the_ends_are_moved_in_fit_with_a_warning(kind, shape):
     moved = np.clip(p, 1e-7, 1 - 1e-7) if shape == "vector" else np.where(p == 0, 1e-7, p)
     other = kind(eps=1e-7).fit(moved, y)
     # Moving 1e-7 into a matrix leaves its rows as they are; the map does not normalise first.
-    np.testing.assert_allclose(fitted.predict(elsewhere(shape)), other.predict(elsewhere(shape)), atol=1e-8)
+    np.testing.assert_allclose(
+        fitted.predict(elsewhere(shape)), other.predict(elsewhere(shape)), atol=1e-8
+    )
 
 
 @pytest.mark.parametrize("kind", [PlattScaling, TemperatureScaling, *REGRESSIONS])
@@ -120,7 +136,9 @@ def test_penalties_and_limits_are_checked(kind):
         with pytest.raises(InputError, match="`odir` must be a finite number ≥ 0; got -1"):
             kind(odir=-1).fit(p, y)
     if kind is DirichletCalibration:
-        with pytest.raises(InputError, match="`odir_intercept` must be a finite number ≥ 0; got nan"):
+        with pytest.raises(
+            InputError, match="`odir_intercept` must be a finite number ≥ 0; got nan"
+        ):
             kind(odir_intercept=np.nan).fit(p, y)
 
 
@@ -137,15 +155,23 @@ def test_classes_may_be_in_any_order(kind, given):
     order = np.array([2, 0, 3, 1])
     scores = 3 * p - 1 if given else p
     new = drawn("matrix", n=20, seed=5, k=4)[0]
-    found = kind(from_logits=given).fit(scores[:, order], np.argsort(order)[y]).predict(new[:, order])
-    np.testing.assert_allclose(found, kind(from_logits=given).fit(scores, y).predict(new)[:, order], atol=1e-8)
+    found = (
+        kind(from_logits=given).fit(scores[:, order], np.argsort(order)[y]).predict(new[:, order])
+    )
+    np.testing.assert_allclose(
+        found, kind(from_logits=given).fit(scores, y).predict(new)[:, order], atol=1e-8
+    )
 
 
-@pytest.mark.parametrize("kind", [TemperatureScaling, VectorScaling, MatrixScaling, DirichletCalibration])
+@pytest.mark.parametrize(
+    "kind", [TemperatureScaling, VectorScaling, MatrixScaling, DirichletCalibration]
+)
 def test_log_probabilities_are_logits(kind):
     p, y = drawn("matrix")
     found = kind(from_logits=True).fit(np.log(p), y).predict(np.log(elsewhere("matrix")))
-    np.testing.assert_allclose(found, kind(eps=1e-12).fit(p, y).predict(elsewhere("matrix")), atol=1e-9)
+    np.testing.assert_allclose(
+        found, kind(eps=1e-12).fit(p, y).predict(elsewhere("matrix")), atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("kind", [TemperatureScaling, DirichletCalibration])
@@ -166,7 +192,9 @@ def test_logits_of_any_float_type_give_float64(kind, dtype):
     fitted = kind(from_logits=True).fit(x, [0, 1, 0, 1, 1, 0])
     assert fitted.predict(x[:3]).dtype == np.float64
     # Their sums are larger than any number of their type.
-    most = np.repeat(np.array([1, -1, 1, 1, -1, -1], dtype), 5) * dtype(min(float(np.finfo(dtype).max) / 4, 1e300))
+    most = np.repeat(np.array([1, -1, 1, 1, -1, -1], dtype), 5) * dtype(
+        min(float(np.finfo(dtype).max) / 4, 1e300)
+    )
     fitted = kind(from_logits=True).fit(most, np.repeat([1, 0, 0, 1, 0, 1], 5))
     np.testing.assert_allclose(fitted.predict(most[4:6]), [2 / 3, 1 / 3], rtol=1e-6)
 
@@ -179,9 +207,14 @@ def cifar10(folder):
 @pytest.mark.parametrize("kind", MULTICLASS)
 def test_held_out_errors_fall_on_cifar10(kind, data_folder):
     logits, y, new, truth = cifar10(data_folder)
-    raw, found = plain_softmax(new.astype(float), axis=1), kind(from_logits=True).fit(logits, y).predict(new)
+    raw, found = (
+        plain_softmax(new.astype(float), axis=1),
+        kind(from_logits=True).fit(logits, y).predict(new),
+    )
     assert tn.log_loss(truth, found) < tn.log_loss(truth, raw)
-    assert tn.ece(truth, found, bins=15, kind="confidence") < 0.75 * tn.ece(truth, raw, bins=15, kind="confidence")
+    assert tn.ece(truth, found, bins=15, kind="confidence") < 0.75 * tn.ece(
+        truth, raw, bins=15, kind="confidence"
+    )
     assert tn.ece(truth, found, bins=15) < tn.ece(truth, raw, bins=15)
     if kind is TemperatureScaling:
         assert np.array_equal(found.argmax(axis=1), new.argmax(axis=1))

@@ -25,7 +25,9 @@ from trueness import (
 from trueness.errors import FewRowsWarning, TiedScoresWarning
 from trueness.recalibrate import Calibrator, calibrator_from_dict
 
-pytestmark = pytest.mark.filterwarnings("ignore::trueness.OneClassWarning", "ignore::trueness.OwnRowsWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::trueness.OneClassWarning", "ignore::trueness.OwnRowsWarning"
+)
 
 GRID = np.linspace(0, 1, 101)
 
@@ -52,7 +54,11 @@ def fitted(y, p, w=None, n_bins=3, **options):
 def by_definition(p, w, n_bins, new):
     """Equal-mass bins of the squares, each with their mean, row by row; the edge is midway between two groups."""
     g = [float(x) ** 2 for x in p]
-    groups = [group for group in oracle.equal_mass_groups(None, g, w, n_bins) if sum(w[i] for i in group) > 0]
+    groups = [
+        group
+        for group in oracle.equal_mass_groups(None, g, w, n_bins)
+        if sum(w[i] for i in group) > 0
+    ]
     means = [sum(w[i] * g[i] for i in group) / sum(w[i] for i in group) for group in groups]
     kept = [[g[i] for i in group if w[i] > 0] for group in groups]
     cuts = [max(low) + (min(high) - max(low)) / 2 for low, high in pairwise(kept)]
@@ -83,13 +89,22 @@ def means_between_ranks(g, n_bins, new):
     return [means[sum(cut <= x for cut in cuts)] for x in new]
 
 
-@given(n=st.integers(2, 60), levels=st.sampled_from([5, 20, 10**6]), n_bins=st.integers(1, 6), seed=st.integers(0, 999))
-def test_umds_bins_are_those_of_histogram_binning_and_leave_the_boundary_rows_out(n, levels, n_bins, seed):
+@given(
+    n=st.integers(2, 60),
+    levels=st.sampled_from([5, 20, 10**6]),
+    n_bins=st.integers(1, 6),
+    seed=st.integers(0, 999),
+)
+def test_umds_bins_are_those_of_histogram_binning_and_leave_the_boundary_rows_out(
+    n, levels, n_bins, seed
+):
     rng = np.random.default_rng(seed)
     p, y = rng.integers(0, levels + 1, n) / levels, rng.integers(0, 2, n)
     n_bins = min(n_bins, n // 2)
     found = fitted(y, p, n_bins=n_bins, bins="umd", scaler="identity")
-    assert found.predict(GRID) == pytest.approx(means_between_ranks(p.tolist(), n_bins, GRID), abs=1e-12)
+    assert found.predict(GRID) == pytest.approx(
+        means_between_ranks(p.tolist(), n_bins, GRID), abs=1e-12
+    )
     umd = HistogramBinning(n_bins)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TiedScoresWarning)
@@ -97,12 +112,17 @@ def test_umds_bins_are_those_of_histogram_binning_and_leave_the_boundary_rows_ou
     assert found.edges_.tolist() == umd.edges_[1:-1].tolist()
     w = rng.integers(1, 4, n)
     heavy = fitted(y, p, w, n_bins=n_bins, bins="umd", scaler="identity").predict(GRID)
-    assert heavy == pytest.approx(means_between_ranks(np.repeat(p, w).tolist(), n_bins, GRID), abs=1e-12)
+    assert heavy == pytest.approx(
+        means_between_ranks(np.repeat(p, w).tolist(), n_bins, GRID), abs=1e-12
+    )
 
 
 @pytest.mark.filterwarnings("error")
 def test_umds_bins_need_two_rows_each_and_whole_weights():
-    with pytest.warns(FewRowsWarning, match="5 rows are too few for 3 bins with a row each inside; 2 bins are used"):
+    with pytest.warns(
+        FewRowsWarning,
+        match="5 rows are too few for 3 bins with a row each inside; 2 bins are used",
+    ):
         found = fitted([0, 0, 1, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.5], bins="umd")
     assert found.values_.size == 2
     with pytest.raises(InputError, match="`sample_weight` must be whole numbers for `bins='umd'`"):
@@ -118,14 +138,18 @@ def test_each_third_is_used_for_one_step():
     for_bins, for_means = for_bins**2, for_means**2
     assert np.array_equal(found.scaler_.fitted_on_, np.sort(for_map))
     ordered = np.sort(for_bins)
-    assert found.edges_.tolist() == pytest.approx([(ordered[i - 1] + ordered[i]) / 2 for i in (25, 50, 75)])
+    assert found.edges_.tolist() == pytest.approx(
+        [(ordered[i - 1] + ordered[i]) / 2 for i in (25, 50, 75)]
+    )
     which = np.searchsorted(found.edges_, for_means, "right")
     assert found.values_.tolist() == pytest.approx([for_means[which == b].mean() for b in range(4)])
 
 
 def test_a_bin_that_the_last_third_misses_has_the_mean_of_the_rows_that_made_it():
     # One row per third, each of a score of its own.
-    found = fitted([0, 0, 0, 1, 1, 1], [0.1, 0.2, 0.3, 0.7, 0.8, 0.9], n_bins=2, split="thirds", seed=0)
+    found = fitted(
+        [0, 0, 0, 1, 1, 1], [0.1, 0.2, 0.3, 0.7, 0.8, 0.9], n_bins=2, split="thirds", seed=0
+    )
     assert np.isfinite(found.values_).all()
     for seed in range(20):
         found = fitted([0, 1] * 4, np.arange(1, 9) / 16, n_bins=3, split="thirds", seed=seed)
@@ -159,7 +183,10 @@ def test_the_identity_averages_the_scores_themselves():
     again = calibrator_from_dict(json.loads(json.dumps(one.to_dict())))
     assert np.array_equal(again.predict(GRID), one.predict(GRID))
     halves = fitted([0, 1], [0.1, 0.9], scaler="identity", split="thirds", seed=0, n_bins=1)
-    assert halves.values_.tolist() in ([0.1], [0.9])  # one row sets the bin, the other gives its mean
+    assert halves.values_.tolist() in (
+        [0.1],
+        [0.9],
+    )  # one row sets the bin, the other gives its mean
 
 
 @pytest.mark.parametrize("split", ["none", "thirds"])
@@ -178,8 +205,14 @@ def test_by_default_the_map_is_platts(split):
         ({"n_bins": 0}, "`n_bins` must be a whole number ≥ 1; got 0"),
         ({"n_bins": 2.5}, "`n_bins` must be a whole number ≥ 1; got 2.5"),
         ({"n_bins": True}, "`n_bins` must be a whole number"),
-        ({"scaler": "platt"}, r"must be a calibrator such as `PlattScaling\(\)`, 'identity' or None; got 'platt'"),
-        ({"scaler": OfMatrices()}, "`scaler` must take a single score, .*; OfMatrices takes a matrix"),
+        (
+            {"scaler": "platt"},
+            r"must be a calibrator such as `PlattScaling\(\)`, 'identity' or None; got 'platt'",
+        ),
+        (
+            {"scaler": OfMatrices()},
+            "`scaler` must take a single score, .*; OfMatrices takes a matrix",
+        ),
         ({"split": "halves"}, "`split` must be 'thirds' or 'none'; got 'halves'"),
         ({"bins": "mass"}, "`bins` must be 'equal-mass' or 'umd'; got 'mass'"),
         ({"split": None}, "`split` must be 'thirds' or 'none'; got None"),

@@ -33,7 +33,10 @@ def test_a_large_segment_gets_its_own_shift_and_a_small_one_next_to_none():
 
 def test_neither_order_nor_repetition_nor_json_change_the_map():
     p, y, region = rows()
-    new, by = np.linspace(0, 1, 9), {"region": np.resize(["north", "south", "west"], 9), "x": np.resize([1, 2], 9)}
+    new, by = (
+        np.linspace(0, 1, 9),
+        {"region": np.resize(["north", "south", "west"], 9), "x": np.resize([1, 2], 9)},
+    )
     columns = {"region": region, "x": np.resize([1, 2], y.size)}
     fitted = tn.SegmentCalibration().fit(p, y, by=columns)
     known = fitted.predict(new, by=by)
@@ -60,9 +63,9 @@ def test_values_that_look_alike_when_joined_or_missing_are_segments_of_their_own
         assert len(fitted.segments_) == 2
         assert sorted(fitted.shifts_) == pytest.approx(sorted(plain.shifts_))
         again = tn.recalibrate.calibrator_from_dict(json.loads(fitted.to_json()))
-        assert again.predict(p[::2], by={name: v[::2] for name, v in pair.items()}) == pytest.approx(
-            plain.predict(p[::2], by={"u": north[::2]})
-        )
+        assert again.predict(
+            p[::2], by={name: v[::2] for name, v in pair.items()}
+        ) == pytest.approx(plain.predict(p[::2], by={"u": north[::2]}))
 
 
 def test_a_gain_by_rounding_is_none():
@@ -100,13 +103,17 @@ def test_calibrated_segments_and_clusters_are_left_alone():
     p, y, region = rows(n=600)
     four = [np.repeat(one, 4) for one in (p, y, region)]
     alone = tn.SegmentCalibration().fit(four[0], four[1], by=four[2])
-    together = tn.SegmentCalibration().fit(four[0], four[1], by=four[2], cluster=np.repeat(np.arange(600), 4))
+    together = tn.SegmentCalibration().fit(
+        four[0], four[1], by=four[2], cluster=np.repeat(np.arange(600), 4)
+    )
     assert together.gain_high_ - together.gain_low_ > 1.8 * (alone.gain_high_ - alone.gain_low_)
     assert abs(together.shifts_).max() < abs(alone.shifts_).max()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n", "segments", "spread"), [(900, 5, 0.0), (2_500, 9, 0.0), (2_500, 9, 0.25)])
+@pytest.mark.parametrize(
+    ("n", "segments", "spread"), [(900, 5, 0.0), (2_500, 9, 0.0), (2_500, 9, 0.25)]
+)
 def test_the_limits_of_the_gain_contain_that_in_the_population(n, segments, spread):
     """120 fits: at most three standard errors below 0.95."""
     inside = []
@@ -118,9 +125,13 @@ def test_the_limits_of_the_gain_contain_that_in_the_population(n, segments, spre
             p, segment = rng.uniform(0.05, 0.8, 20_000), rng.integers(0, segments, 20_000)
             truth, plain = expit(logit(p) + shift[segment]), fitted.overall_.predict(p)
             own = fitted.predict(p, by=segment)
-            return np.mean(truth * np.log(own / plain) + (1 - truth) * np.log((1 - own) / (1 - plain)))
+            return np.mean(
+                truth * np.log(own / plain) + (1 - truth) * np.log((1 - own) / (1 - plain))
+            )
 
         p, segment = rng.uniform(0.05, 0.8, n), rng.integers(0, segments, n)
-        fitted = tn.SegmentCalibration().fit(p, rng.random(n) < expit(logit(p) + shift[segment]), by=segment)
+        fitted = tn.SegmentCalibration().fit(
+            p, rng.random(n) < expit(logit(p) + shift[segment]), by=segment
+        )
         inside.append(fitted.gain_low_ - 1e-15 <= gain(fitted) <= fitted.gain_high_ + 1e-15)
     assert np.mean(inside) >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 120)

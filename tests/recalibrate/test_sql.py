@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 from grids import slow
 from scipy.special import softmax
-from travelling_maps import MATRICES, MATRIX_OF_LOGITS, REFUSED, VECTORS, fitted, name_of, scores_for
+from travelling_maps import (
+    MATRICES,
+    MATRIX_OF_LOGITS,
+    REFUSED,
+    VECTORS,
+    fitted,
+    name_of,
+    scores_for,
+)
 
 import trueness as tn
 
@@ -43,7 +51,10 @@ def in_sqlite(expressions, columns):
         rows = zip(*(values.tolist() for values in columns.values()), strict=True)
         marks = ", ".join("?" * len(columns))
         connection.executemany(f"INSERT INTO scores VALUES ({marks})", rows)
-        return np.array(connection.execute(f"SELECT {', '.join(expressions)} FROM scores").fetchall(), dtype=float)
+        return np.array(
+            connection.execute(f"SELECT {', '.join(expressions)} FROM scores").fetchall(),
+            dtype=float,
+        )
 
 
 ENGINES = {"duckdb": in_duckdb, "sqlite": in_sqlite}
@@ -75,7 +86,9 @@ def test_an_expression_equals_predict_on_many_scores(calibrator, dialect):
     assert_equals_predict(calibrator, dialect, 100_000)
 
 
-@pytest.mark.parametrize("calibrator", [tn.OneVsRest(tn.IsotonicCalibration()), tn.VectorScaling()], ids=name_of)
+@pytest.mark.parametrize(
+    "calibrator", [tn.OneVsRest(tn.IsotonicCalibration()), tn.VectorScaling()], ids=name_of
+)
 def test_a_query_of_a_table_equals_predict(calibrator):
     made = fitted(calibrator)
     scores = scores_for(made, 200)
@@ -84,26 +97,38 @@ def test_a_query_of_a_table_equals_predict(calibrator):
     new = [f"{name}_calibrated" for name in columns]
     with duckdb.connect() as connection:
         connection.from_arrow(pyarrow_table(columns)).create("scores")
-        found = connection.sql(made.to_sql(column=list(columns), table=["main", "scores"])).fetchnumpy()
+        found = connection.sql(
+            made.to_sql(column=list(columns), table=["main", "scores"])
+        ).fetchnumpy()
         applied = tn.apply_calibrator(connection.table("scores"), made, prob=list(columns))
         assert applied.columns == [*columns, *new]
         for each in (found, applied.fetchnumpy()):
-            np.testing.assert_allclose(np.stack([each[name] for name in new], 1), wanted, rtol=0, atol=1e-12)
-    with pytest.raises(tn.InputError, match=r"`table` must be the name of a table, or its parts as a list; got ''"):
+            np.testing.assert_allclose(
+                np.stack([each[name] for name in new], 1), wanted, rtol=0, atol=1e-12
+            )
+    with pytest.raises(
+        tn.InputError, match=r"`table` must be the name of a table, or its parts as a list; got ''"
+    ):
         made.to_sql(column=list(columns), table="")
 
 
 def test_a_query_writes_the_map_of_each_class_once():
     rng = np.random.default_rng(0)
     p = softmax(2 * rng.normal(size=(2000, 5)), axis=1)
-    made = tn.OneVsRest(tn.IsotonicCalibration()).fit(p, (p.cumsum(axis=1) > rng.random((2000, 1))).argmax(axis=1))
+    made = tn.OneVsRest(tn.IsotonicCalibration()).fit(
+        p, (p.cumsum(axis=1) > rng.random((2000, 1))).argmax(axis=1)
+    )
     columns = [f"p{k}" for k in range(5)]
-    assert 5 * len(made.to_sql(column=columns, table="scores")) < sum(map(len, made.to_sql(column=columns).values()))
+    assert 5 * len(made.to_sql(column=columns, table="scores")) < sum(
+        map(len, made.to_sql(column=columns).values())
+    )
     assert len(made.to_sql("postgresql", column=columns, table="scores")) < 40_000
 
 
 @every_engine
-@pytest.mark.parametrize("calibrator", [one for one in MATRICES if getattr(one, "from_logits", False)], ids=name_of)
+@pytest.mark.parametrize(
+    "calibrator", [one for one in MATRICES if getattr(one, "from_logits", False)], ids=name_of
+)
 def test_of_large_logits_an_expression_is_right_to_their_rounding(calibrator, dialect):
     rng = np.random.default_rng(0)
     made = fitted(calibrator)
@@ -111,12 +136,18 @@ def test_of_large_logits_an_expression_is_right_to_their_rounding(calibrator, di
         logits = size * rng.uniform(-1, 1, (500, 1)) + rng.normal(0, 3, (500, made.n_classes_))
         columns = {f"z{k}": logits[:, k].copy() for k in range(made.n_classes_)}
         found = ENGINES[dialect](list(made.to_sql(dialect, column=list(columns)).values()), columns)
-        np.testing.assert_allclose(found, made.predict(logits), rtol=0, atol=max(1e-12, 1e-16 * size))
+        np.testing.assert_allclose(
+            found, made.predict(logits), rtol=0, atol=max(1e-12, 1e-16 * size)
+        )
 
 
-@pytest.mark.parametrize("names", [{"column": "a\0b"}, {"table": "a\0b"}, {"table": ["main", "\0"]}], ids=str)
+@pytest.mark.parametrize(
+    "names", [{"column": "a\0b"}, {"table": "a\0b"}, {"table": ["main", "\0"]}], ids=str
+)
 def test_a_name_with_a_nul_is_not_written(names):
-    with pytest.raises(tn.InputError, match="Columns and tables in SQL must have names without NUL; got"):
+    with pytest.raises(
+        tn.InputError, match="Columns and tables in SQL must have names without NUL; got"
+    ):
         fitted(tn.PlattScaling()).to_sql(**names)
 
 
@@ -132,7 +163,9 @@ def test_steps_of_a_falling_curve_equal_predict(dialect):
 
 
 @every_engine
-@pytest.mark.parametrize("calibrator", [tn.PlattScaling(), tn.HistogramBinning(), tn.IsotonicCalibration()])
+@pytest.mark.parametrize(
+    "calibrator", [tn.PlattScaling(), tn.HistogramBinning(), tn.IsotonicCalibration()]
+)
 def test_scores_that_predict_refuses_are_null(calibrator, dialect):
     expression = fitted(calibrator).to_sql(dialect)
     found = ENGINES[dialect]([expression], {"p": np.array([np.nan, -0.1, 1.1, np.inf, 0.5])})
@@ -147,7 +180,9 @@ def test_text_is_read_as_numbers_in_sqlite_and_other_text_is_null(calibrator):
         connection.execute("CREATE TABLE scores (p TEXT)")
         texts = ["0.502", "2e-1", "1", "0", "", "nan", "0.5x", "2"]
         connection.executemany("INSERT INTO scores VALUES (?)", [(text,) for text in texts])
-        found = [value for (value,) in connection.execute(f"SELECT {made.to_sql('sqlite')} FROM scores")]
+        found = [
+            value for (value,) in connection.execute(f"SELECT {made.to_sql('sqlite')} FROM scores")
+        ]
     assert found[:4] == pytest.approx(made.predict([0.502, 0.2, 1, 0]).tolist(), abs=1e-12)
     assert found[4:] == [None] * 4
 
@@ -155,10 +190,14 @@ def test_text_is_read_as_numbers_in_sqlite_and_other_text_is_null(calibrator):
 def test_null_stays_null():
     with duckdb.connect() as connection:
         expression = fitted(tn.PlattScaling()).to_sql()
-        assert connection.sql(f"SELECT {expression} FROM (SELECT NULL::DOUBLE AS p)").fetchall() == [(None,)]
+        assert connection.sql(
+            f"SELECT {expression} FROM (SELECT NULL::DOUBLE AS p)"
+        ).fetchall() == [(None,)]
 
 
-@pytest.mark.parametrize(("calibrator", "reason"), REFUSED, ids=lambda v: name_of(v) if hasattr(v, "fit") else "")
+@pytest.mark.parametrize(
+    ("calibrator", "reason"), REFUSED, ids=lambda v: name_of(v) if hasattr(v, "fit") else ""
+)
 def test_maps_that_are_no_formula_are_refused(calibrator, reason):
     made = fitted(calibrator)
     columns = None if made.n_classes_ is None else list("abc")
@@ -171,7 +210,9 @@ def test_identifiers_and_numbers_are_written_as_each_dialect_reads_them():
     guard = "CASE WHEN {0} >= {1} AND {0} <= {2} THEN {0} / ({0} + {3} * ({2} - {0})) END"
     plain = ("0.0e0", "1.0e0", "2.0e0")
     assert made.to_sql("duckdb", column='a"b') == guard.format('"a""b"', *plain)
-    real = guard.replace("WHEN ", "WHEN {0} = {4} AND ").format('CAST("a`b" AS REAL)', *plain, '"a`b"')
+    real = guard.replace("WHEN ", "WHEN {0} = {4} AND ").format(
+        'CAST("a`b" AS REAL)', *plain, '"a`b"'
+    )
     assert made.to_sql("sqlite", column="a`b") == real
     cast = f"CAST({guard} AS double precision)"
     assert made.to_sql("postgresql", column="p") == cast.format('"p"', *plain)
@@ -186,7 +227,9 @@ def test_the_column_is_the_one_of_the_fit():
     assert '"p"' in tn.PlattScaling().fit(p.to_numpy(), [0, 1, 0, 1]).to_sql()
     made = tn.TemperatureScaling().fit(pandas.DataFrame({"a": 1 - p, "b": p}), [0, 1, 0, 1])
     assert set(made.to_sql()) == {"0", "1"}
-    with pytest.raises(tn.InputError, match=r"`column` must name the 2 columns of the scores; got 'p'\."):
+    with pytest.raises(
+        tn.InputError, match=r"`column` must name the 2 columns of the scores; got 'p'\."
+    ):
         made.to_sql(column="p")
     with pytest.raises(tn.InputError, match="`dialect` must be 'duckdb'"):
         made.to_sql("oracle")
@@ -231,7 +274,9 @@ def test_steps_of_a_scaled_score_are_where_its_scaler_reaches_an_edge(scaler, tu
     made = tn.ScalingBinning(5, split="none", scaler=scaler).fit(p, 1 - y if turned else y)
     text = made.to_sql("sqlite")
     edges = np.array([float(one) for one in re.findall(r" < ([-+.e\d]+)", text)])
-    scores = np.concatenate([rng.random(50), [0, 1, 5e-324], edges, np.nextafter(edges, 0), np.nextafter(edges, 1)])
+    scores = np.concatenate(
+        [rng.random(50), [0, 1, 5e-324], edges, np.nextafter(edges, 0), np.nextafter(edges, 1)]
+    )
     assert edges.size or (turned and len(set(made.predict(scores))) == 1)
     assert in_sqlite([text], {"p": scores})[:, 0].tolist() == made.predict(scores).tolist()
 
@@ -240,14 +285,18 @@ def test_maps_whose_form_depends_on_what_was_learnt_are_refused_where_they_have_
     p = np.linspace(0.02, 0.98, 300)
     bent = (np.abs(p - 0.5) > 0.3).astype(int)
     for free in (tn.SplineCalibration(monotone=False), tn.QuadraticScaling(monotone=False)):
-        with pytest.raises(tn.InputError, match="as one formula: what it makes steps of is not monotone"):
+        with pytest.raises(
+            tn.InputError, match="as one formula: what it makes steps of is not monotone"
+        ):
             tn.ScalingBinning(3, split="none", scaler=free).fit(p, bent).to_sql()
     limits = fitted(tn.VectorScaling(limits=True))
     assert limits.to_sql(column=list("abc"))
     limits.scale_ = np.array([1.0, -1.0, 1.0])
     with pytest.raises(tn.InputError, match="which class wins depends on which others are 0"):
         limits.to_sql(column=list("abc"))
-    with pytest.raises(tn.InputError, match="it normalizes logits first; fit it on probabilities instead"):
+    with pytest.raises(
+        tn.InputError, match="it normalizes logits first; fit it on probabilities instead"
+    ):
         fitted(tn.DirichletCalibration(from_logits=True)).to_sql(column=list("abc"))
 
 
@@ -256,7 +305,11 @@ def test_logits_may_be_negative_and_those_too_large_are_null():
     found = in_sqlite([line], {"p": np.array([-1e300, -2.0, 2.0, 1e300, -1e301, 1e301])})[:, 0]
     assert np.isnan(found).tolist() == [False] * 4 + [True] * 2
     matrix = fitted(tn.MatrixScaling(from_logits=True)).to_sql("sqlite", column=list("abc"))
-    columns = {"a": np.array([-1e6, -1.1e6, 0]), "b": np.array([0.0, 0, 1.1e6]), "c": np.array([1e6, 0, 0])}
+    columns = {
+        "a": np.array([-1e6, -1.1e6, 0]),
+        "b": np.array([0.0, 0, 1.1e6]),
+        "c": np.array([1e6, 0, 0]),
+    }
     assert np.isnan(in_sqlite(list(matrix.values()), columns)[:, 0]).tolist() == [False, True, True]
 
 
@@ -271,5 +324,7 @@ def test_differences_of_large_logits_are_exact():
 
 
 def test_beta_calibration_of_single_classes_is_written_for_probabilities_only():
-    with pytest.raises(tn.InputError, match="for probabilities only; it was fitted with from_logits=True"):
+    with pytest.raises(
+        tn.InputError, match="for probabilities only; it was fitted with from_logits=True"
+    ):
         fitted(MATRIX_OF_LOGITS).to_sql(column=list("abc"))

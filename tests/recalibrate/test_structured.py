@@ -7,7 +7,12 @@ from scipy.special import logsumexp, softmax
 
 import trueness as tn
 from trueness.errors import InputError, NotConvergedWarning
-from trueness.recalibrate import EnsembleTemperatureScaling, StructuredScaling, TemperatureScaling, VectorScaling
+from trueness.recalibrate import (
+    EnsembleTemperatureScaling,
+    StructuredScaling,
+    TemperatureScaling,
+    VectorScaling,
+)
 
 
 def drawn(n=120, k=3, seed=0):
@@ -28,13 +33,21 @@ def test_the_objective_is_the_documented_one(structure):
         W = W if structure == "matrix" else np.diag(np.diag(W))
         eta = z @ W.T + b
         off = W - np.diag(np.diag(W))
-        penalty = factor * np.sum((np.diag(W) - 1 / fitted.temperature_) ** 2) + 20 * np.sum(off**2) + np.sum(b**2)
+        penalty = (
+            factor * np.sum((np.diag(W) - 1 / fitted.temperature_) ** 2)
+            + 20 * np.sum(off**2)
+            + np.sum(b**2)
+        )
         return np.sum(logsumexp(eta, axis=1) - eta[np.arange(n), y]) + penalty / 2
 
     found = np.concatenate([fitted.matrix_.ravel(), fitted.intercept_])
-    plain = minimize(objective, np.concatenate([np.eye(k).ravel(), np.zeros(k)]), method="BFGS", tol=1e-8)
+    plain = minimize(
+        objective, np.concatenate([np.eye(k).ravel(), np.zeros(k)]), method="BFGS", tol=1e-8
+    )
     assert objective(found) <= plain.fun + 1e-6
-    np.testing.assert_allclose(fitted.predict(P[:9]), softmax(z[:9] @ fitted.matrix_.T + fitted.intercept_, axis=1))
+    np.testing.assert_allclose(
+        fitted.predict(P[:9]), softmax(z[:9] @ fitted.matrix_.T + fitted.intercept_, axis=1)
+    )
 
 
 def test_the_ridge_leads_from_vector_scaling_to_a_temperature():
@@ -43,7 +56,9 @@ def test_the_ridge_leads_from_vector_scaling_to_a_temperature():
     heavy = StructuredScaling(ridge=1e9, eps=1e-12).fit(P, y)
     np.testing.assert_allclose(np.diag(heavy.matrix_), 1 / heavy.temperature_, rtol=1e-5)
     free = StructuredScaling(structure="vector", ridge=1e-6, eps=1e-12).fit(P, y)
-    assert free.temperature_ == pytest.approx(TemperatureScaling(eps=1e-12).fit(P, y).temperature_, rel=1e-4)
+    assert free.temperature_ == pytest.approx(
+        TemperatureScaling(eps=1e-12).fit(P, y).temperature_, rel=1e-4
+    )
     z = np.log(P) - np.log(P).mean(axis=1, keepdims=True)
     plain = VectorScaling(from_logits=True, l2=1e-9).fit(z, y)
     centred = np.log(new) - np.log(new).mean(axis=1, keepdims=True)
@@ -77,7 +92,9 @@ def test_the_weights_of_the_ensemble_minimise_the_log_loss():
 @pytest.mark.parametrize("structure", ["vector", "matrix"])
 def test_a_search_that_stops_early_is_a_warning(structure):
     P, y = drawn()
-    with pytest.warns(NotConvergedWarning, match="stopped after 1 steps without converging. Increase `max_iter`"):
+    with pytest.warns(
+        NotConvergedWarning, match="stopped after 1 steps without converging. Increase `max_iter`"
+    ):
         fitted = StructuredScaling(structure=structure, max_iter=1).fit(P, y)
     assert fitted.n_iter_ == 1
 
@@ -103,4 +120,6 @@ def test_the_ensemble_weighs_rows():
     weighted = EnsembleTemperatureScaling(eps=1e-9).fit(P, y, w)
     repeated = EnsembleTemperatureScaling(eps=1e-9).fit(P.repeat(w, axis=0), y.repeat(w))
     assert weighted.weights_ == pytest.approx(repeated.weights_, abs=1e-6)
-    assert weighted.temperature_ == pytest.approx(TemperatureScaling(eps=1e-9).fit(P, y, w).temperature_)
+    assert weighted.temperature_ == pytest.approx(
+        TemperatureScaling(eps=1e-9).fit(P, y, w).temperature_
+    )

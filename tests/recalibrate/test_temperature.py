@@ -24,7 +24,9 @@ def test_by_hand():
     # Odds of 3:1 were predicted, and 2:1 came true.
     fitted = TemperatureScaling().fit([0.75] * 3 + [0.25] * 3, [1, 1, 0, 0, 0, 1])
     assert fitted.temperature_ == pytest.approx(np.log(3) / np.log(2), rel=1e-9)
-    np.testing.assert_allclose(fitted.predict([0.75, 0.9]), [2 / 3, 1 / (1 + 9 ** (-1 / fitted.temperature_))])
+    np.testing.assert_allclose(
+        fitted.predict([0.75, 0.9]), [2 / 3, 1 / (1 + 9 ** (-1 / fitted.temperature_))]
+    )
 
 
 def test_zero_and_one_stay_what_they_are_if_limits_are_wanted():
@@ -38,9 +40,13 @@ def test_a_vector_is_a_matrix_of_two_columns():
     rng = np.random.default_rng(0)
     p = rng.uniform(0.05, 0.95, 50)
     y = (rng.random(50) < p).astype(int)
-    vector, matrix = (TemperatureScaling().fit(scores, y) for scores in (p, np.column_stack([1 - p, p])))
+    vector, matrix = (
+        TemperatureScaling().fit(scores, y) for scores in (p, np.column_stack([1 - p, p]))
+    )
     assert vector.temperature_ == pytest.approx(matrix.temperature_, rel=1e-8)
-    np.testing.assert_allclose(vector.predict(p[:9]), matrix.predict(np.column_stack([1 - p, p])[:9])[:, 1], rtol=1e-9)
+    np.testing.assert_allclose(
+        vector.predict(p[:9]), matrix.predict(np.column_stack([1 - p, p])[:9])[:, 1], rtol=1e-9
+    )
 
 
 @given(seed=st.integers(0, 10**6), scale=st.sampled_from([1e-12, 1.0, 50.0]))
@@ -48,9 +54,15 @@ def test_the_largest_class_and_its_ties_stay(seed, scale):
     rng = np.random.default_rng(seed)
     Z = rng.integers(-2, 3, (30, 4)) * scale
     y = np.append(Z[:-4].argmax(axis=1), [0, 1, 2, 3])
-    with pytest.warns(SeparableWarning) if (Z[range(30), y] == Z.max(axis=1)).all() else nullcontext():
+    with (
+        pytest.warns(SeparableWarning)
+        if (Z[range(30), y] == Z.max(axis=1)).all()
+        else nullcontext()
+    ):
         P = TemperatureScaling(from_logits=True).fit(Z, y).predict(Z[:-1])
-    assert np.array_equal(P.max(axis=1, keepdims=True) == P, Z[:-1].max(axis=1, keepdims=True) == Z[:-1])
+    assert np.array_equal(
+        P.max(axis=1, keepdims=True) == P, Z[:-1].max(axis=1, keepdims=True) == Z[:-1]
+    )
 
 
 def test_a_label_of_probability_zero_is_moved():
@@ -63,9 +75,17 @@ def test_a_label_of_probability_zero_is_moved():
 @pytest.mark.parametrize(
     ("Z", "y", "message"),
     [
-        ([[0, 2], [2, 0]], [1, 0], "Every label has the largest score of its row.*Platt's rule; T = "),
+        (
+            [[0, 2], [2, 0]],
+            [1, 0],
+            "Every label has the largest score of its row.*Platt's rule; T = ",
+        ),
         ([[0, 2], [2, 0]], [0, 1], "Labels are not likelier where scores are higher.*T = 1e\\+06"),
-        ([[1, 1], [2, 2]], [0, 1], "The logits of every row are equal: the temperature is not determined; T = 1"),
+        (
+            [[1, 1], [2, 2]],
+            [0, 1],
+            "The logits of every row are equal: the temperature is not determined; T = 1",
+        ),
     ],
 )
 def test_data_without_an_optimum_are_a_warning(Z, y, message):
@@ -77,7 +97,9 @@ def test_data_without_an_optimum_are_a_warning(Z, y, message):
 def test_scikit_learn_finds_the_same():
     scikit = pytest.importorskip("sklearn.calibration", reason="needs scikit-learn")
     if not hasattr(scikit, "_TemperatureScaling"):
-        pytest.skip(f"scikit-learn {sklearn_version} has no temperature scaling (1.8 and later have)")
+        pytest.skip(
+            f"scikit-learn {sklearn_version} has no temperature scaling (1.8 and later have)"
+        )
     Z, y = drawn()
     w = np.random.default_rng(1).exponential(size=y.size)
     ours = TemperatureScaling(from_logits=True).fit(Z, y, sample_weight=w)
@@ -96,5 +118,7 @@ def test_the_ridge_pulls_the_inverse_temperature_towards_one(ridge):
     def objective(b):
         return w @ (logsumexp(b * Z, axis=1) - b * Z[np.arange(80), y]) + ridge / 2 * (b - 1) ** 2
 
-    best = minimize_scalar(objective, bounds=(0.01, 5), method="bounded", options={"xatol": 1e-10}).x
+    best = minimize_scalar(
+        objective, bounds=(0.01, 5), method="bounded", options={"xatol": 1e-10}
+    ).x
     assert 1 / fitted.temperature_ == pytest.approx(best, rel=1e-5)

@@ -11,7 +11,9 @@ from strategies import arrays, matrices, rows, weighted_rows
 import trueness as tn
 from trueness import FewRowsWarning, InputError, mean_validity, validity_curve
 
-pytestmark = pytest.mark.filterwarnings("ignore::trueness.FewRowsWarning", "ignore::trueness.OneClassWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::trueness.FewRowsWarning", "ignore::trueness.OneClassWarning"
+)
 
 # 0.25 has one event of four, 0.75 two of four.
 Y, P = [0, 0, 0, 1, 0, 0, 1, 1], [0.25] * 4 + [0.75] * 4
@@ -36,7 +38,9 @@ def test_the_area_of_a_matrix_is_one_minus_its_calibration_error(kind, data):
 def test_the_area_with_bins_is_one_minus_the_calibration_error_of_these_bins(pairs, n_bins):
     y, p = arrays(pairs)
     error = tn.ece(y, p, bins=tn.EqualMass(n_bins))
-    assert validity_curve(y, p, bins=tn.EqualMass(n_bins)).area == pytest.approx(1 - error, abs=1e-12)
+    assert validity_curve(y, p, bins=tn.EqualMass(n_bins)).area == pytest.approx(
+        1 - error, abs=1e-12
+    )
 
 
 @given(pairs=rows, epsilon=st.floats(0, 1))
@@ -97,7 +101,9 @@ def test_a_distance_that_equals_the_tolerance_but_for_rounding_is_within():
 def test_values_with_fewer_than_five_rows_are_a_warning():
     p = np.repeat([0.25, 0.5, 0.75], [3, 5, 7])
     validity_curve(np.arange(15) % 2, p)
-    with pytest.warns(FewRowsWarning, match=r"3 distinct values, each seen 4\.7 times on average.*`bins=`"):
+    with pytest.warns(
+        FewRowsWarning, match=r"3 distinct values, each seen 4\.7 times on average.*`bins=`"
+    ):
         validity_curve(np.arange(14) % 2, p[:14])
     validity_curve(np.arange(14) % 2, p[:14], bins=4)
 
@@ -105,9 +111,18 @@ def test_values_with_fewer_than_five_rows_are_a_warning():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: validity_curve(Y, P).epsilon(0), "`level` must lie above 0 and be at most 1; got 0"),
-        (lambda: validity_curve(Y, P).epsilon(True), "`level` must lie above 0 and be at most 1; got True"),
-        (lambda: validity_curve(Y, P)("x"), "`epsilon` must be a number or an array of numbers; got 'x'"),
+        (
+            lambda: validity_curve(Y, P).epsilon(0),
+            "`level` must lie above 0 and be at most 1; got 0",
+        ),
+        (
+            lambda: validity_curve(Y, P).epsilon(True),
+            "`level` must lie above 0 and be at most 1; got True",
+        ),
+        (
+            lambda: validity_curve(Y, P)("x"),
+            "`epsilon` must be a number or an array of numbers; got 'x'",
+        ),
         (lambda: validity_curve(Y, P)(float("nan")), "`epsilon` must not be nan"),
         (lambda: validity_curve(Y, [2.0] * 8), r"`y_prob` must lie in \[0, 1\]"),
     ],
@@ -119,7 +134,9 @@ def test_bad_arguments_are_refused(call, message):
 
 def runs():
     rng = np.random.default_rng(0)
-    return [validity_curve(rng.integers(0, 2, 60), np.repeat([0.2, 0.5, 0.9], 20)) for _ in range(7)]
+    return [
+        validity_curve(rng.integers(0, 2, 60), np.repeat([0.2, 0.5, 0.9], 20)) for _ in range(7)
+    ]
 
 
 def test_the_mean_over_runs_is_that_of_the_curves_at_every_point():

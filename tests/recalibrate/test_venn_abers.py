@@ -13,7 +13,9 @@ from strategies import arrays, rows, weighted_rows
 from trueness import InputError, VennAbers, simulate
 from trueness.recalibrate import calibrator_from_dict
 
-pytestmark = pytest.mark.filterwarnings("ignore::trueness.OneClassWarning", "ignore::trueness.OwnRowsWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::trueness.OneClassWarning", "ignore::trueness.OwnRowsWarning"
+)
 
 GRID = np.linspace(0, 1, 101)
 
@@ -34,13 +36,19 @@ def by_definition(y, p, w, score, label):
     for s in kept:
         W.append(W[-1] + cells[s][0])
         E.append(E[-1] + cells[s][1])
-    return max(min((E[b] - E[a]) / (W[b] - W[a]) for b in range(j + 1, len(W))) for a in range(j + 1))
+    return max(
+        min((E[b] - E[a]) / (W[b] - W[a]) for b in range(j + 1, len(W))) for a in range(j + 1)
+    )
 
 
 def at_and_between(p):
     """The scores, the neighbours of some, what lies midway, and both ends."""
     s = np.unique(p)
-    return np.unique(np.concatenate([s, (s[1:] + s[:-1]) / 2, np.nextafter(s, 0), np.nextafter(s, 1), [0.0, 1.0]]))
+    return np.unique(
+        np.concatenate(
+            [s, (s[1:] + s[:-1]) / 2, np.nextafter(s, 0), np.nextafter(s, 1), [0.0, 1.0]]
+        )
+    )
 
 
 @given(weighted_rows())
@@ -86,8 +94,12 @@ dyadic = st.integers(0, 64).map(lambda i: i / 64)
 def test_swapping_the_classes_swaps_the_pair(merge, pairs):
     (y, p), new = arrays(pairs), np.arange(129) / 128
     one, mirrored = fitted(y, p, merge=merge), fitted(1 - y, 1 - p, merge=merge)
-    np.testing.assert_allclose(one.predict_interval(new).p0, 1 - mirrored.predict_interval(1 - new).p1, atol=1e-14)
-    np.testing.assert_allclose(one.predict_interval(new).p1, 1 - mirrored.predict_interval(1 - new).p0, atol=1e-14)
+    np.testing.assert_allclose(
+        one.predict_interval(new).p0, 1 - mirrored.predict_interval(1 - new).p1, atol=1e-14
+    )
+    np.testing.assert_allclose(
+        one.predict_interval(new).p1, 1 - mirrored.predict_interval(1 - new).p0, atol=1e-14
+    )
     np.testing.assert_allclose(one.predict(new), 1 - mirrored.predict(1 - new), atol=1e-14)
 
 
@@ -141,7 +153,9 @@ def test_folds_are_merged_as_published(merge):
     order = stream(7, "folds").permutation(300)
     order = order[np.argsort(d.y_true[order], kind="stable")]  # classes are shared out evenly
     dealt = [order[i::4] for i in range(4)]
-    p0, p1 = np.stack([peer_pair(d.y_true[at], d.y_prob[at], GRID)[1] for at in dealt]).transpose(2, 0, 1)
+    p0, p1 = np.stack([peer_pair(d.y_true[at], d.y_prob[at], GRID)[1] for at in dealt]).transpose(
+        2, 0, 1
+    )
     if merge == "log":
         happens, not_happens = (package().venn_abers.geo_mean(x.T) for x in (p1, 1 - p0))
         expected = happens / (happens + not_happens)
@@ -149,7 +163,9 @@ def test_folds_are_merged_as_published(merge):
         expected = (p1 + p0**2 / 2 - p1**2 / 2).mean(axis=0)
     found = fitted(d.y_true, d.y_prob, folds=4, seed=7, merge=merge)
     np.testing.assert_allclose(found.predict(GRID), expected, atol=1e-12)
-    np.testing.assert_allclose(found.predict_interval(GRID), (p0.mean(axis=0), p1.mean(axis=0)), atol=1e-12)
+    np.testing.assert_allclose(
+        found.predict_interval(GRID), (p0.mean(axis=0), p1.mean(axis=0)), atol=1e-12
+    )
 
 
 @pytest.mark.parametrize(
@@ -193,9 +209,13 @@ def test_the_member_of_the_pair_selected_by_the_outcome_is_calibrated():
 
 @pytest.mark.parametrize("merge", ["log", "brier"])
 @pytest.mark.parametrize("folds", [None, 2])
-def test_the_merged_probability_is_inside_unless_the_new_row_is_lost_beside_the_others(merge, folds):
+def test_the_merged_probability_is_inside_unless_the_new_row_is_lost_beside_the_others(
+    merge, folds
+):
     def ends(weight):
-        fitted = VennAbers(merge=merge, folds=folds, seed=0).fit([0.2, 0.8, 0.3, 0.9], [0, 1, 0, 1], [weight] * 4)
+        fitted = VennAbers(merge=merge, folds=folds, seed=0).fit(
+            [0.2, 0.8, 0.3, 0.9], [0, 1, 0, 1], [weight] * 4
+        )
         return fitted.predict([0.0, 1.0])
 
     low, high = ends(1e15)
@@ -207,6 +227,9 @@ def test_the_merged_probability_is_inside_unless_the_new_row_is_lost_beside_the_
 def test_weights_that_leave_a_new_row_its_weight_are_accepted():
     heavy = fitted([0, 1, 0], [0.5, 0.5, 0.5], [2.0**57, 2.0**57, 1.0])
     assert heavy.predict_interval([0.5]) == (0.5, 0.5)  # the new row is lost in rounding
-    assert calibrator_from_dict(heavy.to_dict()).predict([0.5]).tolist() == heavy.predict([0.5]).tolist()
+    assert (
+        calibrator_from_dict(heavy.to_dict()).predict([0.5]).tolist()
+        == heavy.predict([0.5]).tolist()
+    )
     with pytest.raises(InputError, match="must sum to less than 2⁵⁹"):
         fitted([0, 1], [0.1, 0.9], [2.0**58, 2.0**58])

@@ -22,7 +22,17 @@ def test_a_table_has_a_row_for_every_bin_empty_ones_included():
 
 def test_a_table_as_dict_is_column_wise_and_json_ready():
     data = tn.bin_table(Y, P, bins=4, level=0.9, interval="wilson").to_dict()
-    assert list(data)[:9] == ["low_edge", "high_edge", "n", "weight", "score", "rate", "low", "high", "gap"]
+    assert list(data)[:9] == [
+        "low_edge",
+        "high_edge",
+        "n",
+        "weight",
+        "score",
+        "rate",
+        "low",
+        "high",
+        "gap",
+    ]
     assert list(data)[9:12] == ["ratio", "ratio_low", "ratio_high"]
     assert data["n"] == [2, 0, 0, 3]
     assert (data["level"], data["interval"], data["kind"]) == (0.9, "wilson", "binary")
@@ -41,7 +51,9 @@ def test_a_table_as_a_frame(library):
     table = tn.bin_table(Y, P, bins=4)
     frame = table.to_frame(library)
     assert type(frame).__module__.partition(".")[0] == library
-    assert list(frame.columns if library != "pyarrow" else frame.column_names) == list(table.columns())
+    assert list(frame.columns if library != "pyarrow" else frame.column_names) == list(
+        table.columns()
+    )
     assert np.asarray(frame["n"]).tolist() == [2, 0, 0, 3]
 
 

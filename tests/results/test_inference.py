@@ -14,10 +14,38 @@ def interval(low, high, closed, zero, **more):
 @pytest.mark.parametrize(
     ("found", "inside", "outside", "whole", "hull", "text"),
     [
-        (interval(0.1, 0.2, True, False), (0.1, 0.2), (0, 0.05, 0.3), True, (0.1, 0.2), "[0.1000, 0.2000]"),
-        (interval(0.1, 0.2, True, True), (0, 0.1), (0.05, 0.3), False, (0, 0.2), "{0} ∪ [0.1000, 0.2000]"),
-        (interval(0.0, 0.2, False, False), (1e-9, 0.2), (0, 0.3), True, (0, 0.2), "(0.0000, 0.2000]"),
-        (interval(0.0, 0.2, True, True), (0, 1e-9, 0.2), (0.3,), True, (0, 0.2), "[0.0000, 0.2000]"),
+        (
+            interval(0.1, 0.2, True, False),
+            (0.1, 0.2),
+            (0, 0.05, 0.3),
+            True,
+            (0.1, 0.2),
+            "[0.1000, 0.2000]",
+        ),
+        (
+            interval(0.1, 0.2, True, True),
+            (0, 0.1),
+            (0.05, 0.3),
+            False,
+            (0, 0.2),
+            "{0} ∪ [0.1000, 0.2000]",
+        ),
+        (
+            interval(0.0, 0.2, False, False),
+            (1e-9, 0.2),
+            (0, 0.3),
+            True,
+            (0, 0.2),
+            "(0.0000, 0.2000]",
+        ),
+        (
+            interval(0.0, 0.2, True, True),
+            (0, 1e-9, 0.2),
+            (0.3,),
+            True,
+            (0, 0.2),
+            "[0.0000, 0.2000]",
+        ),
         (interval(0.0, 0.0, True, True), (0,), (1e-9,), True, (0, 0), "{0}"),
     ],
 )

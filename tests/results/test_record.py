@@ -68,7 +68,9 @@ def test_every_record_equals_itself_made_again_and_its_arrays_cannot_be_written(
         assert record == again == pickle.loads(pickle.dumps(record)), name
         assert hash(record) == hash(again), name
         assert record != "a text", name
-        arrays = [v for one in (record, pickle.loads(pickle.dumps(record))) for v in vars(one).values()]
+        arrays = [
+            v for one in (record, pickle.loads(pickle.dumps(record))) for v in vars(one).values()
+        ]
         assert not any(v.flags.writeable for v in arrays if isinstance(v, np.ndarray)), name
         assert "NaN" not in json.dumps(record.to_dict()), name
     table = tn.bin_table(Y, P, bins=4)
@@ -84,7 +86,9 @@ def test_a_record_within_a_record_becomes_a_dict():
 
 def test_small_records_print_a_sentence():
     assert str(tn.corp(Y, P)).startswith("brier score 0.0220 = miscalibration")
-    assert str(tn.estimation_error(Y, P, bins=2)) == ("within-bin error 0.0000 in total, 0.0000 on average over 2 bins")
+    assert str(tn.estimation_error(Y, P, bins=2)) == (
+        "within-bin error 0.0000 in total, 0.0000 on average over 2 bins"
+    )
     assert tn.corp(Y, P).to_dict()["n"] == 5
 
 
@@ -95,7 +99,10 @@ def test_records_cannot_be_changed():
 
 # One of every record: by a call, or with made-up fields where a call would be slow.
 SPECIAL = {
-    "pairs": (results.Difference("a", "b", -0.012, 0.005, -0.02, -0.004, 0.017, 0.017, -0.02, -0.004),) * 3,
+    "pairs": (
+        results.Difference("a", "b", -0.012, 0.005, -0.02, -0.004, 0.017, 0.017, -0.02, -0.004),
+    )
+    * 3,
     "edges": np.array([0.0, 0.2, 0.6, 1.0]),
     "names": ("slope", "ece"),
     "estimates": (results.Estimate("<i>", 0.1, 0.05, 0.2, 0.95, "t", 9, "<i>"),) * 2,
@@ -106,7 +113,8 @@ SPECIAL = {
     "code": "miscalibrated",
     "power": None,
     "flags": (),
-    "findings": (results.Finding("<i>", "", "oe", "", 0.1, 9, 1.0, 0.9, 1.2, 0.95, "exceeded"),) * 3,
+    "findings": (results.Finding("<i>", "", "oe", "", 0.1, 9, 1.0, 0.9, 1.2, 0.95, "exceeded"),)
+    * 3,
     "inversions": (("a<b", "b"),),
     "optimism": {"slope": 0.1, "ece": -0.02},
     "calibrator": SplineCalibration(),
@@ -154,7 +162,9 @@ def _value(field):
     ):
         if word in kind:
             return tuple(example(value[0]) for _ in range(3)) if word.endswith("...") else value
-    other = next((name for name in sorted(results.__all__, key=len, reverse=True) if name in kind), None)
+    other = next(
+        (name for name in sorted(results.__all__, key=len, reverse=True) if name in kind), None
+    )
     return "<i>text</i>" if other is None else example(other)
 
 
@@ -197,15 +207,24 @@ def test_every_record_becomes_a_frame():
 def test_whatever_has_columns_or_rows_says_which_they_are():
     for name in set(results.__all__) - {"Verdict"}:  # its flags are grounds of one decision
         record = example(name)
-        lengths = [len(v) for v in vars(record).values() if isinstance(v, np.ndarray) and v.ndim == 1]
-        records = [v for v in vars(record).values() if isinstance(v, tuple) and v and is_dataclass(v[0])]
+        lengths = [
+            len(v) for v in vars(record).values() if isinstance(v, np.ndarray) and v.ndim == 1
+        ]
+        records = [
+            v for v in vars(record).values() if isinstance(v, tuple) and v and is_dataclass(v[0])
+        ]
         if max(map(lengths.count, lengths), default=0) > 1 or records:
             assert type(record)._columns, name
 
 
 def test_every_field_is_documented():
     """By a string below it, as all documentation tools read it."""
-    bases = {base for name in results.__all__ for base in getattr(results, name).__mro__ if is_dataclass(base)}
+    bases = {
+        base
+        for name in results.__all__
+        for base in getattr(results, name).__mro__
+        if is_dataclass(base)
+    }
     for base in bases:
         body = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0].body
         for field, following in zip(body, [*body[1:], None], strict=True):
@@ -222,7 +241,9 @@ def test_a_notebook_shows_numbers_as_texts_do():
     assert '<th scope="col" style="text-align:right">low edge</th>' in page
     assert ">0.1500</td>" in page  # the mean score of the first bin
     assert "kind: binary; level: 95 %; interval: exact</p>" in page
-    estimate = results.Estimate("ECE", 0.05, float("nan"), float("nan"), 0.95, "", 12345, "a <b", floor=1e-7)
+    estimate = results.Estimate(
+        "ECE", 0.05, float("nan"), float("nan"), 0.95, "", 12345, "a <b", floor=1e-7
+    )
     page = estimate._repr_html_()
     assert ">12,345</td>" in page
     assert ">a &lt;b</td>" in page
@@ -251,15 +272,19 @@ def test_without_pandas_a_frame_is_of_polars_and_without_both_it_says_so(monkeyp
     assert frame.shape == (1, 6)
     assert tn.panel(Y, P).to_frame()["ideal"].dtype.is_float()  # of 0, 1 and nan
     with pytest.raises(
-        tn.MissingLibraryError, match=r"`Decomposition.to_frame\('pandas'\)` needs pandas: `pip install"
+        tn.MissingLibraryError,
+        match=r"`Decomposition.to_frame\('pandas'\)` needs pandas: `pip install",
     ):
         record.to_frame("pandas")
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(
-        tn.MissingLibraryError, match=r"`Decomposition.to_frame\(\)` needs pandas or polars: `pip install"
+        tn.MissingLibraryError,
+        match=r"`Decomposition.to_frame\(\)` needs pandas or polars: `pip install",
     ):
         record.to_frame()
-    with pytest.raises(tn.InputError, match="`library` must be 'pandas', 'polars' or 'pyarrow'; got 'dask'"):
+    with pytest.raises(
+        tn.InputError, match="`library` must be 'pandas', 'polars' or 'pyarrow'; got 'dask'"
+    ):
         record.to_frame("dask")
 
 

@@ -27,7 +27,15 @@ def named(case):
     return getattr(case, "__name__", str(case))
 
 
-DISTORTIONS = [None, Logit(slope=0.5), Logit(shift=-1, slope=2), Logit(slope=0), Logit(slope=-1), Power(0.5), jump]
+DISTORTIONS = [
+    None,
+    Logit(slope=0.5),
+    Logit(shift=-1, slope=2),
+    Logit(slope=0),
+    Logit(slope=-1),
+    Power(0.5),
+    jump,
+]
 LAWS = [Beta(), Beta(0.3, 60), Beta(12, 0.25), Discrete([0.0, 0.2, 0.9, 1.0], [4, 3, 2, 1]), cube]
 
 
@@ -48,7 +56,9 @@ def test_the_rows_have_the_errors_and_the_labels_of_their_population(scores, dis
         assert abs(y.sum() - t.sum()) <= 5.5 * spread + 1e-9 * y.size + 5.5**2 / 2
 
 
-@pytest.mark.parametrize(("a", "b"), [(1, 1), (0.3, 60), (12, 0.25), (5, 0.5), (300, 200), (0.02, 0.05)])
+@pytest.mark.parametrize(
+    ("a", "b"), [(1, 1), (0.3, 60), (12, 0.25), (5, 0.5), (300, 200), (0.02, 0.05)]
+)
 @pytest.mark.parametrize("g", [0.3, 2.0, 7.0])
 def test_powers_of_beta_scores_have_a_closed_form(a, b, g):
     d = simulate.binary(1, scores=Beta(a, b), distortion=Power(g))
@@ -57,8 +67,12 @@ def test_powers_of_beta_scores_have_a_closed_form(a, b, g):
         return beta_function(a + m, b) / beta_function(a, b)
 
     assert d.true_ece("l1") == pytest.approx(abs(moment(g) - moment(1)), abs=1e-11)
-    assert d.true_squared_ece() == pytest.approx(moment(2 * g) - 2 * moment(g + 1) + moment(2), abs=1e-11)
-    assert d.true_ece("max") == pytest.approx(abs(g ** (g / (1 - g)) - g ** (1 / (1 - g))), abs=1e-9)
+    assert d.true_squared_ece() == pytest.approx(
+        moment(2 * g) - 2 * moment(g + 1) + moment(2), abs=1e-11
+    )
+    assert d.true_ece("max") == pytest.approx(
+        abs(g ** (g / (1 - g)) - g ** (1 / (1 - g))), abs=1e-9
+    )
 
 
 @pytest.mark.parametrize(
@@ -93,7 +107,8 @@ def test_an_array_of_scores_is_drawn_from():
 
 def test_weights_may_be_in_any_unit():
     one, many = (
-        simulate.binary(9, scores=Discrete([0.1, 0.6], w), distortion=Power(2), seed=0) for w in ([1, 3], [25, 75])
+        simulate.binary(9, scores=Discrete([0.1, 0.6], w), distortion=Power(2), seed=0)
+        for w in ([1, 3], [25, 75])
     )
     assert one.true_ece() == many.true_ece()
     assert one.y_prob.tobytes() == many.y_prob.tobytes()
@@ -126,7 +141,9 @@ def test_a_calibrated_model_has_no_error_at_all():
     st.sampled_from(["scores", "truth"]),
 )
 def test_any_prevalence_is_reached(scores, distortion, prevalence, adjust):
-    d = simulate.binary(1, scores=scores, distortion=distortion, prevalence=prevalence, adjust=adjust)
+    d = simulate.binary(
+        1, scores=scores, distortion=distortion, prevalence=prevalence, adjust=adjust
+    )
     assert d.population.mean_truth() == pytest.approx(prevalence, rel=1e-9)
 
 
@@ -134,8 +151,12 @@ def test_any_prevalence_is_reached(scores, distortion, prevalence, adjust):
 @pytest.mark.parametrize("prevalence", [0.001, 0.2, 0.97])
 def test_events_come_as_often_as_the_prevalence_says(prevalence, adjust):
     n = 20_000
-    d = simulate.binary(n, distortion=Logit(slope=0.7), prevalence=prevalence, adjust=adjust, seed=5)
-    assert d.y_true.mean() == pytest.approx(prevalence, abs=5 * np.sqrt(prevalence * (1 - prevalence) / n))
+    d = simulate.binary(
+        n, distortion=Logit(slope=0.7), prevalence=prevalence, adjust=adjust, seed=5
+    )
+    assert d.y_true.mean() == pytest.approx(
+        prevalence, abs=5 * np.sqrt(prevalence * (1 - prevalence) / n)
+    )
 
 
 def test_moved_scores_keep_their_distortion_and_moved_truth_keeps_the_scores():
@@ -156,19 +177,34 @@ def test_discrete_scores_reach_a_prevalence_too():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: simulate.binary(5, prevalence=0), "`prevalence` must be a number strictly between 0 and 1; got 0"),
-        (lambda: simulate.binary(5, prevalence="a"), "`prevalence` must be a number strictly between 0 and 1; got 'a'"),
+        (
+            lambda: simulate.binary(5, prevalence=0),
+            "`prevalence` must be a number strictly between 0 and 1; got 0",
+        ),
+        (
+            lambda: simulate.binary(5, prevalence="a"),
+            "`prevalence` must be a number strictly between 0 and 1; got 'a'",
+        ),
         (
             lambda: simulate.binary(5, distortion=halves, prevalence=0.001),
             "`prevalence` must be in the range that shifting the scores can reach, 0.25 to 0.75; got 0.001. Try",
         ),
-        (lambda: simulate.binary(5, scores=[0.0, 0.5], prevalence=0.7), "can reach, .* to 0.5; got 0.7"),
+        (
+            lambda: simulate.binary(5, scores=[0.0, 0.5], prevalence=0.7),
+            "can reach, .* to 0.5; got 0.7",
+        ),
         (
             lambda: simulate.binary(5, scores=[0.2, 0.5], distortion=halves, prevalence=0.4),
             "0.25 to 0.75, and not skipped by a jump; got 0.4",
         ),
-        (lambda: simulate.binary(5, adjust="both"), "`adjust` must be 'scores' or 'truth'; got 'both'"),
-        (lambda: simulate.binary(5, distortion="logit"), "`distortion` must be None, Logit, .* got 'logit'"),
+        (
+            lambda: simulate.binary(5, adjust="both"),
+            "`adjust` must be 'scores' or 'truth'; got 'both'",
+        ),
+        (
+            lambda: simulate.binary(5, distortion="logit"),
+            "`distortion` must be None, Logit, .* got 'logit'",
+        ),
         (
             lambda: simulate.binary(5, distortion=simulate.Temperature(2)),
             "`distortion` must be None, Logit, .* got Temperature",
@@ -177,12 +213,18 @@ def test_discrete_scores_reach_a_prevalence_too():
             lambda: simulate.binary(5, distortion=lambda z: 2 * z),
             r"`distortion` must map \[0, 1\] into \[0, 1\], one truth per score; for 0.50\d+ it returned 1.00",
         ),
-        (lambda: simulate.binary(5, distortion=lambda z: z * np.nan), r"`distortion` must map .* returned nan"),
+        (
+            lambda: simulate.binary(5, distortion=lambda z: z * np.nan),
+            r"`distortion` must map .* returned nan",
+        ),
         (
             lambda: simulate.binary(5, distortion=lambda z: 0.5),
             r"`distortion` must map .* one truth per score; for shape .* it returned \(\)",
         ),
-        (lambda: simulate.binary(5, scores=lambda u: 2 * u + 1), r"`scores` as a function must map .* it returned"),
+        (
+            lambda: simulate.binary(5, scores=lambda u: 2 * u + 1),
+            r"`scores` as a function must map .* it returned",
+        ),
         (
             lambda: simulate.binary(5, scores=lambda u: 0.5),
             r"`scores` as a function must map .* for shape \(5,\) it returned \(\)",
@@ -194,7 +236,10 @@ def test_discrete_scores_reach_a_prevalence_too():
         (lambda: simulate.binary(5, scores="beta"), "`scores` must hold numbers only; got str"),
         (lambda: Beta(0, 1), "`a` must be a number above 0; got 0"),
         (lambda: Beta(1, np.inf), "`b` must be a number above 0; got inf"),
-        (lambda: Discrete([0.5], [0]), "`weights` must be finite and non-negative, and not all zero"),
+        (
+            lambda: Discrete([0.5], [0]),
+            "`weights` must be finite and non-negative, and not all zero",
+        ),
         (lambda: Logit(slope=np.nan), "`slope` must be a finite number; got nan"),
         (lambda: Power(0), "`exponent` must be a number above 0; got 0"),
     ],

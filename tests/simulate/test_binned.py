@@ -62,16 +62,23 @@ def test_given_scores_are_kept_in_their_order():
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from([0.0, 0.25, 0.5]), st.floats(0, 1)), min_size=1, max_size=30), st.floats(1, 9)
+    st.lists(
+        st.tuples(st.sampled_from([0.0, 0.25, 0.5]), st.floats(0, 1)), min_size=1, max_size=30
+    ),
+    st.floats(1, 9),
 )
 def test_rows_may_come_in_any_order_and_any_number_of_times(rows, norm):
     p, t = map(np.array, zip(*rows, strict=True))
     once = simulate.outcomes(p, t).true_ece(norm)
-    assert simulate.outcomes(np.tile(p[::-1], 3), np.tile(t[::-1], 3)).true_ece(norm) == pytest.approx(once, abs=1e-12)
+    assert simulate.outcomes(np.tile(p[::-1], 3), np.tile(t[::-1], 3)).true_ece(
+        norm
+    ) == pytest.approx(once, abs=1e-12)
     assert simulate.outcomes(1 - p, 1 - t).true_ece(norm) == pytest.approx(once, abs=1e-12)
 
 
-@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=30), st.floats(1, 20))
+@given(
+    st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=30), st.floats(1, 20)
+)
 def test_norms_grow_with_their_exponent(rows, norm):
     p, t = map(np.array, zip(*rows, strict=True))
     d = simulate.outcomes(p, t)
@@ -85,8 +92,14 @@ def test_norms_grow_with_their_exponent(rows, norm):
             lambda: simulate.binned(5, [0.1, 1.2], [0.1, 0.2]),
             r"`scores` must lie in \[0, 1\]; 1 of 2 values does not, the first is 1.2 at row 1",
         ),
-        (lambda: simulate.binned(5, [0.1, 0.2], [0.1, float("nan")]), r"`rates` must lie in \[0, 1\]; .* nan at row 1"),
-        (lambda: simulate.binned(5, [0.1, 0.2], [0.1]), r"`rates` must have the shape of `scores`, \(2,\); got \(1,\)"),
+        (
+            lambda: simulate.binned(5, [0.1, 0.2], [0.1, float("nan")]),
+            r"`rates` must lie in \[0, 1\]; .* nan at row 1",
+        ),
+        (
+            lambda: simulate.binned(5, [0.1, 0.2], [0.1]),
+            r"`rates` must have the shape of `scores`, \(2,\); got \(1,\)",
+        ),
         (
             lambda: simulate.binned(5, [0.1, 0.2], [0.1, 0.2], weights=[1]),
             r"`weights` must have 2 entries; got shape \(1,\)",
@@ -95,7 +108,10 @@ def test_norms_grow_with_their_exponent(rows, norm):
             lambda: simulate.binned(5, [0.1, 0.2], [0.1, 0.2], weights=[1, -1]),
             "`weights` must be finite and non-negative",
         ),
-        (lambda: simulate.binned(5, [0.1], [0.1], weights=["a"]), "`weights` must hold numbers only; got list"),
+        (
+            lambda: simulate.binned(5, [0.1], [0.1], weights=["a"]),
+            "`weights` must hold numbers only; got list",
+        ),
         (lambda: simulate.binned(5, ["a"], [0.1]), "`scores` must hold numbers only; got list"),
         (
             lambda: simulate.binned(5, [], []),

@@ -27,7 +27,9 @@ def test_labels_come_as_often_as_the_truth_says(classes, alpha, distortion):
         order = np.argsort(d.y_prob[:, k])
         for part in np.array_split(order, 4):
             t = d.truth[part, k]
-            assert abs((d.y_true[part] == k).sum() - t.sum()) < 5.5 * np.sqrt((t * (1 - t)).sum()) + 15
+            assert (
+                abs((d.y_true[part] == k).sum() - t.sum()) < 5.5 * np.sqrt((t * (1 - t)).sum()) + 15
+            )
 
 
 @pytest.mark.parametrize("distortion", [None, Temperature(1.0), LabelNoise(0)])
@@ -38,7 +40,8 @@ def test_a_distortion_that_does_nothing_leaves_no_error(distortion):
 
 
 @pytest.mark.parametrize(
-    "distortion", [None, LabelNoise(0.002), *slow(Temperature(1.2), Temperature(0.7), LabelNoise(0.0009))]
+    "distortion",
+    [None, LabelNoise(0.002), *slow(Temperature(1.2), Temperature(0.7), LabelNoise(0.0009))],
 )
 def test_any_prevalence_is_reached(distortion):
     n, wanted = 200_000, np.array([0.001, 0.2, 0.799])
@@ -50,7 +53,10 @@ def test_any_prevalence_is_reached(distortion):
 
 def test_an_even_prevalence_changes_nothing():
     d = simulate.multiclass(10, prevalence=[1, 1, 1, 1], distortion=Temperature(3), seed=0)
-    assert d.y_prob.tobytes() == simulate.multiclass(10, 4, distortion=Temperature(3), seed=0).y_prob.tobytes()
+    assert (
+        d.y_prob.tobytes()
+        == simulate.multiclass(10, 4, distortion=Temperature(3), seed=0).y_prob.tobytes()
+    )
 
 
 def test_prevalence_may_be_in_any_unit():
@@ -61,7 +67,10 @@ def test_prevalence_may_be_in_any_unit():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: simulate.multiclass(5, 1), "must agree on the number of classes, at least 2; got `n_classes` 1"),
+        (
+            lambda: simulate.multiclass(5, 1),
+            "must agree on the number of classes, at least 2; got `n_classes` 1",
+        ),
         (lambda: simulate.multiclass(5, 2.5), "`n_classes` must be a whole number ≥ 1; got 2.5"),
         (
             lambda: simulate.multiclass(5, 3, distortion=Temperature(2)).true_ece(),
@@ -76,7 +85,10 @@ def test_prevalence_may_be_in_any_unit():
             "must agree on the number of classes, at least 2; got `prevalence` 1",
         ),
         (lambda: simulate.multiclass(5, alpha=[[1, 2]]), "`alpha` must be a number or a vector"),
-        (lambda: simulate.multiclass(5, alpha=0), "`alpha` must hold finite numbers above 0; got 0"),
+        (
+            lambda: simulate.multiclass(5, alpha=0),
+            "`alpha` must hold finite numbers above 0; got 0",
+        ),
         (lambda: simulate.multiclass(5, alpha="a"), "`alpha` must hold numbers only; got str"),
         (
             lambda: simulate.multiclass(5, prevalence=[0.5, -0.5]),
@@ -99,7 +111,9 @@ def test_prevalence_may_be_in_any_unit():
             r"`prevalence` must be attainable with LabelNoise\(1\)",
         ),
         (
-            lambda: simulate.multiclass(5, alpha=9, prevalence=[0.9, 0.1], distortion=Temperature(1e9)),
+            lambda: simulate.multiclass(
+                5, alpha=9, prevalence=[0.9, 0.1], distortion=Temperature(1e9)
+            ),
             r"`prevalence` must be attainable with Temperature.* A smaller `alpha`",
         ),
         (lambda: Temperature(0), "`value` must be a number above 0; got 0"),

@@ -61,17 +61,28 @@ def test_a_bad_seed_is_named(make):
 
 
 @pytest.mark.parametrize(
-    "make", [simulate.binary, simulate.multiclass, lambda n: simulate.binned(n, [0.5], [0.5]), simulate.demo]
+    "make",
+    [
+        simulate.binary,
+        simulate.multiclass,
+        lambda n: simulate.binned(n, [0.5], [0.5]),
+        simulate.demo,
+    ],
 )
 def test_a_bad_number_of_rows_is_named(make):
     for n in (0, -3, 2.0, "10", True, None):
-        with pytest.raises(InputError, match=re.escape(f"`n` must be a whole number ≥ 1; got {n!r}.")):
+        with pytest.raises(
+            InputError, match=re.escape(f"`n` must be a whole number ≥ 1; got {n!r}.")
+        ):
             make(n)
 
 
 def test_repr_is_one_line():
     assert repr(simulate.binary(10, seed=0)) == "Simulated('Beta(1, 1), calibrated', n=10)"
-    assert repr(simulate.multiclass(10, 4, seed=0)) == "Simulated('Dirichlet(1), calibrated', n=10, K=4)"
+    assert (
+        repr(simulate.multiclass(10, 4, seed=0))
+        == "Simulated('Dirichlet(1), calibrated', n=10, K=4)"
+    )
     assert len(simulate.binary(10)) == 10
 
 
@@ -109,7 +120,9 @@ def test_a_bad_norm_is_named(norm):
 
 
 def test_a_bad_kind_is_named():
-    with pytest.raises(InputError, match="`kind` must be 'classwise', 'confidence' or 'top-label'; got 'top'"):
+    with pytest.raises(
+        InputError, match="`kind` must be 'classwise', 'confidence' or 'top-label'; got 'top'"
+    ):
         simulate.multiclass(3).true_ece(kind="top")
 
 

@@ -31,7 +31,10 @@ ROWS = pl.DataFrame(
         "c1": CUT[:, 1] - CUT[:, 0],
         "c2": 1 - CUT[:, 1],
     }
-).with_columns(word=pl.when(pl.col("y") == 1).then(pl.lit("yes")).otherwise(pl.lit("no")), f=pl.col("c").cast(float))
+).with_columns(
+    word=pl.when(pl.col("y") == 1).then(pl.lit("yes")).otherwise(pl.lit("no")),
+    f=pl.col("c").cast(float),
+)
 CLASSES = {"label": "c", "prob": ["c0", "c1", "c2"]}
 QUESTIONS = {
     "bins": {},
@@ -66,7 +69,10 @@ SOME = (
     "classes, distinct",
     "sketch of weights",
 )
-ENGINES = {"polars": lambda rows: rows.lazy(), "duckdb": lambda rows: duckdb.connect().from_arrow(rows.to_arrow())}
+ENGINES = {
+    "polars": lambda rows: rows.lazy(),
+    "duckdb": lambda rows: duckdb.connect().from_arrow(rows.to_arrow()),
+}
 engines = pytest.mark.parametrize("engine", ENGINES)
 
 
@@ -78,18 +84,27 @@ def in_memory(name):
     if by is None:
         return tn.scan(ROWS, **options)
     names = [by] if isinstance(by, str) else by
-    groups = {key: tn.scan(rows, **options) for key, rows in ROWS.partition_by(names, as_dict=True).items()}
+    groups = {
+        key: tn.scan(rows, **options)
+        for key, rows in ROWS.partition_by(names, as_dict=True).items()
+    }
     return {key[0] if isinstance(by, str) else key: sums for key, sums in groups.items()}
 
 
 def four_times(sums):
-    return {key: four_times(one) for key, one in sums.items()} if isinstance(sums, dict) else sums + sums + sums + sums
+    return (
+        {key: four_times(one) for key, one in sums.items()}
+        if isinstance(sums, dict)
+        else sums + sums + sums + sums
+    )
 
 
 @pytest.mark.parametrize("name", fast({name: name for name in QUESTIONS}, *SOME))
 @pytest.mark.parametrize("engine", ["duckdb", *slow("polars")])
 def test_batches_give_what_memory_gives(engine, name):
-    times = 4 if engine == "polars" and QUESTIONS[name].get("bins", 10) in (10, "sketch", None) else 1
+    times = (
+        4 if engine == "polars" and QUESTIONS[name].get("bins", 10) in (10, "sketch", None) else 1
+    )
     found = ask(ENGINES[engine](pl.concat([ROWS] * times, rechunk=False)), **QUESTIONS[name])
     wanted = in_memory(name)
     check(found, four_times(wanted) if times == 4 else wanted, weighted="weight" in QUESTIONS[name])
@@ -100,10 +115,13 @@ def test_rows_that_miss_a_value_are_dropped_and_counted(engine):
     some = pl.int_range(pl.len()) % 5
     gaps = {"p": math.nan, "w": None, "word": None}
     rows = ROWS.with_columns(
-        pl.when(some == i).then(pl.lit(gap)).otherwise(name).alias(name) for i, (name, gap) in enumerate(gaps.items())
+        pl.when(some == i).then(pl.lit(gap)).otherwise(name).alias(name)
+        for i, (name, gap) in enumerate(gaps.items())
     )
     asked = {"label": "word", "labels": ["no", "yes"], "weight": "w", "by": "h"}
-    with pytest.warns(tn.DroppedRowsWarning, match="180,000 of 300,000 rows have a missing value and were dropped"):
+    with pytest.warns(
+        tn.DroppedRowsWarning, match="180,000 of 300,000 rows have a missing value and were dropped"
+    ):
         found = ask(ENGINES[engine](rows), **asked, missing="drop")
     check(found, ask(ENGINES[engine](ROWS.filter(some >= 3)), **asked), weighted=True)
 
@@ -119,9 +137,24 @@ def test_rows_that_miss_a_value_are_dropped_and_counted(engine):
             r"`prob` column 'p' must lie in \[0, 1\]; 1 of 9,000 rows does not, the largest is 1.5",
         ),
         ("p", None, {"by": "g"}, "`prob` column 'p' must not have missing values; 1 of 9,000"),
-        ("p", math.nan, {"weight": "w"}, "`prob` column 'p' must not have missing values; 1 of 9,000"),
-        ("w", -1.0, {"weight": "w"}, "`weight` column 'w' must be at least 0 and at most 1e[+]100; 1 of 9,000"),
-        ("w", 1e200, {"weight": "w"}, "`weight` column 'w' must be at least 0 and at most 1e[+]100; 1 of 9,000"),
+        (
+            "p",
+            math.nan,
+            {"weight": "w"},
+            "`prob` column 'p' must not have missing values; 1 of 9,000",
+        ),
+        (
+            "w",
+            -1.0,
+            {"weight": "w"},
+            "`weight` column 'w' must be at least 0 and at most 1e[+]100; 1 of 9,000",
+        ),
+        (
+            "w",
+            1e200,
+            {"weight": "w"},
+            "`weight` column 'w' must be at least 0 and at most 1e[+]100; 1 of 9,000",
+        ),
         ("y", 2, {"bins": None}, "`label` column 'y' must be 0 or 1; 1 of 9,000 labels is not"),
         ("word", "?", {"label": "word", "labels": ["no", "yes"]}, "named in `labels`.*1 of 9,000"),
         ("c", 3, CLASSES, "class codes 0 to 2.*1 of 9,000"),
@@ -130,7 +163,9 @@ def test_rows_that_miss_a_value_are_dropped_and_counted(engine):
 )
 def test_a_bad_value_is_explained(engine, name, value, options, message):
     last = pl.int_range(pl.len()) == 8999
-    rows = ROWS.head(9000).with_columns(pl.when(last).then(pl.lit(value)).otherwise(name).alias(name))
+    rows = ROWS.head(9000).with_columns(
+        pl.when(last).then(pl.lit(value)).otherwise(name).alias(name)
+    )
     if name == "c0":
         rows = rows.with_columns(pl.when(last).then(0.5).otherwise("c1").alias("c1"))
     with pytest.raises(tn.InputError, match=message):
@@ -155,11 +190,17 @@ def test_many_small_groups_add_up(engine):
 
 
 KEYS = {
-    "float": pl.when(pl.col("h") == 0).then(-0.0).when(pl.col("h") == 1).then(math.nan).otherwise("c"),
+    "float": pl.when(pl.col("h") == 0)
+    .then(-0.0)
+    .when(pl.col("h") == 1)
+    .then(math.nan)
+    .otherwise("c"),
     "boolean": pl.when(pl.col("h") > 0).then(pl.col("h") == 1),
     "category": pl.col("g").cast(pl.Categorical),
     "time": pl.lit(datetime(2024, 1, 2)) + pl.duration(seconds="c"),
-    "long text": pl.lit("a name of more than sixteen bytes, ") + pl.col("g") + pl.col("c").cast(pl.String),
+    "long text": pl.lit("a name of more than sixteen bytes, ")
+    + pl.col("g")
+    + pl.col("c").cast(pl.String),
     "users": pl.int_range(pl.len()) // 7,
 }
 
@@ -187,7 +228,9 @@ def test_a_nan_among_labels_of_a_parquet_file_is_seen(tmp_path):
     path = str(tmp_path / "rows.parquet")
     pl.DataFrame({"p": [0.1, 0.2, 0.3], "y": [1.0, math.nan, 1.0]}).write_parquet(path)
     for engine in ("polars", "duckdb"):
-        with pytest.raises(tn.InputError, match="`label` column 'y' must not have missing values; 1 of 3"):
+        with pytest.raises(
+            tn.InputError, match="`label` column 'y' must not have missing values; 1 of 3"
+        ):
             ask(path, labels=[0, 1], engine=engine)
 
 
@@ -199,6 +242,6 @@ def test_short_integers_far_apart_are_groups(engine, options):
     rows = ROWS.head(10_000).with_columns(g=pl.Series(g), h=pl.Series(g % 2))
     found = ask(ENGINES[engine](rows), by=["h", "g"], **options)
     assert {key: sums.n for key, sums in found.items()} == {(v % 2, v): 2000 for v in keys}
-    assert {key: sums.n for key, sums in ask(ENGINES[engine](rows), by="g", **options).items()} == dict.fromkeys(
-        keys, 2000
-    )
+    assert {
+        key: sums.n for key, sums in ask(ENGINES[engine](rows), by="g", **options).items()
+    } == dict.fromkeys(keys, 2000)

@@ -57,24 +57,38 @@ def connect(spark_cluster):
 @pytest.fixture(scope="session")
 def dask_client():
     distributed = pytest.importorskip("distributed")
-    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": "127.0.0.1:0"}
-    with distributed.LocalCluster(**options, silence_logs=50) as cluster, distributed.Client(cluster) as client:
+    options = {
+        "n_workers": 2,
+        "threads_per_worker": 1,
+        "processes": True,
+        "dashboard_address": "127.0.0.1:0",
+    }
+    with (
+        distributed.LocalCluster(**options, silence_logs=50) as cluster,
+        distributed.Client(cluster) as client,
+    ):
         yield client
 
 
 def of_spark(session, table):
     """Spark has no unsigned numbers, and cannot make a frame of no rows from a table."""
-    fields = [pa.field(f.name, pa.int16() if f.type == pa.uint8() else f.type) for f in table.schema]
+    fields = [
+        pa.field(f.name, pa.int16() if f.type == pa.uint8() else f.type) for f in table.schema
+    ]
     table = table.cast(pa.schema(fields))
     if table.num_rows:
         return session.createDataFrame(table)
-    one = pa.table({f.name: pa.array([0 if f.type != pa.string() else ""], f.type) for f in table.schema})
+    one = pa.table(
+        {f.name: pa.array([0 if f.type != pa.string() else ""], f.type) for f in table.schema}
+    )
     return session.createDataFrame(one).where("1 = 0")
 
 
 # Half of the cases, still more than forty, for each of these: a case takes a second of a cluster. Every edge of the
 # cells of a sketch goes to all of them.
-EVEN, ODD = ([c for i, c in enumerate(CASES) if i % 2 == half or c.name == GRID_EDGES] for half in (0, 1))
+EVEN, ODD = (
+    [c for i, c in enumerate(CASES) if i % 2 == half or c.name == GRID_EDGES] for half in (0, 1)
+)
 
 
 @pytest.mark.parametrize("one", EVEN, ids=lambda one: one.name)
@@ -102,7 +116,11 @@ def test_ibis_gives_what_memory_gives(one):
 
 # SQLFrame cannot make a frame of no known type, takes half a minute to write the query of a weighted one, and has no
 # SQL expressions for buckets of clusters.
-FEW = [one for one in CASES[::3] if 2 < one.table.num_rows < 500 and not one.options.keys() & {"weight", "cluster"}]
+FEW = [
+    one
+    for one in CASES[::3]
+    if 2 < one.table.num_rows < 500 and not one.options.keys() & {"weight", "cluster"}
+]
 
 
 @pytest.mark.parametrize("one", FEW, ids=lambda one: one.name)
@@ -127,7 +145,12 @@ def test_sqlframe_finds_every_cell_of_a_sketch(tmp_path):
 @pytest.mark.parametrize("name", ["ordinary rows", "sketch: ordinary rows"])
 def test_empty_and_skewed_partitions_of_spark_change_nothing(spark, name):
     one = next(c for c in CASES if c.name == name)
-    run(one, spark.createDataFrame(one.table).repartition(37, "p").union(spark.createDataFrame(one.table.slice(0, 0))))
+    run(
+        one,
+        spark.createDataFrame(one.table)
+        .repartition(37, "p")
+        .union(spark.createDataFrame(one.table.slice(0, 0))),
+    )
     run(one, spark.createDataFrame(one.table).repartition(4, "y"))
 
 
@@ -148,13 +171,15 @@ def test_ibis_and_dask_take_any_name_literally(name):
         pytest.importorskip("dask.dataframe").from_pandas(table.to_pandas(), npartitions=2),
     ):
         assert tn.scan(rows, label="y", prob=name) == tn.binned([0, 1], [0.1, 0.6])
-        assert sum(tn.scan_groups(rows, label="y", prob=name, by="g", bins=None).values()) == tn.tally(
-            [0, 1], [0.1, 0.6]
-        )
+        assert sum(
+            tn.scan_groups(rows, label="y", prob=name, by="g", bins=None).values()
+        ) == tn.tally([0, 1], [0.1, 0.6])
 
 
 def test_what_spark_raises_is_an_input_error(spark):
-    rows = spark.createDataFrame(pa.table({"p": [0.1], "y": [0]})).selectExpr("p", "y", "raise_error('boom') AS w")
+    rows = spark.createDataFrame(pa.table({"p": [0.1], "y": [0]})).selectExpr(
+        "p", "y", "raise_error('boom') AS w"
+    )
     with pytest.raises(tn.InputError, match=r"`source` \(DataFrame\) cannot be read: .*boom"):
         tn.scan(rows, label="y", prob="p", weight="w")
 
@@ -166,7 +191,8 @@ def slow_rows(session):
     """Rows that any worker can make anew, at some cost."""
     costly = "length(sha2(sha2(sha2(sha2(cast(id AS string), 512), 512), 512), 512)) = 128"
     return session.range(0, N, 1, 48).selectExpr(
-        f"cast(id * {STEP} % {PRIME} AS double) / {PRIME}D AS p", f"{costly} AND (id * 31) % 100 < 40 AS y"
+        f"cast(id * {STEP} % {PRIME} AS double) / {PRIME}D AS p",
+        f"{costly} AND (id * 31) % 100 < 40 AS y",
     )
 
 
@@ -177,7 +203,9 @@ def rows_in_memory():
 
 def test_an_executor_killed_in_the_middle_of_a_scan_changes_no_bit(spark, spark_cluster):
     found = []
-    scan = threading.Thread(target=lambda: found.append(tn.scan(slow_rows(spark), label="y", prob="p", bins=100)))
+    scan = threading.Thread(
+        target=lambda: found.append(tn.scan(slow_rows(spark), label="y", prob="p", bins=100))
+    )
     scan.start()
     tracker = spark.sparkContext.statusTracker()
     done = 0
@@ -205,7 +233,9 @@ def days_of_regions():
     p = rng.uniform(size=400).round(2)
     days = np.datetime64("2025-01-01") + np.arange(400) // 100
     region = np.where(np.arange(400) % 2, "north", "south")
-    return pa.table({"y": (rng.uniform(size=400) < p).astype(np.int8), "p": p, "day": days, "region": region})
+    return pa.table(
+        {"y": (rng.uniform(size=400) < p).astype(np.int8), "p": p, "day": days, "region": region}
+    )
 
 
 def check_watch(watch):
@@ -227,15 +257,25 @@ def test_a_watch_takes_the_days_of_ibis_and_dask_in_one_line():
     table = days_of_regions()
     check_watch(watch_by_day(pytest.importorskip("ibis").memtable(table)))
     rows = table.to_pandas(types_mapper=pd.ArrowDtype)
-    check_watch(watch_by_day(pytest.importorskip("dask.dataframe").from_pandas(rows, npartitions=3)))
+    check_watch(
+        watch_by_day(pytest.importorskip("dask.dataframe").from_pandas(rows, npartitions=3))
+    )
 
 
 def test_spark_gives_the_slices_of_the_other_engines(spark):
     duckdb = pytest.importorskip("duckdb")
     rng = np.random.default_rng(0)
-    made = {"a": rng.choice(["x", "y", "z"], 900), "b": rng.integers(0, 3, 900), "p": rng.integers(1, 9, 900) / 9}
+    made = {
+        "a": rng.choice(["x", "y", "z"], 900),
+        "b": rng.integers(0, 3, 900),
+        "p": rng.integers(1, 9, 900) / 9,
+    }
     table = pa.table(made | {"y": (rng.random(900) < made["p"]).astype(np.int64)})
-    every = (pl.from_arrow(table).lazy(), duckdb.from_arrow(table), spark.createDataFrame(table).repartition(3))
+    every = (
+        pl.from_arrow(table).lazy(),
+        duckdb.from_arrow(table),
+        spark.createDataFrame(table).repartition(3),
+    )
     sums = [tn.scan_groups(one, by=["a", "b"], label="y", prob="p", bins=None) for one in every]
     assert sums[0] == sums[1] == sums[2]
     first, *others = (tn.worst_slices(one, columns=one.names, seed=0) for one in sums)

@@ -11,7 +11,24 @@ from grids import fast, slow
 import trueness as tn
 
 P, Y, W, G = [0.1, 0.6, 0.7, 0.9], [0, 1, 0, 1], [1.0, 2.0, 0.5, 1.0], ["a", "b", "a", "b"]
-NAMES = ["*", "^p$", "^.*$", "a b", "a.b", "a`b", 'a"b', "a'b", "a\\b", "😀", "p", "y", "ok", "place", "cell", "by0"]
+NAMES = [
+    "*",
+    "^p$",
+    "^.*$",
+    "a b",
+    "a.b",
+    "a`b",
+    'a"b',
+    "a'b",
+    "a\\b",
+    "😀",
+    "p",
+    "y",
+    "ok",
+    "place",
+    "cell",
+    "by0",
+]
 NAMES += ["x0", "t", "w", "part", "c0", "n", "select", "{p}", "$p", "\n"]
 QUESTIONS = {
     "bins": {},
@@ -38,19 +55,26 @@ ENGINES = {
 
 
 def ask(source, names, question):
-    options = {key: names[value] if key in ("weight", "by") else value for key, value in question.items()}
+    options = {
+        key: names[value] if key in ("weight", "by") else value for key, value in question.items()
+    }
     return engine_cases.ask(source, label=names[1], prob=names[0], **options)
 
 
 def check(source, names, question):
-    found, wanted = ask(source, names, question), ask(pa.table([P, Y, W, G], names=list("pywg")), "pywg", question)
+    found, wanted = (
+        ask(source, names, question),
+        ask(pa.table([P, Y, W, G], names=list("pywg")), "pywg", question),
+    )
     if "weight" in question:
         assert found.parts[0].sum_score == pytest.approx(wanted.parts[0].sum_score, rel=1e-12)
     else:
         assert found == wanted
 
 
-@pytest.mark.parametrize("role", fast({"prob": 0, "label": 1, "weight": 2, "by": 3}, "prob", "weight"))
+@pytest.mark.parametrize(
+    "role", fast({"prob": 0, "label": 1, "weight": 2, "by": 3}, "prob", "weight")
+)
 @pytest.mark.parametrize("engine", fast(ENGINES, "polars in memory"))
 def test_any_name_is_taken_literally(engine, role):
     questions = list(QUESTIONS.values()) if role < 2 else [QUESTIONS[("weight", "by")[role - 2]]]
@@ -64,7 +88,9 @@ def test_any_name_is_taken_literally(engine, role):
             check(source, names, question)
 
 
-@pytest.mark.parametrize("names", [["t", "x0", "by0", "w"], *slow(["y", "p", "c0", "c1"], ["c1", "c0", "y", "p"])])
+@pytest.mark.parametrize(
+    "names", [["t", "x0", "by0", "w"], *slow(["y", "p", "c0", "c1"], ["c1", "c0", "y", "p"])]
+)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_names_like_our_own_do_not_change_places(engine, names):
     for question in QUESTIONS.values():
@@ -81,11 +107,17 @@ def test_an_empty_name_is_a_name():
 @pytest.mark.parametrize("bins", [10, None])
 def test_names_that_differ_in_case_are_two(bins):
     for label, event in (("y", 1), ("Y", 0)):
-        found = tn.scan(duckdb.sql("select 0.5 as p, 1 as y, 0 as Y"), label=label, prob="p", bins=bins)
+        found = tn.scan(
+            duckdb.sql("select 0.5 as p, 1 as y, 0 as Y"), label=label, prob="p", bins=bins
+        )
         assert found.parts[0].events.sum() == event
 
 
 def test_two_columns_of_one_name_are_refused():
-    with pytest.raises(tn.InputError, match="`label` must name one column; `source` has 2 columns named 'y'"):
+    with pytest.raises(
+        tn.InputError, match="`label` must name one column; `source` has 2 columns named 'y'"
+    ):
         tn.scan(duckdb.sql("select 0.5 as p, 1 as y, 0 as y"), label="y", prob="p")
-    assert tn.scan(duckdb.sql("select 0.5 as p, 1 as y, 0 as z, 1 as z"), label="y", prob="p").n == 1
+    assert (
+        tn.scan(duckdb.sql("select 0.5 as p, 1 as y, 0 as z, 1 as z"), label="y", prob="p").n == 1
+    )

@@ -25,7 +25,9 @@ each = pytest.mark.parametrize("suffix", ["gz", "bz2", "xz", "zst"])
 @pytest.fixture
 def plain(tmp_path, grouped):
     """A table in three formats, of which texts are packed."""
-    return {kind: write_columns(tmp_path / f"x.{kind}", grouped) for kind in ("csv", "tsv", "jsonl")}
+    return {
+        kind: write_columns(tmp_path / f"x.{kind}", grouped) for kind in ("csv", "tsv", "jsonl")
+    }
 
 
 def packed(path: Path, suffix: str) -> Path:
@@ -51,12 +53,18 @@ def test_apply_writes_packed_text_where_the_name_says_so(call, fails, plain, tmp
     expected = call("apply", plain["csv"], *asked).stdout
     assert call("apply", packed(plain["csv"], suffix), *asked).stdout == expected
     assert call("apply", plain["csv"], *asked, "-o", f"new.csv.{suffix}").exit_code == 0
-    assert codec(suffix).decompress((tmp_path / f"new.csv.{suffix}").read_bytes()).decode() == expected
+    assert (
+        codec(suffix).decompress((tmp_path / f"new.csv.{suffix}").read_bytes()).decode() == expected
+    )
     message = fails("apply", plain["csv"], *asked, "-o", f"new.jsonl.{suffix}")
-    assert message.startswith("`--output` must end in .csv or .tsv or .tab or .txt: the output is text")
+    assert message.startswith(
+        "`--output` must end in .csv or .tsv or .tab or .txt: the output is text"
+    )
 
 
-def test_apply_packs_no_binary_rows_and_names_what_it_lacks(fails, grouped, call, tmp_path, without):
+def test_apply_packs_no_binary_rows_and_names_what_it_lacks(
+    fails, grouped, call, tmp_path, without
+):
     write_columns(tmp_path / "x.npz", grouped)
     call("fit", "x.npz", "--prob", "p", "-o", "map.json")
     asked = ["--prob", "p", "--calibrator", "map.json", "-o"]
@@ -84,7 +92,9 @@ def test_a_damaged_file_is_refused(fails, tmp_path, suffix):
     data = bytearray(codec(suffix).compress(b"y,p\n" + b"0,0.5\n1,0.6\n" * 50))
     data[-6] ^= 1
     (tmp_path / f"x.csv.{suffix}").write_bytes(data)
-    assert "cannot be unpacked: it is truncated or damaged (" in fails("measure", f"x.csv.{suffix}", "--prob", "p")
+    assert "cannot be unpacked: it is truncated or damaged (" in fails(
+        "measure", f"x.csv.{suffix}", "--prob", "p"
+    )
 
 
 @each
@@ -100,21 +110,27 @@ def test_bytes_after_the_last_stream_are_refused(fails, tmp_path, suffix, junk):
 def test_streams_in_a_row_are_one_text(call, tmp_path, suffix):
     parts = [b"y,p\n0,0.2\n", b"1,0.", b"7\n" + b"1,0.9\n" * 50_000]
     padding = bytes(8) if suffix == "xz" else b""
-    (tmp_path / f"x.csv.{suffix}").write_bytes(b"".join(codec(suffix).compress(part) + padding for part in parts))
+    (tmp_path / f"x.csv.{suffix}").write_bytes(
+        b"".join(codec(suffix).compress(part) + padding for part in parts)
+    )
     found = call("measure", "--no-intervals", f"x.csv.{suffix}", "--format", "json")
     assert json.loads(found.stdout)["models"][0]["measures"]["n"] == 50_002
 
 
 def test_packed_standard_input_is_unpacked(call, plain):
     for pack in (gzip.compress, bz2.compress):
-        found = call("measure", "--no-intervals", "-", "--prob", "p", stdin=pack(plain["csv"].read_bytes()))
+        found = call(
+            "measure", "--no-intervals", "-", "--prob", "p", stdin=pack(plain["csv"].read_bytes())
+        )
         assert found.exit_code == 0, found.stderr
 
 
 def long_line(kind, n):
     """A table whose second row has n characters in its third column."""
     if kind == "jsonl":
-        return '{"y": 1, "p": 0.7}\n{"y": 0, "p": 0.2, "t": "' + "a" * n + '"}\n{"y": 1, "p": 0.4}\n'
+        return (
+            '{"y": 1, "p": 0.7}\n{"y": 0, "p": 0.2, "t": "' + "a" * n + '"}\n{"y": 1, "p": 0.4}\n'
+        )
     return "y,p,t\n1,0.7,a\n0,0.2," + "a" * n + "\n1,0.4,b\n"
 
 
@@ -138,7 +154,9 @@ def test_a_line_that_does_not_fit_the_memory_is_refused_before_it_is_read(
             continue
         begin = 14 if kind == "csv" else 19
         message = fails("measure", path, "--prob", "p")
-        assert message.startswith(f"{path} must have lines of at most 1,000 bytes; that at byte {begin} is longer.")
+        assert message.startswith(
+            f"{path} must have lines of at most 1,000 bytes; that at byte {begin} is longer."
+        )
         with pytest.raises(tn.InputError, match="must have lines of at most 1,000 bytes"):
             tn.scan(path, label="y", prob="p")
 

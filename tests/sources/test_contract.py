@@ -46,7 +46,9 @@ def test_there_are_enough_cases():
     assert {one.name for one in CASES} >= set(ASKED_OF_OTHERS)
 
 
-@pytest.mark.parametrize(("engine", "one"), [pair for pair in EVERY if pair.values[1].table.num_rows])
+@pytest.mark.parametrize(
+    ("engine", "one"), [pair for pair in EVERY if pair.values[1].table.num_rows]
+)
 def test_the_group_by_gives_what_memory_gives(engine, one):
     run_grouped(one, ENGINES[engine])
 

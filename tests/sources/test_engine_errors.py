@@ -38,14 +38,22 @@ SOURCES = {
     "closed connection": (closed, "closed"),
     "dropped table": (dropped, "does not exist"),
     "deleted file, Polars": (lambda folder: deleted(folder, pl.scan_parquet), "No such file"),
-    "deleted file, DuckDB": (lambda folder: deleted(folder, duckdb.connect().read_parquet), "No files found"),
-    "a cast, Polars": (lambda _: ROWS.lazy().with_columns(p=pl.col("g").cast(pl.Float64)), "conversion"),
+    "deleted file, DuckDB": (
+        lambda folder: deleted(folder, duckdb.connect().read_parquet),
+        "No files found",
+    ),
+    "a cast, Polars": (
+        lambda _: ROWS.lazy().with_columns(p=pl.col("g").cast(pl.Float64)),
+        "conversion",
+    ),
     "a cast, DuckDB": (lambda _: duckdb.connect().sql(OOPS), "oops"),
     "never right": (lambda _: ROWS.lazy().select("nothing"), "nothing"),
 }
 
 
-@pytest.mark.parametrize("options", [{}, {"by": "g"}, {"bins": tn.EqualMass(2)}], ids=["bins", "by", "mass"])
+@pytest.mark.parametrize(
+    "options", [{}, {"by": "g"}, {"bins": tn.EqualMass(2)}], ids=["bins", "by", "mass"]
+)
 @pytest.mark.parametrize(("make", "because"), SOURCES.values(), ids=SOURCES)
 def test_what_an_engine_raises_is_an_input_error(tmp_path, make, because, options):
     with pytest.raises(tn.InputError, match=rf"`source` \(.*\) cannot be read: .*{because}"):
@@ -60,11 +68,14 @@ def failing(error):
 
 
 @pytest.mark.parametrize(
-    "home", ["pyspark.errors.exceptions.base", "py4j.protocol", "dask.base", "ibis.common", "pyarrow.lib"]
+    "home",
+    ["pyspark.errors.exceptions.base", "py4j.protocol", "dask.base", "ibis.common", "pyarrow.lib"],
 )
 def test_engines_are_known_by_the_home_of_their_errors(home):
     error = type("SessionError", (RuntimeError,), {"__module__": home})("gone\n\nfor good")
-    with pytest.raises(tn.InputError, match=r"`source` \(LazyFrame\) cannot be read: .*gone; for good"):
+    with pytest.raises(
+        tn.InputError, match=r"`source` \(LazyFrame\) cannot be read: .*gone; for good"
+    ):
         ask(failing(error))
 
 

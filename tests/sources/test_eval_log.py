@@ -33,7 +33,9 @@ from trueness.sources import _eval_formats as formats
 from trueness.sources import eval_log
 
 DATA = Path(os.environ.get("TRUENESS_DATA", ""), "evals")
-stored = pytest.mark.skipif(not (DATA / "README.md").is_file(), reason="TRUENESS_DATA must have a folder evals")
+stored = pytest.mark.skipif(
+    not (DATA / "README.md").is_file(), reason="TRUENESS_DATA must have a folder evals"
+)
 
 
 def pairs(found):
@@ -79,7 +81,9 @@ def test_a_stored_log_of_lm_eval_gives_its_own_accuracy_and_brier_score():
     own = json.loads(results.read_text())["results"]["toy_mc"]
     found = eval_log(samples)
     rows = [json.loads(line) for line in samples.read_text().splitlines()]
-    for row, label, p, options in zip(rows, found.label, found.confidence, found.options, strict=True):
+    for row, label, p, options in zip(
+        rows, found.label, found.confidence, found.options, strict=True
+    ):
         powers = [math.exp(float(one[0])) for one in row["filtered_resps"]]
         chances = [power / sum(powers) for power in powers]
         assert options.tolist() == pytest.approx(chances, abs=1e-15)
@@ -90,7 +94,9 @@ def test_a_stored_log_of_lm_eval_gives_its_own_accuracy_and_brier_score():
     brier = ((found.options - one_hot) ** 2).sum(axis=1).mean()
     assert brier == pytest.approx(own["brier_score,none"], abs=1e-12)
     with pytest.warns(tn.errors.OneClassWarning):
-        assert tn.brier(found.right_option, found.options) == pytest.approx(own["brier_score,none"], abs=1e-12)
+        assert tn.brier(found.right_option, found.options) == pytest.approx(
+            own["brier_score,none"], abs=1e-12
+        )
     assert found.question.tolist() == [row["doc_hash"] for row in rows]
     assert found.subject.tolist() == [row["doc"]["subject"] for row in rows]
 
@@ -104,13 +110,18 @@ def test_a_stored_log_of_inspect_has_the_probability_of_the_answer_of_each_epoch
         names = [name for name in archive.namelist() if name.startswith("samples/")]
         samples = [json.loads(archive.read(name)) for name in names]
     for i, sample in enumerate(samples):
-        score, (token,) = sample["scores"]["choice"], sample["output"]["choices"][0]["logprobs"]["content"]
+        score, (token,) = (
+            sample["scores"]["choice"],
+            sample["output"]["choices"][0]["logprobs"]["content"],
+        )
         assert found.label[i] == (score["value"] == "C")
         assert found.confidence[i] == pytest.approx(math.exp(token["logprob"]), abs=1e-15)
         assert (found.question[i], found.epoch[i]) == (f"mc/{sample['id']}", sample["epoch"])
         assert found.answer[i] == token["token"] == score["answer"]
         assert "ABCD"[found.right_option[i]] == sample["target"]
-        assert found.options[i].tolist() == pytest.approx([math.exp(t["logprob"]) for t in token["top_logprobs"]])
+        assert found.options[i].tolist() == pytest.approx(
+            [math.exp(t["logprob"]) for t in token["top_logprobs"]]
+        )
     assert len(found.label) == len(samples) == 24
 
 
@@ -118,7 +129,9 @@ def test_a_stored_log_of_inspect_has_the_probability_of_the_answer_of_each_epoch
 def test_stored_stated_confidences_are_those_of_the_text():
     (path,) = (DATA / "inspect").glob("*_verbal_*.json")
     samples = json.loads(path.read_text())["samples"]
-    stated = [(s, s["output"]["completion"].partition("Confidence: ")[2].rstrip("%")) for s in samples]
+    stated = [
+        (s, s["output"]["completion"].partition("Confidence: ")[2].rstrip("%")) for s in samples
+    ]
     expected = [(int(s["scores"]["conf"]["value"] == "C"), float(p) / 100) for s, p in stated if p]
     for how in ("auto", "metadata.confidence", "stated", r"regex:Confidence: (\d+)"):
         found = eval_log(path, confidence=how)
@@ -129,12 +142,21 @@ def test_stored_stated_confidences_are_those_of_the_text():
 @stored
 def test_a_stored_run_of_helm_without_log_probabilities_is_refused():
     folder = DATA / "helm" / "hellaswag-pythia-1b"
-    with pytest.raises(tn.errors.InputError, match=r"max_prob is 1 everywhere: HELM kept no log-probabilities: 10"):
+    with pytest.raises(
+        tn.errors.InputError, match=r"max_prob is 1 everywhere: HELM kept no log-probabilities: 10"
+    ):
         eval_log(folder)
     rows = json.loads((folder / "per_instance_stats.json").read_text())
-    own = {row["instance_id"]: {s["name"]["name"]: s.get("mean") for s in row["stats"]} for row in rows}
-    found = eval_log(folder, confidence_field="stats.exact_match", scorer="quasi_prefix_exact_match")
-    labels = {question.rpartition("/")[2]: label for question, label in zip(found.question, found.label, strict=True)}
+    own = {
+        row["instance_id"]: {s["name"]["name"]: s.get("mean") for s in row["stats"]} for row in rows
+    }
+    found = eval_log(
+        folder, confidence_field="stats.exact_match", scorer="quasi_prefix_exact_match"
+    )
+    labels = {
+        question.rpartition("/")[2]: label
+        for question, label in zip(found.question, found.label, strict=True)
+    }
     assert labels == {key: stats["quasi_prefix_exact_match"] for key, stats in own.items()}
 
 
@@ -145,7 +167,13 @@ def test_an_old_public_log_without_confidences_is_refused_with_the_way_out():
 
 
 def test_records_of_openai_evals_are_joined_by_sample(tmp_path):
-    answers = [(True, "4", -0.1), (False, "5", -1.0), (None, "4", -0.2), (True, "", -0.3), (True, "4", None)]
+    answers = [
+        (True, "4", -0.1),
+        (False, "5", -1.0),
+        (None, "4", -0.2),
+        (True, "", -0.3),
+        (True, "4", None),
+    ]
     found = eval_log(write_lines(tmp_path / "x.jsonl", openai_rows(answers)))
     assert pairs(found) == [(1, math.exp(-0.1)), (0, math.exp(-1.0))]
     assert found.missing == {"not scored": 1, "no answer": 1, "no confidence": 1}
@@ -161,10 +189,17 @@ def test_records_of_openai_evals_are_joined_by_sample(tmp_path):
 
 def test_a_run_of_helm_keeps_test_instances_as_they_were(tmp_path):
     rows = [helm_row("a", 1, 0.8), helm_row("b", 0, 0.4), helm_row("a", 1, 0.7, trial=1)]
-    rows += [helm_row("a", 0, 0.9, perturbation={"name": "typos"}), helm_row("c", 1, 0.9, split="train")]
+    rows += [
+        helm_row("a", 0, 0.9, perturbation={"name": "typos"}),
+        helm_row("c", 1, 0.9, split="train"),
+    ]
     rows += [helm_row("d", 1, 0.9, split="valid"), helm_row("e", 0.5, 0.6)]
     found = eval_log(write_helm(tmp_path / "run", rows))
-    assert pairs(found) == [(1, pytest.approx(0.8)), (0, pytest.approx(0.4)), (1, pytest.approx(0.7))]
+    assert pairs(found) == [
+        (1, pytest.approx(0.8)),
+        (0, pytest.approx(0.4)),
+        (1, pytest.approx(0.7)),
+    ]
     assert found.epoch.tolist() == [1, 1, 2]
     assert found.missing == {
         "a perturbed instance": 1,
@@ -172,9 +207,17 @@ def test_a_run_of_helm_keeps_test_instances_as_they_were(tmp_path):
         "an instance of the split 'valid'": 1,
         "a score other than 0 and 1": 1,
     }
-    assert (set(found.task), set(found.model), set(found.subject)) == ({"mmlu:subject=anatomy"}, {"org/m"}, {"anatomy"})
+    assert (set(found.task), set(found.model), set(found.subject)) == (
+        {"mmlu:subject=anatomy"},
+        {"org/m"},
+        {"anatomy"},
+    )
     assert set(found.source) == {"max_prob of HELM"}
-    odd = eval_log(write_helm(tmp_path / "odd", [helm_row("a", 1, 0.8), helm_row("b", 1, -0.1), helm_row("c", 0, 0)]))
+    odd = eval_log(
+        write_helm(
+            tmp_path / "odd", [helm_row("a", 1, 0.8), helm_row("b", 1, -0.1), helm_row("c", 0, 0)]
+        )
+    )
     assert pairs(odd) == [(1, 0.8), (0, 0.0)]
     assert odd.missing == {"max_prob is outside 0 to 1": 1}
 
@@ -188,11 +231,16 @@ def test_other_json_is_read_by_named_fields(tmp_path):
     for found in (lines, array):
         assert pairs(found) == [(1, 0.0), (0, 0.25), (1, 0.5), (0, 0.75)]
         assert found.fields["model"].tolist() == ["m"] * 4
-    with pytest.raises(tn.errors.InputError, match="is not a log of lm-eval, inspect, HELM or OpenAI evals"):
+    with pytest.raises(
+        tn.errors.InputError, match="is not a log of lm-eval, inspect, HELM or OpenAI evals"
+    ):
         eval_log(tmp_path / "x.jsonl")
     with pytest.raises(tn.errors.InputError, match=r"no field 'q': 4"):
         eval_log(tmp_path / "x.jsonl", **names | {"question_field": "q"})
-    for content, words in [('[{"id": 1}, 3]', "element 1: it must be of type dict"), ("null", "line 1: it must be")]:
+    for content, words in [
+        ('[{"id": 1}, 3]', "element 1: it must be of type dict"),
+        ("null", "line 1: it must be"),
+    ]:
         (tmp_path / "y.json").write_text(content)
         with pytest.raises(tn.errors.InputError, match=words):
             eval_log(tmp_path / "y.json", **names)
@@ -207,7 +255,9 @@ def test_a_question_that_the_caller_names_may_have_many_answers(tmp_path):
     assert found.label.tolist() == [0, 1, 0, 1, 0, 1]
     assert found.cluster.tolist() == ["x/q0"] * 3 + ["x/q1"] * 3
     samples = [inspect_sample(i, "C", metadata={"confidence": 0.5}) for i in range(4)]
-    path = write_inspect_json(tmp_path / "y.json", [one | {"metadata": {"topic": "t"}} for one in samples])
+    path = write_inspect_json(
+        tmp_path / "y.json", [one | {"metadata": {"topic": "t"}} for one in samples]
+    )
     assert eval_log(path, question_field="metadata.topic").cluster.tolist() == ["sums/t"] * 4
 
 
@@ -217,10 +267,14 @@ def test_a_question_that_the_caller_names_may_have_many_answers(tmp_path):
 def test_likelihoods_as_numbers_or_text_and_one_array_are_the_same(tmp_path):
     rows = [lm_eval_row(i, [-1.0, -2.0, -float(i)], i % 3, acc=1.0) for i in range(3)]
     rows = [
-        row | {"acc": float((row["target"] == "2") if i == 0 else row["target"] == "0")} for i, row in enumerate(rows)
+        row | {"acc": float((row["target"] == "2") if i == 0 else row["target"] == "0")}
+        for i, row in enumerate(rows)
     ]
     text = eval_log(write_lines(tmp_path / "samples_a.jsonl", rows))
-    older = [row | {"filtered_resps": [[float(a), False] for a, _ in row["filtered_resps"]]} for row in rows]
+    older = [
+        row | {"filtered_resps": [[float(a), False] for a, _ in row["filtered_resps"]]}
+        for row in rows
+    ]
     (tmp_path / "samples_b.jsonl").write_text(json.dumps(older, indent=2))
     assert pairs(eval_log(tmp_path / "samples_b.jsonl")) == pairs(text)
     assert text.confidence[0] == pytest.approx(1 / (1 + math.exp(-1) + math.exp(-2)))
@@ -267,7 +321,10 @@ def test_likelihoods_without_the_question_are_left_out(tmp_path):
 
 def test_an_accuracy_that_is_ranked_by_length_has_confidences_that_are(tmp_path):
     # By likelihood the first option; by character the last: -2.4 / 3 = -0.8.
-    rows = [lm_eval_row(i, [-1.0, -2.0, -2.4], "2", acc=0.0, acc_norm=1.0, acc_bytes=1.0) for i in range(2)]
+    rows = [
+        lm_eval_row(i, [-1.0, -2.0, -2.4], "2", acc=0.0, acc_norm=1.0, acc_bytes=1.0)
+        for i in range(2)
+    ]
     path = write_lines(tmp_path / "samples_a.jsonl", rows)
     assert eval_log(path).label.tolist() == [0, 0]
     powers = [math.exp(-1.0), math.exp(-1.0), math.exp(-0.8)]
@@ -282,21 +339,31 @@ def test_an_accuracy_that_contradicts_the_likelihoods_is_counted_not_used(tmp_pa
     rows = [lm_eval_row(0, [-1.0, -2.0], "0", acc=0.0), lm_eval_row(1, [-1.0, -2.0], "0", acc=1.0)]
     found = eval_log(write_lines(tmp_path / "samples_a.jsonl", rows))
     assert found.label.tolist() == [1]
-    assert found.missing == {"the accuracy is not that of the option with the largest confidence": 1}
+    assert found.missing == {
+        "the accuracy is not that of the option with the largest confidence": 1
+    }
 
 
 def test_likelihoods_that_are_infinite_or_nan(tmp_path):
-    rows = [lm_eval_row(i, logs, "0") for i, logs in enumerate([[-1.0, "-inf"], ["-inf", "-inf"], ["nan", -1.0]])]
+    rows = [
+        lm_eval_row(i, logs, "0")
+        for i, logs in enumerate([[-1.0, "-inf"], ["-inf", "-inf"], ["nan", -1.0]])
+    ]
     found = eval_log(write_lines(tmp_path / "samples_a.jsonl", rows))
     assert pairs(found) == [(1, 1.0)]
-    assert found.missing == {"no option has a finite log-likelihood": 1, "a log-likelihood is nan": 1}
+    assert found.missing == {
+        "no option has a finite log-likelihood": 1,
+        "a log-likelihood is nan": 1,
+    }
 
 
 def test_several_filters_must_be_chosen_among(tmp_path):
     rows = [generated_row(i, f"#### {i} Confidence: 80%", 1.0, filter="strict") for i in range(3)]
     rows += [generated_row(i, f"{i}. Confidence: 60%", 0.0, filter="flexible") for i in range(3)]
     path = write_lines(tmp_path / "samples_a.jsonl", rows)
-    with pytest.raises(tn.errors.InputError, match=r"several filters .*: flexible, strict.*'exact_match,flexible'"):
+    with pytest.raises(
+        tn.errors.InputError, match=r"several filters .*: flexible, strict.*'exact_match,flexible'"
+    ):
         eval_log(path)
     both = [lm_eval_row(0, [-1.0, -2.0], "0", acc=1.0, filter=name) for name in ("a", "b")]
     with pytest.raises(tn.errors.InputError, match="'acc,a'"):
@@ -306,8 +373,13 @@ def test_several_filters_must_be_chosen_among(tmp_path):
 
 
 def test_a_confidence_is_sought_in_the_response_and_not_in_what_a_filter_left(tmp_path):
-    rows = [generated_row(i, f"{i} Confidence: {60 + i}%", 1.0, filtered_resps=[str(i)]) for i in range(3)]
-    rows += [generated_row(3, "7", 1.0, resps=[["7 Confidence: 90%", "8 Confidence: 80%"]])]  # which of them is it?
+    rows = [
+        generated_row(i, f"{i} Confidence: {60 + i}%", 1.0, filtered_resps=[str(i)])
+        for i in range(3)
+    ]
+    rows += [
+        generated_row(3, "7", 1.0, resps=[["7 Confidence: 90%", "8 Confidence: 80%"]])
+    ]  # which of them is it?
     path = write_lines(tmp_path / "samples_a.jsonl", rows)
     for confidence in ("stated", r"regex:(\d+)%"):
         found = eval_log(path, confidence=confidence)
@@ -317,7 +389,10 @@ def test_a_confidence_is_sought_in_the_response_and_not_in_what_a_filter_left(tm
 
 
 def test_an_accuracy_that_the_harness_did_not_give_is_not_made_from_the_target(tmp_path):
-    rows = [lm_eval_row(i, [-1.0, -2.0], "0", acc=acc) for i, acc in enumerate([1.0, None, math.nan, 0.5, 1.0])]
+    rows = [
+        lm_eval_row(i, [-1.0, -2.0], "0", acc=acc)
+        for i, acc in enumerate([1.0, None, math.nan, 0.5, 1.0])
+    ]
     del rows[4]["acc"]
     found = eval_log(write_lines(tmp_path / "samples_a.jsonl", rows))
     assert found.label.tolist() == [1]
@@ -326,7 +401,9 @@ def test_an_accuracy_that_the_harness_did_not_give_is_not_made_from_the_target(t
 
 def test_the_likelihood_of_the_right_answer_alone_is_no_confidence(tmp_path):
     row = lm_eval_row(0, [-1.0], "word", acc=1.0)
-    with pytest.raises(tn.errors.InputError, match="the likelihood of the right answer, not of the answer given: 1"):
+    with pytest.raises(
+        tn.errors.InputError, match="the likelihood of the right answer, not of the answer given: 1"
+    ):
         eval_log(write_lines(tmp_path / "samples_a.jsonl", [row]))
 
 
@@ -334,8 +411,24 @@ def test_the_likelihood_of_the_right_answer_alone_is_no_confidence(tmp_path):
 
 
 def test_scores_in_every_form(tmp_path):
-    values = ["C", "I", 1, 0.0, True, "yes", {"score": 1, "confidence": 0.5}, "P", "N", float("nan"), 0.3, [1], None]
-    samples = [inspect_sample(i, value, metadata={"confidence": 0.5}) for i, value in enumerate(values)]
+    values = [
+        "C",
+        "I",
+        1,
+        0.0,
+        True,
+        "yes",
+        {"score": 1, "confidence": 0.5},
+        "P",
+        "N",
+        float("nan"),
+        0.3,
+        [1],
+        None,
+    ]
+    samples = [
+        inspect_sample(i, value, metadata={"confidence": 0.5}) for i, value in enumerate(values)
+    ]
     samples += [
         inspect_sample(20, error={"message": "time out"}),
         inspect_sample(21, scores=None),
@@ -355,20 +448,40 @@ def test_scores_in_every_form(tmp_path):
         "no answer": 1,
         "not scored (grader_failed)": 1,
     }
-    assert eval_log(tmp_path / "x.json", correct_from=0.3).label.tolist() == [1, 0, 1, 0, 1, 1, 1, 1, 0, 1]
+    assert eval_log(tmp_path / "x.json", correct_from=0.3).label.tolist() == [
+        1,
+        0,
+        1,
+        0,
+        1,
+        1,
+        1,
+        1,
+        0,
+        1,
+    ]
 
 
 def test_a_100_that_only_the_harness_wrote_does_not_count(tmp_path):
     def sample(i, p, text):
         return inspect_sample(i, {"score": "C", "confidence": p}, text=text)
 
-    texts = [(80, "4. Confidence: 80%"), (60, "I am 60% sure: 4"), (100, "4"), (100, "4. Confidence: 100%")]
-    path = write_inspect_json(tmp_path / "x.json", [sample(i, p, text) for i, (p, text) in enumerate(texts)])
+    texts = [
+        (80, "4. Confidence: 80%"),
+        (60, "I am 60% sure: 4"),
+        (100, "4"),
+        (100, "4. Confidence: 100%"),
+    ]
+    path = write_inspect_json(
+        tmp_path / "x.json", [sample(i, p, text) for i, (p, text) in enumerate(texts)]
+    )
     found = eval_log(path)
     assert found.confidence.tolist() == [0.8, 0.6, 1.0]
     assert found.missing == {"a confidence of 100 % that the answer does not state": 1}
     # If no text repeats its confidence, it comes from elsewhere: kept, and mentioned.
-    path = write_inspect_json(tmp_path / "y.json", [sample(i, p, "four") for i, p in enumerate([80, 70, 100])])
+    path = write_inspect_json(
+        tmp_path / "y.json", [sample(i, p, "four") for i, p in enumerate([80, 70, 100])]
+    )
     found = eval_log(path)
     assert found.confidence.tolist() == [0.8, 0.7, 1.0]
     assert any("1 confidences are exactly 1 without being stated" in note for note in found.notes)
@@ -421,7 +534,9 @@ def test_archives_of_either_layout_and_compression(tmp_path, nested):
     assert pairs(found) == [(1, 0.25), (0, 1.0)]
     assert found.epoch.tolist() == [2, 1]
     packed = pytest.importorskip("backports.zstd.zipfile")
-    again = eval_log(write_eval(tmp_path / "renamed", samples, zipped=packed, method=93, nested=nested))
+    again = eval_log(
+        write_eval(tmp_path / "renamed", samples, zipped=packed, method=93, nested=nested)
+    )
     assert pairs(again) == pairs(found)
 
 
@@ -432,8 +547,12 @@ def test_the_probability_of_an_answer_is_that_of_its_tokens(tmp_path):
         (" D", 0.7, {" D": 0.7, "A": 0.2, "D": 0.05, "B": 0.02, "C": 0.03}),
         (". Done", 0.6),
     ]
-    one = with_tokens(inspect_sample(1, "C", text="ANSWER: D. Done", answer="D", choices=list("wxyz")), tokens)
-    two = with_tokens(inspect_sample(2, "I", text="New York", answer="New York"), [("New", 0.5), (" York", 0.5)])
+    one = with_tokens(
+        inspect_sample(1, "C", text="ANSWER: D. Done", answer="D", choices=list("wxyz")), tokens
+    )
+    two = with_tokens(
+        inspect_sample(2, "I", text="New York", answer="New York"), [("New", 0.5), (" York", 0.5)]
+    )
     lost = with_tokens(inspect_sample(3, "I", text="x", answer="Paris"), [("x", 0.5)])
     found = eval_log(write_inspect_json(tmp_path / "x.json", [one, two, lost]))
     assert pairs(found) == [(1, pytest.approx(0.7)), (0, pytest.approx(0.25))]
@@ -446,11 +565,15 @@ def test_several_scorers_must_be_chosen_among(tmp_path):
     both = inspect_sample(1, "C", metadata={"confidence": 0.5})
     both["scores"]["other"] = {"value": {"a": "I", "b": "C"}, "metadata": {"confidence": 0.75}}
     path = write_inspect_json(tmp_path / "x.json", [both])
-    with pytest.raises(tn.errors.InputError, match=r"`scorer` must say which scores .* it has judge, other"):
+    with pytest.raises(
+        tn.errors.InputError, match=r"`scorer` must say which scores .* it has judge, other"
+    ):
         eval_log(path)
     assert pairs(eval_log(path, scorer="judge")) == [(1, 0.5)]
     assert pairs(eval_log(path, scorer="other.a")) == [(0, 0.75)]
-    with pytest.raises(tn.errors.InputError, match=r"must be one of those of .*: judge, other; got 'jugde'"):
+    with pytest.raises(
+        tn.errors.InputError, match=r"must be one of those of .*: judge, other; got 'jugde'"
+    ):
         eval_log(path, scorer="jugde")
 
 
@@ -459,7 +582,9 @@ def test_samples_that_lack_the_scorer_are_not_scored_and_scorers_are_not_pooled(
     samples = [inspect_sample(i, "CI"[i % 2], metadata=half, scorer="a") for i in range(3)]
     samples += [inspect_sample(3, "C", metadata=half, scorer="b")]
     path = write_inspect_json(tmp_path / "x.json", samples)
-    with pytest.raises(tn.errors.InputError, match=r"`scorer` must say which scores .* it has a, b"):
+    with pytest.raises(
+        tn.errors.InputError, match=r"`scorer` must say which scores .* it has a, b"
+    ):
         eval_log(path)
     found = eval_log(path, scorer="a")
     assert found.label.tolist() == [1, 0, 1]
@@ -506,10 +631,13 @@ def test_samples_that_lack_the_scorer_are_not_scored_and_scorers_are_not_pooled(
 )
 def test_stated_confidences(tmp_path, text, expected):
     path = write_lines(
-        tmp_path / "samples_a.jsonl", [generated_row(0, text, 1.0), generated_row(1, "Confidence: 1 %", 0.0)]
+        tmp_path / "samples_a.jsonl",
+        [generated_row(0, text, 1.0), generated_row(1, "Confidence: 1 %", 0.0)],
     )
     found = eval_log(path)
-    assert found.confidence.tolist() == ([] if expected is None else [pytest.approx(expected)]) + [0.01]
+    assert found.confidence.tolist() == ([] if expected is None else [pytest.approx(expected)]) + [
+        0.01
+    ]
 
 
 LONG = {
@@ -539,7 +667,9 @@ def test_the_time_to_read_a_text_grows_with_its_length(tmp_path, text):
 @pytest.mark.skipif(sys.platform == "win32", reason="needs alarms")
 def test_many_answers_to_one_question_are_counted_not_compared_in_pairs(tmp_path):
     n = 60_000
-    samples = [inspect_sample("q", "C", epoch=i + 1, answer=str(i // 2), text="x") for i in range(n)]
+    samples = [
+        inspect_sample("q", "C", epoch=i + 1, answer=str(i // 2), text="x") for i in range(n)
+    ]
     path = write_inspect_json(tmp_path / "x.json", samples)
     with time_limit(40):  # pairs take minutes
         found = eval_log(path, confidence="agreement")
@@ -547,7 +677,8 @@ def test_many_answers_to_one_question_are_counted_not_compared_in_pairs(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("field", "expected"), [(".9", 0.9), ("7 out of 10", 0.7), ("0,85", 0.85), ("about 80 %.", 0.8), ("50/50", 0.5)]
+    ("field", "expected"),
+    [(".9", 0.9), ("7 out of 10", 0.7), ("0,85", 0.85), ("about 80 %.", 0.8), ("50/50", 0.5)],
 )
 def test_confidences_of_fields_are_read_as_those_of_texts_are(tmp_path, field, expected):
     path = write_lines(tmp_path / "x.jsonl", [{"ok": 1, "p": field}])
@@ -565,7 +696,9 @@ def test_words_stand_for_probabilities_that_the_user_can_see_and_change(tmp_path
         eval_log(path, words={"likely": 60})
 
 
-def test_bare_numbers_are_percentages_if_most_exceed_1_and_those_of_the_other_scale_are_unclear(tmp_path):
+def test_bare_numbers_are_percentages_if_most_exceed_1_and_those_of_the_other_scale_are_unclear(
+    tmp_path,
+):
     def log(values):
         rows = [{"ok": 1, "p": value} for value in values]
         return eval_log(write_lines(tmp_path / "x.jsonl", rows), label_field="ok", confidence="p")
@@ -585,7 +718,9 @@ def test_bare_numbers_are_percentages_if_most_exceed_1_and_those_of_the_other_sc
         assert found.missing == {"a confidence above 1 among fractions: its scale is unclear": 1}
     found = log([9, 8, 10, 3, "9/10"])
     assert found.confidence.tolist() == [0.9]
-    assert found.missing == {"a bare confidence in a log where all are at most 10: its scale is unclear": 4}
+    assert found.missing == {
+        "a bare confidence in a log where all are at most 10: its scale is unclear": 4
+    }
 
 
 def test_agreement_is_counted_on_the_other_samples_only(tmp_path):
@@ -598,11 +733,16 @@ def test_agreement_is_counted_on_the_other_samples_only(tmp_path):
     found = eval_log(write_inspect_json(tmp_path / "x.json", samples))
     assert set(found.source) == {"share of the other samples that agree"}
     assert pairs(found) == [(1, 2 / 3)] * 3 + [(0, 0.0), (1, 0.0), (0, 0.0)]
-    assert found.missing == {"fewer than two answers to the question: no share of agreeing samples": 1}
+    assert found.missing == {
+        "fewer than two answers to the question: no share of agreeing samples": 1
+    }
 
 
 def test_each_log_has_its_own_source_and_the_columns_that_split_are_known(tmp_path):
-    write_inspect_json(tmp_path / "a.json", [inspect_sample(i, "C", metadata={"confidence": 0.5}) for i in range(3)])
+    write_inspect_json(
+        tmp_path / "a.json",
+        [inspect_sample(i, "C", metadata={"confidence": 0.5}) for i in range(3)],
+    )
     write_lines(tmp_path / "samples_t.jsonl", [lm_eval_row(i, [-1.0, -2.0], "0") for i in range(4)])
     found = eval_log(tmp_path)
     assert list(found.by) == ["source", "subject"]  # task and model split as the source does
@@ -613,7 +753,9 @@ def test_each_log_has_its_own_source_and_the_columns_that_split_are_known(tmp_pa
 
 
 def test_progress_is_reported_in_bytes(tmp_path):
-    path = write_lines(tmp_path / "samples_t.jsonl", [lm_eval_row(i, [-1.0, -2.0], "0") for i in range(4)])
+    path = write_lines(
+        tmp_path / "samples_t.jsonl", [lm_eval_row(i, [-1.0, -2.0], "0") for i in range(4)]
+    )
     steps = []
     eval_log(path, progress=lambda done, total: steps.append((done, total)))
     size = path.stat().st_size
@@ -645,7 +787,9 @@ def test_a_log_that_was_cut_names_the_file_and_the_place(tmp_path, cut):
 
 
 def test_a_line_that_is_not_json_is_named(tmp_path):
-    path = write_lines(tmp_path / "samples_a.jsonl", [lm_eval_row(i, [-1.0, -2.0], "0") for i in range(3)])
+    path = write_lines(
+        tmp_path / "samples_a.jsonl", [lm_eval_row(i, [-1.0, -2.0], "0") for i in range(3)]
+    )
     path.write_bytes(path.read_bytes()[:-40])
     assert "samples_a.jsonl, line 3, is not JSON: truncated or damaged" in damaged(path)
 
@@ -656,7 +800,9 @@ def test_a_damaged_archive_names_the_member(tmp_path):
     good = path.read_bytes()
     at = good.index(b'"epoch": 1', good.index(b"samples/1_epoch_1.json"))
     path.write_bytes(good[:at] + b'"epoch": 7' + good[at + 10 :])
-    assert "member 'samples/1_epoch_1.json', cannot be unpacked: truncated or damaged" in damaged(path)
+    assert "member 'samples/1_epoch_1.json', cannot be unpacked: truncated or damaged" in damaged(
+        path
+    )
     path.write_bytes(good[: len(good) // 2])
     assert "x.eval cannot be read as a zip file: truncated or damaged" in damaged(path)
     write_eval(path, samples, members=[("samples/z_epoch_1.json", '{"id": ')])
@@ -665,7 +811,9 @@ def test_a_damaged_archive_names_the_member(tmp_path):
     assert "member 'samples/z_epoch_1.json': field 'id' is missing" in damaged(path)
 
 
-@pytest.mark.parametrize("name", ["../../x.json", "/etc/x.json", "samples\\..\\x.json", "samples/\x1b[2J_epoch_1.json"])
+@pytest.mark.parametrize(
+    "name", ["../../x.json", "/etc/x.json", "samples\\..\\x.json", "samples/\x1b[2J_epoch_1.json"]
+)
 def test_hostile_names_of_members_are_refused_and_nothing_is_written(tmp_path, name):
     sample = inspect_sample(1, "C", metadata={"confidence": 0.5})
     path = write_eval(tmp_path / "x.eval", [sample], members=[(name, json.dumps(sample))])
@@ -687,7 +835,10 @@ def with_declared_size(path, member, size):
 def test_a_member_that_claims_a_huge_size_is_refused(tmp_path):
     path = write_eval(tmp_path / "x.eval", [inspect_sample(1)], method=zipfile.ZIP_STORED)
     with_declared_size(path, "samples/1_epoch_1.json", 2**31)
-    assert "member 'samples/1_epoch_1.json', must unpack with those before it to at most" in damaged(path)
+    assert (
+        "member 'samples/1_epoch_1.json', must unpack with those before it to at most"
+        in damaged(path)
+    )
 
 
 def test_a_small_archive_cannot_fill_a_memory(tmp_path):
@@ -697,30 +848,41 @@ def test_a_small_archive_cannot_fill_a_memory(tmp_path):
     assert path.stat().st_size < 200_000
     message = damaged(path)
     assert "x.eval, member 'samples/1_epoch_1.json', must unpack" in message
-    assert re.search(r"to at most \d\d,\d{3},\d{3} bytes, by the size of the file; it has 40,\d{3},\d{3}\.", message)
+    assert re.search(
+        r"to at most \d\d,\d{3},\d{3} bytes, by the size of the file; it has 40,\d{3},\d{3}\.",
+        message,
+    )
     assert "`inspect log dump` writes a log as JSON" in message
 
 
 def test_all_members_of_an_archive_share_the_limit(tmp_path, monkeypatch):
     monkeypatch.setattr(formats, "_ROOM", 3_000)
     monkeypatch.setattr(formats, "_RATIO", 1)
-    samples = [inspect_sample(i, "C", metadata={"confidence": 0.5}, pad=" " * 1_000) for i in range(9)]
+    samples = [
+        inspect_sample(i, "C", metadata={"confidence": 0.5}, pad=" " * 1_000) for i in range(9)
+    ]
     assert eval_log(write_eval(tmp_path / "x.eval", samples[:1])).label.tolist() == [1]
     message = damaged(write_eval(tmp_path / "x.eval", samples))
     assert re.search(
-        r"member 'samples/\d_epoch_1.json', must unpack with those before it to at most \d,\d{3} bytes", message
+        r"member 'samples/\d_epoch_1.json', must unpack with those before it to at most \d,\d{3} bytes",
+        message,
     )
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, 93])
 def test_a_member_that_has_more_than_it_says_is_refused_without_unpacking_it(tmp_path, method):
-    zipped = zipfile if method == zipfile.ZIP_DEFLATED else pytest.importorskip("backports.zstd.zipfile")
+    zipped = (
+        zipfile if method == zipfile.ZIP_DEFLATED else pytest.importorskip("backports.zstd.zipfile")
+    )
     sample = inspect_sample(1, "C", metadata={"confidence": 0.5}) | {"more": " " * 40_000_000}
     path = write_eval(tmp_path / "x.eval", [sample], method=method, zipped=zipped)
     with_declared_size(path, "samples/1_epoch_1.json", 1_000)
     tracemalloc.start()
     try:
-        assert "member 'samples/1_epoch_1.json', cannot be unpacked: truncated or damaged" in damaged(path)
+        assert (
+            "member 'samples/1_epoch_1.json', cannot be unpacked: truncated or damaged"
+            in damaged(path)
+        )
         assert tracemalloc.get_traced_memory()[1] < 20_000_000
     finally:
         tracemalloc.stop()
@@ -739,8 +901,13 @@ def test_another_schema_is_refused_by_its_field(tmp_path):
     assert "x.eval, member 'header.json': field 'version'" in damaged(tmp_path / "x.eval")
     path.write_text('{"version": 2, "eval": {"model": 1}, "status": "x", "samples": []}')
     assert "field 'eval.task' must be of type str; got NoneType" in damaged(path)
-    write_lines(tmp_path / "samples_a.jsonl", [{"doc_id": 0, "resps": 4, "arguments": {}, "filtered_resps": "x"}])
-    assert "line 1: field 'filtered_resps' must be of type list; got str" in damaged(tmp_path / "samples_a.jsonl")
+    write_lines(
+        tmp_path / "samples_a.jsonl",
+        [{"doc_id": 0, "resps": 4, "arguments": {}, "filtered_resps": "x"}],
+    )
+    assert "line 1: field 'filtered_resps' must be of type list; got str" in damaged(
+        tmp_path / "samples_a.jsonl"
+    )
     helm = write_helm(tmp_path / "run", [{"instance_id": "a", "stats": [{"name": "exact_match"}]}])
     assert "element 0: field 'stats.0.name' must be of type dict; got str" in damaged(helm)
 
@@ -749,9 +916,15 @@ def test_another_schema_is_refused_by_its_field(tmp_path):
     ("change", "words"),
     [
         ({"output": [1]}, "samples[1]: field 'output' must be of type dict; got list"),
-        ({"output": {"choices": [3]}}, "samples[1]: field 'output.choices.0' must be of type dict; got int"),
+        (
+            {"output": {"choices": [3]}},
+            "samples[1]: field 'output.choices.0' must be of type dict; got int",
+        ),
         ({"epoch": "two"}, "samples[1]: field 'epoch' must be of type int; got str"),
-        ({"messages": [7]}, "samples[1]: a field has another type than inspect writes: damaged, or another schema"),
+        (
+            {"messages": [7]},
+            "samples[1]: a field has another type than inspect writes: damaged, or another schema",
+        ),
     ],
 )
 def test_a_field_of_another_type_is_named_with_its_place(tmp_path, change, words):
@@ -783,7 +956,9 @@ def test_zstd_needs_a_backport_before_python_3_14(tmp_path, monkeypatch):
         return real(name, *more)
 
     monkeypatch.setattr(importlib, "import_module", without)
-    with pytest.raises(tn.errors.MissingLibraryError, match=r"x.eval is compressed with zstd.*trueness\[evals\]"):
+    with pytest.raises(
+        tn.errors.MissingLibraryError, match=r"x.eval is compressed with zstd.*trueness\[evals\]"
+    ):
         eval_log(path)
 
 
@@ -793,23 +968,37 @@ def test_a_large_log_is_read_piece_by_piece(tmp_path):
     samples = [inspect_sample(i, "C", text=f"{long} Confidence: {50 + i}%") for i in range(5)]
     path = tmp_path / "x.json"
     header = {"version": 2, "status": "success", "eval": {"task": "t", "model": "m"}}
-    path.write_text(json.dumps(header | {"samples": samples}, ensure_ascii=False, indent=2), encoding="utf-8")
+    path.write_text(
+        json.dumps(header | {"samples": samples}, ensure_ascii=False, indent=2), encoding="utf-8"
+    )
     assert eval_log(path).confidence.tolist() == [0.5, 0.51, 0.52, 0.53, 0.54]
 
 
 def test_the_last_place_of_an_answer_counts_and_of_those_after_the_word_answer_the_last(tmp_path):
     long = "the answer. and " * 6 + "yes"
-    tokens = [(long, 0.9), (" ", 0.5), (f"Answer: {long}", 0.8), (" or ", 0.5), (long, 0.7), ("t ", 0.5), ("A", 0.6)]
+    tokens = [
+        (long, 0.9),
+        (" ", 0.5),
+        (f"Answer: {long}", 0.8),
+        (" or ", 0.5),
+        (long, 0.7),
+        ("t ", 0.5),
+        ("A", 0.6),
+    ]
     for answer, probability in ((long, 0.8), ("A", 0.6), ("or", 0.5)):
         sample = with_tokens(inspect_sample(1, text="x", answer=answer), tokens)
-        found = tn.sources.eval_log(write_inspect_json(tmp_path / "log.json", [sample]), confidence="logprob")
+        found = tn.sources.eval_log(
+            write_inspect_json(tmp_path / "log.json", [sample]), confidence="logprob"
+        )
         assert found.confidence[0] == pytest.approx(probability)
 
 
 def test_an_answer_that_repeats_itself_takes_time_in_proportion_to_its_length(tmp_path):
     def seconds(n):
         text = "a " * (n // 2)
-        sample = with_tokens(inspect_sample(1, text="x", answer=f"{text[: n // 2]}b"), [(text, 0.5)])
+        sample = with_tokens(
+            inspect_sample(1, text="x", answer=f"{text[: n // 2]}b"), [(text, 0.5)]
+        )
         path = write_inspect_json(tmp_path / f"{n}.json", [sample])
         start = time.process_time()
         with pytest.raises(tn.InputError, match="not among the tokens"):

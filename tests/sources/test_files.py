@@ -27,13 +27,28 @@ def expected(call, binary, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["x.csv", "x.tsv", "x.txt", "X.CSV", "x.parquet", "x.pq", "x.arrow", "x", "a [1]*.parquet", "a [1]*.jsonl"]
+    "name",
+    [
+        "x.csv",
+        "x.tsv",
+        "x.txt",
+        "X.CSV",
+        "x.parquet",
+        "x.pq",
+        "x.arrow",
+        "x",
+        "a [1]*.parquet",
+        "a [1]*.jsonl",
+    ],
 )
 def test_every_format_gives_the_same_numbers(call, binary, expected, tmp_path, name):
     y, p, w = binary
     frame = pl.DataFrame({"id": [f"row {i}" for i in range(400)], "y": y, "p": p, "w": w})
     writers = {"parquet": frame.write_parquet, "pq": frame.write_parquet, "arrow": frame.write_ipc}
-    writers |= {"jsonl": frame.write_ndjson, "tsv": lambda path: frame.write_csv(path, separator="\t")}
+    writers |= {
+        "jsonl": frame.write_ndjson,
+        "tsv": lambda path: frame.write_csv(path, separator="\t"),
+    }
     writers.get(name.rpartition(".")[2], frame.write_csv)(tmp_path / name)
     assert csv_measures(call(*MEASURE, name, "--weight", "w")) == expected
 
@@ -45,10 +60,18 @@ def test_arrays_have_columns_by_number_or_by_name(call, binary, expected, tmp_pa
     assert found == expected.replace("measure,p", "measure,1")
     write_columns(tmp_path / "x.npy", {"y": y, "p": p, "w": w})
     assert csv_measures(call(*MEASURE, "x.npy", "--weight", "w")) == expected
-    np.savez(tmp_path / "column.npz", y=y[:, None], p=p[:, None], w=w, other=np.array([{}, None], dtype=object))
+    np.savez(
+        tmp_path / "column.npz",
+        y=y[:, None],
+        p=p[:, None],
+        w=w,
+        other=np.array([{}, None], dtype=object),
+    )
     assert csv_measures(call(*MEASURE, "column.npz", "--weight", "w")) == expected
     np.savez(tmp_path / "bytes.npz", y=np.where(y == 1, b"yes", b"no"), p=p, w=w)
-    assert csv_measures(call(*MEASURE, "bytes.npz", "--weight", "w", "--pos-label", "yes")) == expected
+    assert (
+        csv_measures(call(*MEASURE, "bytes.npz", "--weight", "w", "--pos-label", "yes")) == expected
+    )
 
 
 def test_standard_input_may_be_any_format(call, binary, expected):
@@ -65,7 +88,9 @@ def test_files_without_polars_name_the_cure(fails, tmp_path, without, name):
     assert fails("measure", name) == f"Reading {name} needs Polars: `pip install 'trueness[cli]'`."
 
 
-def test_parquet_is_read_without_pyarrow_and_columns_that_nobody_asks_for_are_not(call, binary, tmp_path, without):
+def test_parquet_is_read_without_pyarrow_and_columns_that_nobody_asks_for_are_not(
+    call, binary, tmp_path, without
+):
     y, p, w = binary
     frame = pl.DataFrame({"y": y, "p": p, "w": w, "other": [[1, {"a": 2}]] * 400}, strict=False)
     frame.write_parquet(tmp_path / "x.parquet")
@@ -79,9 +104,23 @@ def test_a_file_of_several_batches_has_every_row_once(call, tmp_path, kind):
     p = rng.integers(0, 1000, 300_000) / 1000  # two batches and a half
     y = (rng.random(p.size) < p).astype(np.int64)
     frame = pl.DataFrame({"y": y, "p": p})
-    {"csv": frame.write_csv, "jsonl": frame.write_ndjson, "parquet": frame.write_parquet}[kind](tmp_path / f"x.{kind}")
+    {"csv": frame.write_csv, "jsonl": frame.write_ndjson, "parquet": frame.write_parquet}[kind](
+        tmp_path / f"x.{kind}"
+    )
     assert (
-        call("tally", f"x.{kind}", "--label", "y", "--prob", "p", "--bins", "distinct", "-o", "x.tally").exit_code == 0
+        call(
+            "tally",
+            f"x.{kind}",
+            "--label",
+            "y",
+            "--prob",
+            "p",
+            "--bins",
+            "distinct",
+            "-o",
+            "x.tally",
+        ).exit_code
+        == 0
     )
     assert tn.Accumulator.load(tmp_path / "x.tally").total == tn.tally(y, p)
 
@@ -148,7 +187,11 @@ def test_a_truncated_file_is_refused(fails, tmp_path, kind):
         ("x.parquet", b"y,p\n0,0.1\n", "does not begin as a file of type Parquet does"),
         ("x.npz", b"y,p\n0,0.1\n", "does not begin as a file of type npz does"),
         ("x.csv", "y,p\n0,0.1\n".encode("utf-16"), "UTF-16 must become UTF-8"),
-        ("x.sketch", tn.sketch([0, 1], [0.2, 0.7]).to_bytes(), "x.sketch holds sums, and this needs rows"),
+        (
+            "x.sketch",
+            tn.sketch([0, 1], [0.2, 0.7]).to_bytes(),
+            "x.sketch holds sums, and this needs rows",
+        ),
     ],
 )
 def test_what_a_file_is_not_is_said(fails, tmp_path, name, content, words):
@@ -165,7 +208,10 @@ def test_files_that_are_none_are_refused(fails, tmp_path):
     assert fails("measure", "nowhere.csv") == "There is no file 'nowhere.csv'."
     (tmp_path / "empty").mkdir()
     folder = str(tmp_path / "empty")
-    assert fails("measure", folder) == f"The folder {folder!r} has no log of lm-eval, inspect, HELM or OpenAI evals."
+    assert (
+        fails("measure", folder)
+        == f"The folder {folder!r} has no log of lm-eval, inspect, HELM or OpenAI evals."
+    )
 
 
 def test_arrays_of_the_wrong_shape_or_type_are_refused(fails, tmp_path):
@@ -185,7 +231,9 @@ def test_arrays_of_the_wrong_shape_or_type_are_refused(fails, tmp_path):
 def test_a_format_that_is_stated_must_be_that_of_the_file(call, fails, tmp_path):
     (tmp_path / "x").write_text("y\tp\n0\t0.5\n1\t0.6\n")
     assert call(*MEASURE, "x", "--input-format", "tsv").exit_code == 0
-    assert "`--input-format` says parquet, but x does not begin" in fails("measure", "x", "--input-format", "parquet")
+    assert "`--input-format` says parquet, but x does not begin" in fails(
+        "measure", "x", "--input-format", "parquet"
+    )
     (tmp_path / "x.jsonl").write_text('{"y": 0, "p": 0.5}\n')
     message = fails("measure", "x.jsonl", "--separator", ";")
     assert message == "`--separator` is only for CSV and TSV; x.jsonl is JSON lines. Leave it out."

@@ -36,6 +36,8 @@ def test_a_fork_says_what_to_do_and_a_fresh_process_works(tmp_path):
     command = [sys.executable, "-W", "ignore", str(script), str(tmp_path / "rows.parquet")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     forked, duckdb, spawned = done.stdout.splitlines()
-    assert forked.startswith("Polars cannot be used in a forked process once its parent has used it")
+    assert forked.startswith(
+        "Polars cannot be used in a forked process once its parent has used it"
+    )
     assert "get_context('spawn')" in forked
     assert duckdb == spawned == "Binned(binary, 100 rows, 10 bins)"

@@ -35,10 +35,18 @@ def test_whole_weights_are_exact_and_are_the_row_so_often(rows):
     frame = pl.LazyFrame({"y": y, "p": p, "w": w, "g": np.full(p.size, 0.5)})
     found = tn.scan_groups(frame, by="g", weight="w", **OPTIONS)[0.5]
     assert found.to_bytes() == tn.sketch(y, p, sample_weight=w).to_bytes()
-    assert (found.parts[0].table == tn.sketch(np.repeat(y, w), np.repeat(p, w)).parts[0].table).all()
+    assert (
+        found.parts[0].table == tn.sketch(np.repeat(y, w), np.repeat(p, w)).parts[0].table
+    ).all()
 
 
-@given(st.lists(st.tuples(SCORES.filter(lambda p: p > 2.0**-60), st.floats(1e-9, 1e9)), min_size=1, max_size=40))
+@given(
+    st.lists(
+        st.tuples(SCORES.filter(lambda p: p > 2.0**-60), st.floats(1e-9, 1e9)),
+        min_size=1,
+        max_size=40,
+    )
+)
 def test_other_weights_keep_twelve_digits_in_every_cell(rows):
     p, w = (np.array(column) for column in zip(*rows, strict=True))
     y, w = np.arange(p.size) % 2, w * 1.1
@@ -48,7 +56,12 @@ def test_other_weights_keep_twelve_digits_in_every_cell(rows):
     assert found.ends.tolist() == wanted.ends.tolist()
     # Below 2⁻³¹ lies one cell, and digits count from its upper end.
     floor = np.where(wanted.cell == 1, 1e-12 * wanted.weight, 0)[:, None]
-    for name, unit in (("by_label", 0), ("scores_by_label", 2.0**-31), ("squares_by_label", 2.0**-62), ("squares", 0)):
+    for name, unit in (
+        ("by_label", 0),
+        ("scores_by_label", 2.0**-31),
+        ("squares_by_label", 2.0**-62),
+        ("squares", 0),
+    ):
         mine, theirs = getattr(found, name), getattr(wanted, name)
         assert (np.abs(mine - theirs) <= 1e-12 * theirs + floor * unit).all(), name
 
@@ -73,4 +86,6 @@ def test_a_scan_joins_an_accumulator_and_its_file(tmp_path):
     seen = tn.Accumulator(by="day")
     seen.merge(tn.scan_groups(rows, by="day", **OPTIONS))
     seen.save(tmp_path / "days.tally")
-    assert tn.Accumulator.load(tmp_path / "days.tally").total == tn.sketch([0, 1, 1], [0.2, 0.7, 0.9])
+    assert tn.Accumulator.load(tmp_path / "days.tally").total == tn.sketch(
+        [0, 1, 1], [0.2, 0.7, 0.9]
+    )

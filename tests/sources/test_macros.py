@@ -9,7 +9,9 @@ import trueness as tn
 duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
 
 RNG = np.random.default_rng(8)
-P = np.concatenate([RNG.random(2_000), np.arange(101) / 100, np.nextafter(np.arange(1, 30) / 30, 0), [0.0, 1.0]])
+P = np.concatenate(
+    [RNG.random(2_000), np.arange(101) / 100, np.nextafter(np.arange(1, 30) / 30, 0), [0.0, 1.0]]
+)
 Y = (RNG.random(P.size) < P).astype(int)
 
 
@@ -40,10 +42,14 @@ def test_bins_hold_the_rows_that_the_library_puts_there(connection, bins):
     np.testing.assert_allclose(found["score"], table.score[filled], rtol=1e-15)
     np.testing.assert_allclose(found["rate"], table.rate[filled], rtol=1e-15)
     query = f"SELECT sum(n * abs(rate - score)) / sum(n) FROM calibration_bins('predictions', y, p, {bins})"
-    assert connection.sql(query).fetchall()[0][0] == pytest.approx(tn.ece(Y, P, bins=bins), abs=1e-14)
+    assert connection.sql(query).fetchall()[0][0] == pytest.approx(
+        tn.ece(Y, P, bins=bins), abs=1e-14
+    )
 
 
 def test_other_columns_of_the_table_change_nothing(connection):
-    connection.execute("CREATE TABLE crowded AS SELECT y, p AS q, 1 - p AS p, 7 AS nearest, 3 AS bin FROM predictions")
+    connection.execute(
+        "CREATE TABLE crowded AS SELECT y, p AS q, 1 - p AS p, 7 AS nearest, 3 AS bin FROM predictions"
+    )
     found = connection.sql("FROM calibration_bins('crowded', y, q, 10)").fetchall()
     assert found == connection.sql("FROM calibration_bins('predictions', y, p, 10)").fetchall()

@@ -18,8 +18,34 @@ from eval_logs import (
 
 import trueness as tn
 
-ODD = [None, True, 0, -1, 4, 1.5, 10**400, -(10**400), float("nan"), float("inf"), "", "x", "nan", "9" * 400, "\ud800"]
-ODD += [[], [4], [[4]], [None], {}, {"a": 1}, [{"name": "x"}], {"value": 10**400}, [["0.5", "True"]]]
+ODD = [
+    None,
+    True,
+    0,
+    -1,
+    4,
+    1.5,
+    10**400,
+    -(10**400),
+    float("nan"),
+    float("inf"),
+    "",
+    "x",
+    "nan",
+    "9" * 400,
+    "\ud800",
+]
+ODD += [
+    [],
+    [4],
+    [[4]],
+    [None],
+    {},
+    {"a": 1},
+    [{"name": "x"}],
+    {"value": 10**400},
+    [["0.5", "True"]],
+]
 
 
 def tokens(identity):
@@ -35,7 +61,9 @@ def lm_eval(i):
 
 def logs():
     """A file's name, its content, and the options to read it with."""
-    sums = [inspect_sample(i, "CI"[i % 2], text=f"It is 4. Confidence: {60 + i} %") for i in range(3)]
+    sums = [
+        inspect_sample(i, "CI"[i % 2], text=f"It is 4. Confidence: {60 + i} %") for i in range(3)
+    ]
     sure = [inspect_sample(i, "CI"[i % 2], metadata={"confidence": 0.5 + i / 10}) for i in range(3)]
     yield "samples_t_2026-01-01T00-00-00.000000.jsonl", [lm_eval(i) for i in range(3)], {}
     written = [generated_row(i, f"4. Confidence: {60 + i} %", i % 2) for i in range(3)]
@@ -46,7 +74,11 @@ def logs():
     alike = [inspect_sample(1, epoch=i, answer="4") for i in range(1, 4)]
     yield "agreement.json", inspect_header() | {"samples": alike}, {}
     yield "per_instance_stats.json", [helm_row(f"id{i}", i % 2, 0.6 + i / 10) for i in range(3)], {}
-    yield "openai.jsonl", [*openai_rows([(True, "4", -0.1), (False, "5", -0.5), (True, "4", -0.2)])], {}
+    yield (
+        "openai.jsonl",
+        [*openai_rows([(True, "4", -0.1), (False, "5", -0.5), (True, "4", -0.2)])],
+        {},
+    )
     rows = [{"grade": {"right": i % 2}, "sure": 0.6 + i / 10, "id": i} for i in range(3)]
     named = {"label_field": "grade.right", "confidence_field": "sure", "question_field": "id"}
     yield "other.jsonl", rows, named
@@ -57,7 +89,13 @@ LOGS = list(logs())
 
 def places(value, path=()):
     """The paths of all values within a value."""
-    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    inside = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for key, one in inside:
         yield (*path, key)
         yield from places(one, (*path, key))

@@ -41,7 +41,10 @@ ROWS = {"p": [0.1, 0.6, 0.7, 0.9], "y": [0, 1, 0, 1], "g": ["a", "b", "a", "b"]}
 @engines
 def test_files_give_what_memory_gives(tmp_path, engine, suffix):
     for name, rows in (("one", slice(0, 1)), ("two", slice(1, 4))):
-        write_columns(tmp_path / f"{name}.{suffix}", {key: np.array(values)[rows] for key, values in ROWS.items()})
+        write_columns(
+            tmp_path / f"{name}.{suffix}",
+            {key: np.array(values)[rows] for key, values in ROWS.items()},
+        )
     source = [tmp_path / f"one.{suffix}", str(tmp_path / f"two.{suffix}")]
     wanted = tn.binned(ROWS["y"], ROWS["p"], bins=7)
     assert ask(tmp_path / f"*.{suffix}", engine, bins=7) == wanted
@@ -54,7 +57,10 @@ def test_files_give_what_memory_gives(tmp_path, engine, suffix):
 @pytest.mark.parametrize("name", ["we[1]rd", "a*b", "%20", *slow("a?b", "[!a]", "{x}", "a b")])
 def test_a_file_of_that_very_name_comes_before_a_pattern(tmp_path, engine, suffix, name):
     for other in ("we1rd", "axb", "b", "x"):
-        write(tmp_path, **{other: "p,y\n0.7,1\n0.7,1\n" if suffix == "csv" else {"p": [0.7, 0.7], "y": [1, 1]}})
+        write(
+            tmp_path,
+            **{other: "p,y\n0.7,1\n0.7,1\n" if suffix == "csv" else {"p": [0.7, 0.7], "y": [1, 1]}},
+        )
     write(tmp_path, **{name: "p,y\n0.1,0\n" if suffix == "csv" else {"p": [0.1], "y": [0]}})
     assert ask(tmp_path / f"{name}.{suffix}", engine) == tn.binned([0], [0.1])
 
@@ -72,7 +78,10 @@ AGREE = {
     "float32 before float64": ({"p": F32, "y": [0]}, {"p": [0.75], "y": [1]}),
     "integers before booleans": ({"p": [0.25], "y": [0]}, {"p": [0.75], "y": [True]}),
     "short integers": ({"p": [0.25], "y": pl.Series([0], dtype=pl.Int8)}, {"p": [0.75], "y": [1]}),
-    "nothing but NULL where nobody looks": ({"p": [0.25], "y": [0], "z": [None]}, {"p": [0.75], "y": [1], "z": [1]}),
+    "nothing but NULL where nobody looks": (
+        {"p": [0.25], "y": [0], "z": [None]},
+        {"p": [0.75], "y": [1], "z": [1]},
+    ),
     "text, another order": ("p,q,y\n0.25,0.9,0\n", "q,y,p,z\n0.9,1,0.75,a\n"),
     "text, labels that turn to floats": ("p,y\n0.25,0\n", "p,y\n0.75,1.0\n"),
 }
@@ -87,19 +96,26 @@ def test_files_of_other_schemas_are_read_together(tmp_path, engine, files):
 @engines
 def test_a_file_that_lacks_a_column_is_named(tmp_path, engine):
     source = write(tmp_path, a={"p": [0.25], "y": [0], "g": [1]}, b={"p": [0.75], "y": [1]})
-    with pytest.raises(tn.InputError, match=r"`by` names no column 'g' in '.*b\.parquet'; the columns are 'p', 'y'"):
+    with pytest.raises(
+        tn.InputError, match=r"`by` names no column 'g' in '.*b\.parquet'; the columns are 'p', 'y'"
+    ):
         ask(source, engine, by="g")
     source = write(tmp_path, a="p,y\n0.25,0\n", b="p,Y\n0.75,1\n")
-    with pytest.raises(tn.InputError, match=r"`label` names no column 'y' in '.*b\.csv'; the columns are 'p', 'Y'"):
+    with pytest.raises(
+        tn.InputError, match=r"`label` names no column 'y' in '.*b\.csv'; the columns are 'p', 'Y'"
+    ):
         ask(source, engine)
 
 
 def test_types_that_do_not_agree_are_refused_but_identifiers_become_text(tmp_path):
-    source = write(tmp_path, a={"p": [0.25], "y": [0], "g": [1]}, b={"p": [0.75], "y": [1], "g": ["x"]})
+    source = write(
+        tmp_path, a={"p": [0.25], "y": [0], "g": [1]}, b={"p": [0.75], "y": [1], "g": ["x"]}
+    )
     assert {key: sums.n for key, sums in ask(source, by="g").items()} == {"1": 1, "x": 1}
     source = write(tmp_path, a="p,y\n0.25,0\n", b="p,y\n0.25,yes\n")
     with pytest.raises(
-        tn.InputError, match=r"column 'y' must have one type in all files; it is Int64 in '.*a\.csv' and"
+        tn.InputError,
+        match=r"column 'y' must have one type in all files; it is Int64 in '.*a\.csv' and",
     ):
         ask(source)
 
@@ -126,17 +142,26 @@ MISSING = "`prob` column 'p' must not have missing values; 1 of 2"
 REFUSED = {
     "a name twice": ("p,y,y\n0.25,0,1\n", r"rows\.csv'? has 2 columns named 'y'"),
     "empty lines": ("\n\n", r"names no column|rows\.csv is empty\.$"),
-    "NA": ("p,y\n0.25,0\nNA,1\n", {"duckdb": r"rows\.csv' cannot be read: .*NA", "polars": MISSING}),
+    "NA": (
+        "p,y\n0.25,0\nNA,1\n",
+        {"duckdb": r"rows\.csv' cannot be read: .*NA", "polars": MISSING},
+    ),
     "an empty score": ("p,y\n0.25,0\n,1\n", MISSING),
     "nan": ("p,y\n0.25,0\nnan,1\n", MISSING),
-    "an empty label": ("p,y\n0.25,0\n0.75,\n", "`label` column 'y' must not have missing values; 1 of 2"),
+    "an empty label": (
+        "p,y\n0.25,0\n0.75,\n",
+        "`label` column 'y' must not have missing values; 1 of 2",
+    ),
     "late fractions": ("p,y\n" + "0,0\n" * 120_000 + "0.5,2\n", "1 of 120,001 labels is not"),
     "thousands": ('p,y\n"1,000",0\n', r"rows\.csv.* '?\"?1,000"),
     "semicolons": ("p;y\n0.25;0\n", "`label` names no column 'y'.*p;y"),
     "late text in scores": ("p,y\n" + "0.5,1\n" * 150_000 + "oops,1\n", r"rows\.csv.*oops"),
     "late text in labels": (
         "p,y\n" + "0.5,1\n" * 150_000 + "0.5,oops\n",
-        {"duckdb": r"rows\.csv' cannot be read: .*oops", "polars": r"must be 0 or 1; it holds strings \('1', 'oops'\)"},
+        {
+            "duckdb": r"rows\.csv' cannot be read: .*oops",
+            "polars": r"must be 0 or 1; it holds strings \('1', 'oops'\)",
+        },
     ),
     "bytes of another encoding": (b"p,y\n0.25,0\n0.75\xe9,1\n", r"rows\.csv"),
     "a short line": ("g,p,y\na,0.25,0\n0.75,1\n", r"rows\.csv"),
@@ -150,14 +175,18 @@ SHORT = [name for name in REFUSED if not name.startswith("late ")]
 def test_text_that_cannot_be_read_says_so(tmp_path, engine, text, message):
     path = tmp_path / "rows.csv"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(tn.InputError, match=message if isinstance(message, str) else message[engine]):
+    with pytest.raises(
+        tn.InputError, match=message if isinstance(message, str) else message[engine]
+    ):
         ask(path, engine, bins=None)
 
 
 COMPRESSED = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
 
 
-@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "arrow", *(f"csv.{name}" for name in COMPRESSED)])
+@pytest.mark.parametrize(
+    "suffix", ["csv", "tsv", "jsonl", "arrow", *(f"csv.{name}" for name in COMPRESSED)]
+)
 def test_every_format_of_the_command_is_scanned(tmp_path, suffix):
     kind, _, compression = suffix.partition(".")
     columns = {"p": np.array([0.25, 0.75]), "y": np.array([0, 1]), "g": np.array(["a", "b"])}
@@ -171,7 +200,9 @@ def test_every_format_of_the_command_is_scanned(tmp_path, suffix):
 
 def test_duckdb_says_what_it_does_not_read(tmp_path):
     (tmp_path / "x.jsonl").write_text('{"p": 0.5, "y": 1}\n')
-    with pytest.raises(tn.InputError, match="`engine` must be 'polars' for such files; DuckDB reads Parquet or CSV"):
+    with pytest.raises(
+        tn.InputError, match="`engine` must be 'polars' for such files; DuckDB reads Parquet or CSV"
+    ):
         ask(tmp_path / "x.jsonl", "duckdb")
 
 
@@ -184,7 +215,11 @@ def test_a_header_alone_is_no_rows(tmp_path, engine):
 @engines
 def test_groups_of_a_text_file_are_what_stands_there(tmp_path, engine):
     source = write(tmp_path, a="p,y,g\n" + "0.25,0,7\n" * 50_000 + "0.75,1,007\n0.75,1,x\n")
-    assert {key: sums.n for key, sums in ask(source, engine, by="g").items()} == {"7": 50_000, "007": 1, "x": 1}
+    assert {key: sums.n for key, sums in ask(source, engine, by="g").items()} == {
+        "7": 50_000,
+        "007": 1,
+        "x": 1,
+    }
 
 
 def test_groups_of_json_lines_are_integers_where_the_file_has_them(tmp_path):
@@ -213,7 +248,9 @@ def test_paths_that_lead_nowhere_say_so(tmp_path):
         with pytest.raises(tn.InputError, match=message):
             ask(tmp_path / path)
     np.savez(tmp_path / "x.npz", y=[0, 1], p=[0.1, 0.2])
-    with pytest.raises(tn.InputError, match=r"must name Parquet, Arrow IPC, CSV, TSV or JSON lines.*x\.npz' is npz"):
+    with pytest.raises(
+        tn.InputError, match=r"must name Parquet, Arrow IPC, CSV, TSV or JSON lines.*x\.npz' is npz"
+    ):
         ask(tmp_path / "x.npz")
     write(tmp_path, a="p,y\n0.5,1\n")
     with pytest.raises(tn.InputError, match=r"a\.csv' is given twice.*its rows would count twice"):

@@ -37,11 +37,15 @@ def programs():
 @pytest.fixture(scope="session")
 def connection():
     ibis = pytest.importorskip("ibis")
-    pytest.importorskip("psycopg", reason="Ibis needs psycopg: pip install 'ibis-framework[postgres]'")
+    pytest.importorskip(
+        "psycopg", reason="Ibis needs psycopg: pip install 'ibis-framework[postgres]'"
+    )
     folder = programs()
     if folder is None:
         pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
-    home = Path(tempfile.mkdtemp(prefix="postgres"))  # not one of pytest's, which another run may remove
+    home = Path(
+        tempfile.mkdtemp(prefix="postgres")
+    )  # not one of pytest's, which another run may remove
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -51,14 +55,18 @@ def connection():
         shutil.chown(home, "nobody")
 
     def call(*command):
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=home, timeout=60, **options)
+        subprocess.run(
+            command, check=True, stdout=subprocess.DEVNULL, cwd=home, timeout=60, **options
+        )
 
     data = str(home / "data")
     call(folder / "initdb", "-D", data, "-A", "trust", "-U", "tester", "-E", "UTF8")
     setup = f"-p {port} -k {home} -c listen_addresses=127.0.0.1 -c fsync=off"
     call(folder / "pg_ctl", "-D", data, "-o", setup, "-l", home / "log", "-w", "start")
     try:
-        found = ibis.postgres.connect(host="127.0.0.1", port=port, user="tester", database="postgres")
+        found = ibis.postgres.connect(
+            host="127.0.0.1", port=port, user="tester", database="postgres"
+        )
         yield found
         found.disconnect()
     finally:
@@ -68,7 +76,9 @@ def connection():
 
 def of_postgres(connection, table):
     """PostgreSQL has no unsigned numbers, and no type for NULL alone."""
-    fields = [pa.field(f.name, pa.int16() if f.type == pa.uint8() else f.type) for f in table.schema]
+    fields = [
+        pa.field(f.name, pa.int16() if f.type == pa.uint8() else f.type) for f in table.schema
+    ]
     connection.raw_sql("DROP TABLE IF EXISTS predictions").close()
     return connection.create_table("predictions", table.cast(pa.schema(fields)))
 
@@ -86,7 +96,8 @@ if os.environ.get("TRUENESS_MINUTES"):
 QUICK = [
     one
     for one in CASES
-    if one.name not in MINUTES and not (one.options.get("bins") == "sketch" and "weight" in one.options)
+    if one.name not in MINUTES
+    and not (one.options.get("bins") == "sketch" and "weight" in one.options)
 ]
 
 
@@ -114,7 +125,9 @@ def test_a_lost_connection_is_an_input_error(connection):
     table = of_postgres(connection, pa.table({"p": [0.2, 0.7], "y": [0, 1]}))
     connection.con.close()
     try:
-        with pytest.raises(tn.InputError, match=r"`source` \(Table\) cannot be read: the connection is closed"):
+        with pytest.raises(
+            tn.InputError, match=r"`source` \(Table\) cannot be read: the connection is closed"
+        ):
             tn.scan(table, label="y", prob="p")
     finally:
         connection.reconnect()
@@ -138,7 +151,9 @@ def test_the_sql_of_maps_gives_what_predict_gives(connection, name):
     fitted = MAPS[name].fit(p, (rng.random(600) < p**1.3).astype(int))
     of_postgres(connection, pa.table({"p": p, "i": np.arange(600)}))
     sql = fitted.to_sql("postgresql", column="p")
-    with contextlib.closing(connection.raw_sql(f"SELECT {sql} FROM predictions ORDER BY i")) as cursor:
+    with contextlib.closing(
+        connection.raw_sql(f"SELECT {sql} FROM predictions ORDER BY i")
+    ) as cursor:
         found = np.array([float(row[0]) for row in cursor.fetchall()])
     np.testing.assert_allclose(found, fitted.predict(p), rtol=0, atol=1e-14)
 
@@ -147,10 +162,14 @@ def test_the_sql_of_maps_gives_what_predict_gives(connection, name):
 def test_the_query_of_maps_of_classes_gives_what_predict_gives(connection):
     rng = np.random.default_rng(1)
     p = rng.dirichlet([1, 2, 3], 600)
-    fitted = tn.OneVsRest(tn.IsotonicCalibration()).fit(p, (p.cumsum(axis=1) > rng.random((600, 1))).argmax(axis=1))
+    fitted = tn.OneVsRest(tn.IsotonicCalibration()).fit(
+        p, (p.cumsum(axis=1) > rng.random((600, 1))).argmax(axis=1)
+    )
     of_postgres(connection, pa.table({f"p{k}": p[:, k] for k in range(3)} | {"i": np.arange(600)}))
     sql = fitted.to_sql("postgresql", column=["p0", "p1", "p2"], table="predictions")
     names = ", ".join(f"p{k}_calibrated" for k in range(3))
-    with contextlib.closing(connection.raw_sql(f"SELECT {names} FROM ({sql}) AS rows ORDER BY i")) as cursor:
+    with contextlib.closing(
+        connection.raw_sql(f"SELECT {names} FROM ({sql}) AS rows ORDER BY i")
+    ) as cursor:
         found = np.array(cursor.fetchall(), dtype=float)
     np.testing.assert_allclose(found, fitted.predict(p), rtol=0, atol=1e-14)

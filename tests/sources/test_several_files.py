@@ -51,7 +51,11 @@ def test_files_give_what_one_file_of_all_rows_gives(call, grouped, tmp_path, ver
     assert several.exit_code == 0, several.stderr
     shown = f"0.{kind}, 1.{kind} and 2.{kind}"
     fitted = f"trueness fit 0.{kind} 1.{kind} 2.{kind} "  # the command that a report recommends
-    said = " ".join(several.stdout.split()).replace(shown, f"all.{kind}").replace(fitted, f"trueness fit all.{kind} ")
+    said = (
+        " ".join(several.stdout.split())
+        .replace(shown, f"all.{kind}")
+        .replace(fitted, f"trueness fit all.{kind} ")
+    )
     assert said == " ".join(one.stdout.split())
     counts = f"0.{kind} 100, 1.{kind} 250, 2.{kind} 250"
     assert f"note: 3 files, 600 rows in all: {counts}.\n" in several.stderr
@@ -74,7 +78,10 @@ def test_formats_may_differ_and_columns_come_in_any_order(call, grouped, tmp_pat
 def test_a_pattern_that_the_shell_left_alone_is_expanded(call, fails, grouped, tmp_path):
     written(tmp_path, "csv", parts(grouped, 100))
     for pattern in ("[01].csv", str(tmp_path / "*.csv")):
-        assert "note: 2 files, 600 rows" in call("measure", "--no-intervals", pattern, "--prob", "p").stderr
+        assert (
+            "note: 2 files, 600 rows"
+            in call("measure", "--no-intervals", pattern, "--prob", "p").stderr
+        )
     assert fails("measure", "*.tsv") == "No file fits the pattern '*.tsv'."
     write_columns(tmp_path / "[01].csv", grouped)
     assert "files" not in call("measure", "--no-intervals", "[01].csv", "--prob", "p").stderr
@@ -108,11 +115,17 @@ def test_files_that_do_not_fit_together_are_named(call, fails, tmp_path):
             "f.jsonl and g.jsonl: column 'p' must hold numbers, or lists of one length; they are mixed.",
         ),
         (["b.csv", "b.csv"], "'b.csv' is given twice: its rows would count twice."),
-        (["b.csv", "./b.csv"], "'./b.csv' is given twice, also as 'b.csv': its rows would count twice."),
+        (
+            ["b.csv", "./b.csv"],
+            "'./b.csv' is given twice, also as 'b.csv': its rows would count twice.",
+        ),
     ):
         assert fails("measure", *names) == message
     assert "is the file that is read" in fails("measure", "b.csv", "e.csv", "-o", "e.csv")
-    assert "apply takes one FILE; got 2" in call("apply", "a.csv", "b.csv", "--calibrator", "map.json").stderr
+    assert (
+        "apply takes one FILE; got 2"
+        in call("apply", "a.csv", "b.csv", "--calibrator", "map.json").stderr
+    )
 
 
 @pytest.mark.parametrize("way", [[], ["--stream"]])
@@ -126,14 +139,20 @@ def test_a_bad_row_is_located_in_its_file(fails, tmp_path, way):
 
 def test_ids_that_are_numbers_in_one_file_alone_are_text_in_all(call, tmp_path):
     def lines(ids):
-        return "y,p,who\n" + "".join(f"{i % 2},{0.1 + i / 50:.2f},{who}\n" for i, who in enumerate(ids))
+        return "y,p,who\n" + "".join(
+            f"{i % 2},{0.1 + i / 50:.2f},{who}\n" for i, who in enumerate(ids)
+        )
 
     ids = [str(i // 2) for i in range(20)]
     more = [*ids[:10], *(f"x{i}" for i in range(10))]
     (tmp_path / "a.csv").write_text(lines(ids))
     (tmp_path / "b.csv").write_text(lines(more))
     (tmp_path / "all.csv").write_text(lines(ids) + lines(more).partition("\n")[2])
-    columns = {"y": np.arange(20) % 2, "p": (0.1 + np.arange(20) / 50).round(2), "who": np.arange(20) // 2}
+    columns = {
+        "y": np.arange(20) % 2,
+        "p": (0.1 + np.arange(20) / 50).round(2),
+        "who": np.arange(20) // 2,
+    }
     write_columns(tmp_path / "a.parquet", columns)
     given = ["--cluster", "who", "--max-ece", "0.9", "--format", "csv"]
     wanted = call("gate", "all.csv", *given).stdout
@@ -153,6 +172,8 @@ def test_a_file_whose_labels_are_all_missing_says_nothing_of_their_kind(call, tm
 
 def test_standard_input_may_be_one_of_them(call, tmp_path):
     (tmp_path / "a.csv").write_text("y,p\n0,0.5\n")
-    found = call("measure", "--no-intervals", "a.csv", "-", "--format", "json", stdin="y,p\n1,0.7\n")
+    found = call(
+        "measure", "--no-intervals", "a.csv", "-", "--format", "json", stdin="y,p\n1,0.7\n"
+    )
     assert json.loads(found.stdout)["data"]["source"] == "a.csv and standard input"
     assert json.loads(found.stdout)["models"][0]["measures"]["n"] == 2

@@ -14,7 +14,19 @@ def tallied(call, tmp_path):
 
     def run(content, *more, name="x.csv"):
         (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
-        result = call("tally", name, "--label", "y", "--prob", "p", "--bins", "distinct", "-o", "x.tally", *more)
+        result = call(
+            "tally",
+            name,
+            "--label",
+            "y",
+            "--prob",
+            "p",
+            "--bins",
+            "distinct",
+            "-o",
+            "x.tally",
+            *more,
+        )
         assert result.exit_code == 0, result.stderr
         found = tn.Accumulator.load(tmp_path / "x.tally")
         return found.groups if "--by" in more else found.total
@@ -60,7 +72,9 @@ def test_scores_are_read_to_the_last_bit(tallied):
     ],
 )
 def test_labels_have_the_simplest_type_that_holds_them_all(tallied, cells, options):
-    assert tallied("y,p\n" + "".join(f"{c},0.5\n" for c in cells), *options) == tn.tally([1, 0, 1], [0.5] * 3)
+    assert tallied("y,p\n" + "".join(f"{c},0.5\n" for c in cells), *options) == tn.tally(
+        [1, 0, 1], [0.5] * 3
+    )
 
 
 @pytest.mark.parametrize(
@@ -84,7 +98,9 @@ def test_ways_to_write_the_same_table(tallied, content):
     assert tallied(content) == tn.tally([0, 1], [0.1, 0.2])
 
 
-@pytest.mark.parametrize(("separator", "word"), [(";", ";"), ("\t", "tab"), ("\t", r"\t"), ("|", "|")])
+@pytest.mark.parametrize(
+    ("separator", "word"), [(";", ";"), ("\t", "tab"), ("\t", r"\t"), ("|", "|")]
+)
 def test_other_separators(tallied, separator, word):
     content = f"y{separator}p\n0{separator}0.5\n"
     assert tallied(content, "--separator", word, name="x.txt") == tn.tally([0], [0.5])
@@ -96,7 +112,10 @@ def test_other_separators(tallied, separator, word):
         ("y,p\n0,0.1\n1,x\n", "x.csv: column 'p' must hold numbers; it holds 'x'."),
         ('y,p\n0,"0,5"\n', "it holds '0,5'. `--decimal ,` reads decimal commas."),
         ("y,p\n0,1_0\n", "it holds '1_0'"),
-        ("y,p\n0,0.1\n1\n", "x.csv, line 3, has 1 cells where the header has 2. Cells that hold the separator need"),
+        (
+            "y,p\n0,0.1\n1\n",
+            "x.csv, line 3, has 1 cells where the header has 2. Cells that hold the separator need",
+        ),
         ("y,p,g\n0,0.1,\n1,0.2\n", "line 3, has 2 cells where the header has 3"),
         ("y,p\n0,0.1\n1,0.2,7\n", "x.csv cannot be read as text; found more fields"),
         ("y,p,g\n0,0.1,\n1,0.2,a\rb\n", "x.csv cannot be read as text; new-line character seen"),
@@ -139,8 +158,12 @@ def test_keys_that_come_late_or_are_left_out_are_missing_values(tallied):
 def test_lists_are_rows_of_a_matrix(call, multiclass, tmp_path):
     y, P = multiclass
     rows = zip(y.tolist(), P.tolist(), strict=True)
-    (tmp_path / "x.ndjson").write_text("".join(json.dumps({"y": a, "P": b}) + "\n" for a, b in rows))
-    found = json.loads(call("measure", "--no-intervals", "x.ndjson", "--prob", "P", "--format", "json").stdout)
+    (tmp_path / "x.ndjson").write_text(
+        "".join(json.dumps({"y": a, "P": b}) + "\n" for a, b in rows)
+    )
+    found = json.loads(
+        call("measure", "--no-intervals", "x.ndjson", "--prob", "P", "--format", "json").stdout
+    )
     assert found["models"][0]["measures"]["ece_confidence"] == tn.ece(y, P, kind="confidence")
 
 
@@ -149,7 +172,10 @@ def test_lists_are_rows_of_a_matrix(call, multiclass, tmp_path):
     [
         ('{"y": 1, "p": 0.5}\n{"y": 1,', "x.jsonl cannot be read as JSON lines"),
         ('{"y": 1, "p": 0.5}\n[1, 2]\n', "x.jsonl must have one object per line"),
-        ('[{"y": 1, "p": 0.5}]\n', "without brackets around them. `jq -c '.[]'` writes an array so."),
+        (
+            '[{"y": 1, "p": 0.5}]\n',
+            "without brackets around them. `jq -c '.[]'` writes an array so.",
+        ),
         ('{"y": 1, "p": "a"}\n', "column 'p' must hold numbers; it holds 'a'."),
         ('{"y": 1, "p": true}\n', "column 'p' must hold numbers; it holds 'true'."),
         ('{"y": 1, "p": {"a": 1}}\n', "column 'p' must hold numbers"),
@@ -158,7 +184,10 @@ def test_lists_are_rows_of_a_matrix(call, multiclass, tmp_path):
         (lines("a", 1), "must be 0 or 1; it holds strings"),
         (lines(True, 1), "must be 0 or 1; it holds strings"),
         ("{}\n", "x.jsonl has no columns"),
-        ('{"y": "é", "p": 0.5}\n'.encode("latin-1"), "x.jsonl cannot be read as JSON lines; invalid utf8"),
+        (
+            '{"y": "é", "p": 0.5}\n'.encode("latin-1"),
+            "x.jsonl cannot be read as JSON lines; invalid utf8",
+        ),
         ('{"y": 1, "p": 1e400}\n', "x.jsonl cannot be read as JSON lines"),
     ],
 )
@@ -167,7 +196,12 @@ def test_json_lines_that_would_be_read_wrongly_are_refused(refused, content, mes
 
 
 @pytest.mark.parametrize(
-    "line", ['{"y": 1, "p": 0.1, "p": 0.9}', '{"y": 1, "p": null, "p": 0.9}', '{"y": 1, "p" : 0.1, "p"\t: 0.1}']
+    "line",
+    [
+        '{"y": 1, "p": 0.1, "p": 0.9}',
+        '{"y": 1, "p": null, "p": 0.9}',
+        '{"y": 1, "p" : 0.1, "p"\t: 0.1}',
+    ],
 )
 def test_a_repeated_key_is_refused(refused, line):
     message = "x.jsonl has a line with the key 'p' more than once."
@@ -178,7 +212,9 @@ def test_apply_loses_no_repeated_key(call, fails, tmp_path):
     rows = "".join(json.dumps({"y": int(i % 5 < i / 40), "p": i / 200}) + "\n" for i in range(200))
     (tmp_path / "x.jsonl").write_text(rows + '{"y": 1, "p": 0.5, "q": 1, "q": 2}\n')
     assert call("fit", "x.jsonl", "-o", "map.json").exit_code == 0
-    message = fails("apply", "x.jsonl", "--prob", "p", "--calibrator", "map.json", "-o", "new.jsonl")
+    message = fails(
+        "apply", "x.jsonl", "--prob", "p", "--calibrator", "map.json", "-o", "new.jsonl"
+    )
     assert message == "x.jsonl has a line with the key 'q' more than once."
     assert not (tmp_path / "new.jsonl").exists()
 
@@ -186,7 +222,10 @@ def test_apply_loses_no_repeated_key(call, fails, tmp_path):
 @pytest.mark.parametrize(
     ("cells", "groups"),
     [
-        (["9007199254740993", "9007199254740992", "1.5"], ["1.5", "9007199254740992", "9007199254740993"]),
+        (
+            ["9007199254740993", "9007199254740992", "1.5"],
+            ["1.5", "9007199254740992", "9007199254740993"],
+        ),
         (["1000000000000000000000000000001", "1000000000000000000000000000000"], None),
         (["1", "10", "2"], ["1", "10", "2"]),
         (['"1"', '"01"'], ["01", "1"]),

@@ -18,7 +18,17 @@ LABELS = [
     *(torch.uint16, torch.uint32, torch.uint64),
     *FLOATS,
 ]
-BINS = [1, 7, 10, 20, 100, 300, [0, 0.1, 0.13, 0.9, 1], tn.EqualWidth(15), tn.Edges([0.0, 1 / 3, 1.0])]
+BINS = [
+    1,
+    7,
+    10,
+    20,
+    100,
+    300,
+    [0, 0.1, 0.13, 0.9, 1],
+    tn.EqualWidth(15),
+    tn.Edges([0.0, 1 / 3, 1.0]),
+]
 KINDS = ["classwise", "confidence", "top-label"]
 
 
@@ -81,7 +91,10 @@ def test_few_rows_and_minus_zero(device):
         expected = tn.binned(y.cpu(), p.cpu(), kind=kind)
         assert tn.torch.binned(y, p, kind=kind) == expected
         assert tn.torch.binned_logits(y, p, kind=kind) == expected
-        assert tn.torch.binned_logits(y, p, kind=kind, sample_weight=p[:, 0], ignore_index=-100) == expected
+        assert (
+            tn.torch.binned_logits(y, p, kind=kind, sample_weight=p[:, 0], ignore_index=-100)
+            == expected
+        )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -91,7 +104,9 @@ def test_matrices_of_probabilities(device, kind):
         for bins in (10, [0, 0.2, 0.7, 1]):
             narrow = p.to(dtype)
             expected = tn.binned(y, narrow, bins=bins, kind=kind)
-            assert tn.torch.binned(y.to(device), narrow.to(device), bins=bins, kind=kind) == expected
+            assert (
+                tn.torch.binned(y.to(device), narrow.to(device), bins=bins, kind=kind) == expected
+            )
 
 
 AWKWARD = {
@@ -132,7 +147,9 @@ def test_ignored_rows_of_a_vector_are_left_out(device):
     found = tn.torch.binned_logits(y.to(device), torch.logit(p).to(device), ignore_index=-100)
     assert found.n == int(kept.sum())
     label = y.clamp(min=0).to(torch.uint8).to(device)
-    found = tn.torch.binned(label, p.nan_to_num().to(device), ignore_index=-255)  # no byte is, but 1 would be its wrap
+    found = tn.torch.binned(
+        label, p.nan_to_num().to(device), ignore_index=-255
+    )  # no byte is, but 1 would be its wrap
     assert found.n == 2_001
 
 
@@ -150,7 +167,11 @@ def test_rows_of_bfloat16_need_a_tolerance(device):
 
 NAN = float("nan")
 BAD = [
-    ([0, 1, 1], [0.1, NAN, 0.2], "`y_prob` must not have missing values; 1 of 3.*Select the other rows first, such as"),
+    (
+        [0, 1, 1],
+        [0.1, NAN, 0.2],
+        "`y_prob` must not have missing values; 1 of 3.*Select the other rows first, such as",
+    ),
     ([0, 1, 1], [0.1, 0.2, 1.5], r"must lie in \[0, 1\]; 1 of 3 values does not.* row 2"),
     ([0, 1, 1], [-0.25, 0.2, 0.5], r"must lie in \[0, 1\]; 1 of 3 values does not.* row 0"),
     ([0, 2, 1], [0.1, 0.2, 0.5], "must be 0 or 1; 1 of 3 labels is not, the first is 2 at row 1"),
@@ -160,10 +181,22 @@ BAD = [
     ([0.0, 1e30, 1], [0.1, 0.2, 0.5], "must be 0 or 1; 1 of 3 .* at row 1"),
     ([0.0, NAN, 1], [0.1, 0.2, 0.5], "`y_true` must not have missing values; 1 of 3"),
     ([0, 1, 1], [0.1, 0.2, 0.95], r"edges run from 0 to 0.9 and a score is 0.95"),
-    ([0, 1, 1], [[0.5, 0.5], [0.5, 0.6], [1.0, 0.0]], "must sum to 1 within 1e-06; 1 of 3 does not"),
-    ([0, 1, 1], [[0.5, 0.5], [0.5, 0.5005], [0.5, 0.51]], "must sum to 1 within 0.002; 1 of 3 does not"),
+    (
+        [0, 1, 1],
+        [[0.5, 0.5], [0.5, 0.6], [1.0, 0.0]],
+        "must sum to 1 within 1e-06; 1 of 3 does not",
+    ),
+    (
+        [0, 1, 1],
+        [[0.5, 0.5], [0.5, 0.5005], [0.5, 0.51]],
+        "must sum to 1 within 0.002; 1 of 3 does not",
+    ),
     ([0, 1, 2], [[0.5, 0.5], [0.5, 0.5], [0.9, 0.1]], "`y_true` must hold class codes 0 to 1"),
-    ([0, 1, 1], [[0.5, 0.5], [0.5, 0.5], [1.25, -0.25]], r"must lie in \[0, 1\]; 2 of 6 values do not.* row 2"),
+    (
+        [0, 1, 1],
+        [[0.5, 0.5], [0.5, 0.5], [1.25, -0.25]],
+        r"must lie in \[0, 1\]; 2 of 6 values do not.* row 2",
+    ),
 ]
 
 

@@ -24,9 +24,17 @@ def some_rows(n, k, dtype=torch.float32, seed=0):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_sums_are_those_of_the_library_bit_for_bit(kind, dtype):
-    for shape in ((0, 3), (1, 2), (600, 2), (40, 300), (3, 20_000) if kind == "confidence" else (3, 70)):
+    for shape in (
+        (0, 3),
+        (1, 2),
+        (600, 2),
+        (40, 300),
+        (3, 20_000) if kind == "confidence" else (3, 70),
+    ):
         y, z = some_rows(*shape, dtype)
-        assert tn.torch.binned_logits(y, z, kind=kind) == tn.binned(y, z, kind=kind, from_logits=True)
+        assert tn.torch.binned_logits(y, z, kind=kind) == tn.binned(
+            y, z, kind=kind, from_logits=True
+        )
 
 
 def many_entries(n, k, dtype=torch.float32):
@@ -39,7 +47,9 @@ def test_chunks_add_up(monkeypatch):
     assert tn.torch.binned_logits(y, z) == tn.binned(y, z, kind="confidence", from_logits=True)
     y, z = many_entries(50, 100_000)
     monkeypatch.setenv("TRUENESS_TORCH", "operations")
-    assert_close(tn.torch.binned_logits(y, z), tn.binned(y, z, kind="confidence", from_logits=True), 1e-12)
+    assert_close(
+        tn.torch.binned_logits(y, z), tn.binned(y, z, kind="confidence", from_logits=True), 1e-12
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -71,7 +81,9 @@ def test_a_vector_of_logits_goes_through_the_logistic_function(device):
     found = tn.torch.binned_logits(y.to(device), z.to(device))
     assert device == "cuda" or found == expected
     assert_close(found, expected, 1e-12)
-    assert tn.torch.binned_logits(y[-2:].to(device), z[-2:].to(device)) == tn.binned([1, 0], [1.0, 0.0])
+    assert tn.torch.binned_logits(y[-2:].to(device), z[-2:].to(device)) == tn.binned(
+        [1, 0], [1.0, 0.0]
+    )
 
 
 def test_a_tie_goes_to_the_smallest_class(device, request):
@@ -93,13 +105,22 @@ def test_rows_of_the_ignored_label_are_left_out_whatever_they_hold(device, kind)
         z[::6] = NAN
         z[3::6] = INF
         kept = y != ignored
-        options = {"kind": kind, "sample_weight": None if weight is None else weight[kept].to(device)}
+        options = {
+            "kind": kind,
+            "sample_weight": None if weight is None else weight[kept].to(device),
+        }
         expected = tn.torch.binned_logits(y[kept].to(device), z[kept].to(device), **options)
         options["sample_weight"] = None if weight is None else weight.to(device)
         found = tn.torch.binned_logits(y.to(device), z.to(device), ignore_index=ignored, **options)
         assert found.n == expected.n
-        assert found == expected if weight is None else tn.ece(found) == pytest.approx(tn.ece(expected), rel=1e-13)
-        found = tn.torch.binned(y.to(device), torch.softmax(z, 1).to(device), ignore_index=ignored, **options)
+        assert (
+            found == expected
+            if weight is None
+            else tn.ece(found) == pytest.approx(tn.ece(expected), rel=1e-13)
+        )
+        found = tn.torch.binned(
+            y.to(device), torch.softmax(z, 1).to(device), ignore_index=ignored, **options
+        )
         assert tn.ece(found) == pytest.approx(tn.ece(expected), rel=1e-12)
         nothing = torch.full_like(y, ignored).to(device)
         assert tn.torch.binned_logits(nothing, z.to(device), ignore_index=ignored, **options).n == 0
@@ -109,14 +130,18 @@ def test_bad_rows_are_refused_by_their_number_among_all_rows(device):
     y, z = (column.to(device) for column in many_entries(215, 20_000))
     y[0], y[5] = -100, 20_000
     z[0], z[214, 2] = NAN, INF
-    message = r"no nan, no \+inf and at least one finite entry; 1 of 215 does not, the first at row 214"
+    message = (
+        r"no nan, no \+inf and at least one finite entry; 1 of 215 does not, the first at row 214"
+    )
     with pytest.raises(tn.InputError, match=message):
         tn.torch.binned_logits(y, z, ignore_index=-100)
     z[1] = -INF
     with pytest.raises(tn.InputError, match="2 of 215 do not, the first at row 1"):
         tn.torch.binned_logits(y, z, ignore_index=-100)
     z[:2], z[214, 2] = 0, 0
-    with pytest.raises(tn.InputError, match=r"0 to 19999, .*; 2 of 215 labels are not, the first is -100 at row 0"):
+    with pytest.raises(
+        tn.InputError, match=r"0 to 19999, .*; 2 of 215 labels are not, the first is -100 at row 0"
+    ):
         tn.torch.binned_logits(y, z)
 
 
@@ -126,7 +151,11 @@ BAD = [
     ([0, 0.5], [[0.0, 1.0], [1.0, 1.0]], r"1 of 2 labels is not, the first is 0.5 at row 1"),
     ([0, 1], [0.5, NAN], "`logits` must not be nan; 1 of 2 are, the first at row 1"),
     ([0, 2], [0.5, 0.5], "`y_true` must hold class codes 0 to 1"),
-    ([0, 1], [[0.0, 1.0], [0.0, 0.0]], r"`bins` must cover every score; its edges run from 0 to 0.6"),
+    (
+        [0, 1],
+        [[0.0, 1.0], [0.0, 0.0]],
+        r"`bins` must cover every score; its edges run from 0 to 0.6",
+    ),
 ]
 
 
@@ -149,14 +178,18 @@ def test_equal_largest_logits_are_found_where_the_first_stands(k, dtype):
         z[torch.arange(n), torch.randint(0, k, (n,), generator=generator)] = z.max(dim=1).values
     z[1, 1:], z[6] = -INF, 1.0
     first = torch.from_numpy(z.double().numpy().argmax(axis=1))
-    labels = torch.where(torch.arange(n) % 2 == 0, first, torch.randint(0, k, (n,), generator=generator))
+    labels = torch.where(
+        torch.arange(n) % 2 == 0, first, torch.randint(0, k, (n,), generator=generator)
+    )
     metric = tn.torch.CalibrationError(kind="confidence", from_logits=True, device="cuda")
     metric.update(labels.cuda(), z.cuda())
     assert metric.binned.n == n
     assert metric.binned.parts[0].events.sum() == int((labels == first).sum())
     if k < 10_000:
         found = tn.torch.binned_logits(labels.cuda(), z.cuda(), kind="top-label")
-        assert [part.count.sum() for part in found.parts] == torch.bincount(first, minlength=k).tolist()
+        assert [part.count.sum() for part in found.parts] == torch.bincount(
+            first, minlength=k
+        ).tolist()
     z[0], z[2, k - 1], z[3], z[4], z[5, k // 2] = -INF, INF, INF, NAN, NAN
     metric.update(labels.cuda(), z.cuda())
     with pytest.raises(tn.InputError, match="5 rows did not"):
@@ -166,7 +199,9 @@ def test_equal_largest_logits_are_found_where_the_first_stands(k, dtype):
 @CUDA
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
-@pytest.mark.parametrize("shape", [(0, 3), (1, 2), (5_000, 2), (999, 37), (3_000, 1_000), (70, 70_001)])
+@pytest.mark.parametrize(
+    "shape", [(0, 3), (1, 2), (5_000, 2), (999, 37), (3_000, 1_000), (70, 70_001)]
+)
 def test_kernels_count_what_the_library_counts(kind, dtype, shape):
     y, z = some_rows(*shape, dtype)
     found = tn.torch.binned_logits(y.cuda(), z.cuda(), kind=kind)

@@ -22,7 +22,11 @@ def test_images_equal_their_pixels_in_rows(kind):
     rows = {"kind": kind, "ignore_index": -100}
     assert binned_logits(LABELS, LOGITS, **rows) == binned_logits(LABELS.flatten(), FLAT, **rows)
     flat = SCORES.movedim(1, -1).flatten(0, -2)
-    assert binned(LABELS, SCORES, **rows) == binned(LABELS.flatten(), flat, **rows) == tn.binned(LABELS, SCORES, **rows)
+    assert (
+        binned(LABELS, SCORES, **rows)
+        == binned(LABELS.flatten(), flat, **rows)
+        == tn.binned(LABELS, SCORES, **rows)
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -30,7 +34,9 @@ def test_a_stream_of_images_has_the_error_of_all(kind):
     metric = CalibrationError(kind=kind, from_logits=True, n_classes=4, ignore_index=-100)
     for few in ([0, 1], [2, 3, 4], [5]):
         metric.update(LABELS[few], LOGITS[few])
-    assert metric.compute().item() == tn.ece(LABELS, LOGITS, kind=kind, from_logits=True, ignore_index=-100)
+    assert metric.compute().item() == tn.ece(
+        LABELS, LOGITS, kind=kind, from_logits=True, ignore_index=-100
+    )
     last = metric.forward(LABELS[4:], LOGITS[4:])
     assert last.item() == tn.ece(LABELS[4:], LOGITS[4:], kind=kind, from_logits=True)
 

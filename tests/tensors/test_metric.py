@@ -28,19 +28,28 @@ def some_rows(options, n=600, seed=1):
     generator = torch.Generator().manual_seed(seed)
     if options["kind"] == "binary":
         z = 2 * torch.randn(n, generator=generator)
-        return (torch.rand(n, generator=generator) < 0.4), z if "from_logits" in options else torch.sigmoid(z)
+        return (
+            torch.rand(n, generator=generator) < 0.4
+        ), z if "from_logits" in options else torch.sigmoid(z)
     z = torch.randn(n, 4, generator=generator, dtype=torch.float64)
-    return torch.randint(0, 4, (n,), generator=generator), z if "from_logits" in options else torch.softmax(z, 1)
+    return torch.randint(
+        0, 4, (n,), generator=generator
+    ), z if "from_logits" in options else torch.softmax(z, 1)
 
 
 def rows_of(options):
-    return {k: v for k, v in options.items() if k == "from_logits" or (k == "kind" and v != "binary")}
+    return {
+        k: v for k, v in options.items() if k == "from_logits" or (k == "kind" and v != "binary")
+    }
 
 
 @pytest.mark.parametrize("options", KINDS, ids=str)
 def test_batches_give_what_all_rows_give(options):
     y, p = some_rows(options)
-    metrics = [CalibrationError(bins=15, norm=norm, moments=True, **options) for norm in ("l1", "l2", "max", 3.0)]
+    metrics = [
+        CalibrationError(bins=15, norm=norm, moments=True, **options)
+        for norm in ("l1", "l2", "max", 3.0)
+    ]
     for metric in metrics:
         for part in (slice(0, 100), slice(100, 101), slice(101, 101), slice(101, None)):
             metric.update(y[part], p[part])
@@ -62,7 +71,9 @@ def test_a_call_returns_the_error_of_the_batch_and_keeps_it():
     assert metric(y[:300], p[:300]).item() == tn.ece(y[:300], p[:300])
     assert metric.forward(y[300:], p[300:]).item() == tn.ece(y[300:], p[300:])
     assert metric.compute().item() == tn.ece(y, p)
-    assert metric(y, p, sample_weight=w).item() == pytest.approx(tn.ece(y, p, sample_weight=w), rel=1e-12)
+    assert metric(y, p, sample_weight=w).item() == pytest.approx(
+        tn.ece(y, p, sample_weight=w), rel=1e-12
+    )
     assert metric.compute().item() == pytest.approx(tn.ece(y, p, sample_weight=w + 1), rel=1e-12)
     metric.reset()
     with pytest.raises(tn.InputError, match="An empty Binned has no calibration error"):
@@ -122,7 +133,9 @@ def test_weights_that_are_zero_or_vanish():
     state["weighted"][..., 1:7] *= 1e-120
     state["weighted"][..., 2] *= 1e-120
     metric.load_state_dict(state)
-    with pytest.raises(tn.InputError, match="`sample_weight` must add up to at least 1e-100; got 6e-121"):
+    with pytest.raises(
+        tn.InputError, match="`sample_weight` must add up to at least 1e-100; got 6e-121"
+    ):
         metric.compute()
 
 
@@ -138,14 +151,18 @@ def test_rows_of_the_ignored_label_are_left_out(options):
         metric.update(y[rows], p[rows])
     assert metric.compute().item() == tn.ece(y[kept], p[kept], **rows_of(options))
     with pytest.raises(
-        tn.InputError, match="`others` must have the same `ignore_index` as this metric, -100; got None"
+        tn.InputError,
+        match="`others` must have the same `ignore_index` as this metric, -100; got None",
     ):
         metric.merge_state(CalibrationError(**options))
 
 
 def test_sums_made_in_inference_mode_are_added_to_outside_of_it():
     generator = torch.Generator().manual_seed(0)
-    x, y = torch.randn(100, 3, generator=generator), torch.randint(0, 4, (100,), generator=generator)
+    x, y = (
+        torch.randn(100, 3, generator=generator),
+        torch.randint(0, 4, (100,), generator=generator),
+    )
     w = torch.rand(100, generator=generator)
     model = torch.nn.Linear(3, 4)
     model.metric = metric = CalibrationError(kind="confidence", from_logits=True)
@@ -196,12 +213,16 @@ def test_other_sums_are_refused_and_a_refused_merge_adds_nothing():
     assert metric.binned.n == 0
     metric.merge_state([same, same])
     assert metric.binned.n == 4
-    with pytest.raises(tn.InputError, match="must have the same `kind` as this metric, 'binary'; got 'confidence'"):
+    with pytest.raises(
+        tn.InputError, match="must have the same `kind` as this metric, 'binary'; got 'confidence'"
+    ):
         metric.load_state_dict(CalibrationError(kind="confidence").state_dict())
     with pytest.raises(tn.InputError, match="`state` must be what `state_dict` returned"):
         metric.load_state_dict({})
     state = metric.state_dict()
-    with pytest.raises(tn.InputError, match=r"`state\['sums'\]` must be a tensor of int64 and shape \(105,\)"):
+    with pytest.raises(
+        tn.InputError, match=r"`state\['sums'\]` must be a tensor of int64 and shape \(105,\)"
+    ):
         metric.load_state_dict(state | {"sums": state["sums"].float()})
     message = r"`state\['weighted'\]` must be a tensor of float64 and shape \(2, 1, 10, 8\)"
     with pytest.raises(tn.InputError, match=message):
@@ -212,7 +233,9 @@ def changed(column, by, *, weighted=False):
     """Sums of a few rows, one of them changed."""
     y, p = some_rows(KINDS[0])
     metric = CalibrationError(moments=True)
-    metric.update(y, p, sample_weight=torch.full((600,), 1.5, dtype=torch.float64) if weighted else None)
+    metric.update(
+        y, p, sample_weight=torch.full((600,), 1.5, dtype=torch.float64) if weighted else None
+    )
     state = metric.state_dict()
     sums = state["weighted"][0] if weighted else state["sums"][:-5].view(1, 10, 2, 5)
     (state["sums"][-5:] if column is None else sums.view(-1, sums.shape[-1])[3, column]).add_(by)
@@ -250,7 +273,9 @@ def test_sums_that_may_have_overflowed_are_no_result():
     state["sums"] *= 2**35 + 1
     other.load_state_dict(state)
     metric.merge_state([other, other])
-    with pytest.raises(tn.InputError, match="at most 68,719,476,736 rows in a bin; one has 68,719,47"):
+    with pytest.raises(
+        tn.InputError, match="at most 68,719,476,736 rows in a bin; one has 68,719,47"
+    ):
         metric.compute()
 
 
@@ -273,7 +298,9 @@ def test_rows_that_were_left_out_raise_at_the_end():
 
 
 def one_process(rank, folder, options, weighted):
-    torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2)
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2
+    )
     y, p = some_rows(options)
     w = torch.arange(600).double() / 7
     metric, own = CalibrationError(**options), CalibrationError(sync=False, **options)
@@ -293,7 +320,9 @@ def one_process(rank, folder, options, weighted):
     torch.distributed.destroy_process_group()
 
 
-@pytest.mark.skipif(not torch.distributed.is_available(), reason="this build of torch has no distributed package")
+@pytest.mark.skipif(
+    not torch.distributed.is_available(), reason="this build of torch has no distributed package"
+)
 @pytest.mark.parametrize(("options", "weighted"), [(KINDS[0], True), (KINDS[3], False)], ids=str)
 def test_two_processes_see_all_rows(tmp_path, options, weighted):
     y, p = some_rows(options)
@@ -301,7 +330,10 @@ def test_two_processes_see_all_rows(tmp_path, options, weighted):
     cases = ((400, w), (600, w), (50, torch.ones(600)), (600, w + 1))
     expected = [tn.ece(y[:n], p[:n], sample_weight=v[:n], **rows_of(options)) for n, v in cases]
     context = torch.multiprocessing.get_context("fork")
-    workers = [context.Process(target=one_process, args=(i, str(tmp_path), options, weighted)) for i in range(2)]
+    workers = [
+        context.Process(target=one_process, args=(i, str(tmp_path), options, weighted))
+        for i in range(2)
+    ]
     for worker in workers:
         worker.start()
     for worker in workers:
@@ -324,7 +356,9 @@ def test_update_on_cuda_never_waits(options, weighted, ignored):
     y[~kept] = -100
     batch = {} if w is None else {"sample_weight": w.cuda()}
     rows = y.cuda(), p.cuda()
-    metric, other = (CalibrationError(device="cuda:0", ignore_index=ignored, **options) for _ in range(2))
+    metric, other = (
+        CalibrationError(device="cuda:0", ignore_index=ignored, **options) for _ in range(2)
+    )
     metric.update(*rows, **batch)
     torch.cuda.set_sync_debug_mode("error")
     try:
@@ -334,7 +368,9 @@ def test_update_on_cuda_never_waits(options, weighted, ignored):
         torch.cuda.set_sync_debug_mode("default")
     weight = {} if w is None else {"sample_weight": w[kept]}
     expected = tn.ece(y[kept], p[kept], **weight, **rows_of(options))
-    assert metric.compute().item() == pytest.approx(expected, rel=1e-6 if options.get("from_logits") else 1e-12)
+    assert metric.compute().item() == pytest.approx(
+        expected, rel=1e-6 if options.get("from_logits") else 1e-12
+    )
     assert metric.binned.n == 2 * int((kept if w is None else kept & (w > 0)).sum())
     assert metric.to("cpu").compute().item() == pytest.approx(expected, abs=1e-6)
     assert repr(other).endswith("device='cuda:0')")

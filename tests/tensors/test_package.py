@@ -17,11 +17,15 @@ except tn.MissingLibraryError as error:
 
 
 def said(script):
-    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 def test_without_torch_the_message_says_what_to_install():
-    assert said(MISSING) == ("`trueness.torch` needs torch, which is not installed: `pip install 'trueness[torch]'`.")
+    assert said(MISSING) == (
+        "`trueness.torch` needs torch, which is not installed: `pip install 'trueness[torch]'`."
+    )
 
 
 @pytest.mark.slow

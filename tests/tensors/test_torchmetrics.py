@@ -70,5 +70,7 @@ def test_metrics_can_be_copied_pickled_and_saved():
 @pytest.mark.slow
 def test_without_torchmetrics_the_message_says_what_to_install():
     script = "import sys; sys.modules['torchmetrics'] = None; from trueness.torch import CalibrationErrorMetric"
-    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    found = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
     assert "pip install 'trueness[torchmetrics]'" in found.stderr

@@ -63,8 +63,14 @@ def test_narrow_scores_and_rows_without_squares(device):
         expected = tn.binned(y, p, sample_weight=w)
         found = tn.torch.binned(y.to(device), p.to(device), sample_weight=w.to(device))
         assert_close(found, expected)
-        plain = tn.torch.binned(y.to(device), p.to(device), sample_weight=w.to(device), moments=False).parts[0].floats
-        np.testing.assert_allclose(np.delete(plain, 4, 1), np.delete(expected.parts[0].floats, 4, 1), rtol=1e-12)
+        plain = (
+            tn.torch.binned(y.to(device), p.to(device), sample_weight=w.to(device), moments=False)
+            .parts[0]
+            .floats
+        )
+        np.testing.assert_allclose(
+            np.delete(plain, 4, 1), np.delete(expected.parts[0].floats, 4, 1), rtol=1e-12
+        )
         assert not plain[:, 4].any()
 
 
@@ -74,7 +80,9 @@ def test_a_weight_is_a_repetition(columns):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRUENESS_TORCH", "operations")
         for bins in (10, [0, 0.1, 0.13, 0.9, 1]):
-            once = tn.torch.binned(y.repeat_interleave(w.long()), p.repeat_interleave(w.long()), bins=bins).parts[0]
+            once = tn.torch.binned(
+                y.repeat_interleave(w.long()), p.repeat_interleave(w.long()), bins=bins
+            ).parts[0]
             found = tn.torch.binned(y, p, sample_weight=w, bins=bins).parts[0]
             np.testing.assert_array_equal(found.weight, once.count)
             np.testing.assert_array_equal(found.events, once.events)
@@ -83,15 +91,24 @@ def test_a_weight_is_a_repetition(columns):
 
 def test_many_rows_in_one_cell_lose_no_digits(device):
     n = 50_000
-    p, w = (torch.rand(n, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)) for seed in (1, 2))
-    found = tn.torch.binned(torch.ones(n, device=device), p.to(device), sample_weight=w.to(device), bins=1)
+    p, w = (
+        torch.rand(n, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+        for seed in (1, 2)
+    )
+    found = tn.torch.binned(
+        torch.ones(n, device=device), p.to(device), sample_weight=w.to(device), bins=1
+    )
     assert found.parts[0].sum_score[0] == pytest.approx(math.fsum((w * p).tolist()), rel=1e-13)
 
 
 def test_rounding_is_kept_beside_the_sum():
     metric = tn.torch.CalibrationError(bins=1)
     for value in (*[1e-16] * 50, 1.0, *[1e-16] * 50):
-        metric.update(torch.tensor([1]), torch.tensor([0.5]), sample_weight=torch.tensor([value], dtype=torch.float64))
+        metric.update(
+            torch.tensor([1]),
+            torch.tensor([0.5]),
+            sample_weight=torch.tensor([value], dtype=torch.float64),
+        )
     assert metric.binned.weight == pytest.approx(1 + 1e-14, rel=1e-16)
 
 
@@ -106,8 +123,14 @@ def test_rows_of_no_weight_are_looked_at_and_left_out(device):
 
 BAD = [
     ([1.0, NAN, 1.0], "`sample_weight` must not have missing values; 1 of 3"),
-    ([1.0, 1.0, -2.0], r"must be finite and at least 0; 1 of 3 weights is not, the first is -2.* row 2"),
-    ([1.0, INF, 2.0], r"must be finite and at least 0; 1 of 3 weights is not, the first is inf at row 1"),
+    (
+        [1.0, 1.0, -2.0],
+        r"must be finite and at least 0; 1 of 3 weights is not, the first is -2.* row 2",
+    ),
+    (
+        [1.0, INF, 2.0],
+        r"must be finite and at least 0; 1 of 3 weights is not, the first is inf at row 1",
+    ),
     ([0.0, 0.0, 0.0], "`sample_weight` must have a weight above zero; all 3 are zero"),
     ([1.0, 2.0], r"`sample_weight` must have one entry per row \(3\); got shape \(2,\)"),
     ([[1.0], [2.0], [1.0]], r"one entry per row \(3\); got shape \(3, 1\)"),
@@ -120,7 +143,13 @@ BAD = [
 @pytest.mark.parametrize(("weights", "message"), BAD)
 def test_weights_that_cannot_be_are_refused(device, weights, message):
     y, p = torch.tensor([0, 1, 1], device=device), torch.tensor([0.25, 0.5, 0.75], device=device)
-    w = torch.tensor(weights, device=device) if isinstance(weights, list) else p.to("meta") if weights else [1, 2, 1]
+    w = (
+        torch.tensor(weights, device=device)
+        if isinstance(weights, list)
+        else p.to("meta")
+        if weights
+        else [1, 2, 1]
+    )
     for make in (tn.torch.binned, tn.torch.binned_logits):
         with pytest.raises(tn.InputError, match=message):
             make(y, p, sample_weight=w)
@@ -135,8 +164,12 @@ def test_bad_weights_on_a_gpu_raise_at_the_end_or_at_once():
         options = {"kind": view, "from_logits": True, "n_classes": 5, "device": "cuda"}
         metric = tn.torch.CalibrationError(**options)
         metric.update(y, p, sample_weight=w)
-        with pytest.raises(tn.InputError, match=r"`sample_weight` must be finite, .*; 1 weights were not"):
+        with pytest.raises(
+            tn.InputError, match=r"`sample_weight` must be finite, .*; 1 weights were not"
+        ):
             metric.compute()
         metric = tn.torch.CalibrationError(**options, validate=True)
-        with pytest.raises(tn.InputError, match=r"`sample_weight` must be finite .* the first is -1.* at row 234"):
+        with pytest.raises(
+            tn.InputError, match=r"`sample_weight` must be finite .* the first is -1.* at row 234"
+        ):
             metric.update(y, p, sample_weight=w)

@@ -14,7 +14,11 @@ from trueness_papers.gupta.validity import printed_curve
 
 
 def values(table, column=None):
-    return {row.labels: row.estimate(column).value for row in table.rows if row.estimate(column) is not None}
+    return {
+        row.labels: row.estimate(column).value
+        for row in table.rows
+        if row.estimate(column) is not None
+    }
 
 
 def test_example_1(recorded):
@@ -32,7 +36,9 @@ def test_required_numbers_of_rows(recorded):
     assert list(values(claims, "improved").values()) == [3031, 5393, 1909, 1709, 759]
     assert claims.agreement == (1, 2)  # 2,900 rows are sufficient, 1,500 are not
     assert by_hand.agreement == (1, 3)  # 9,500 and 17,500 are rounded by more than a hundred's half
-    assert list(values(at).values()) == pytest.approx([0.09919, 0.1003, 0.09997, 0.0999, 1 / 151], abs=6e-5)
+    assert list(values(at).values()) == pytest.approx(
+        [0.09919, 0.1003, 0.09997, 0.0999, 1 / 151], abs=6e-5
+    )
     assert [row.agrees(at.within) for row in at.rows] == [True, False, None, True, True]
     assert values(small, "text")["1,000", "0.1"] < values(small, "improved")["1,000", "0.1"] - 0.1
     assert list(values(bins).values()) == [1160, 2660, 4305, 6020]
@@ -61,7 +67,11 @@ def test_the_curve_of_figure_1a_has_its_ten_distances():
 
 def test_splitting_costs_validity(recorded):
     read, shares, achieved, order = recorded("gupta-figure-1").tables
-    assert [row.agrees(read.within) for row in read.rows] == [True, True, False]  # 0.0224, printed as roughly 0.023
+    assert [row.agrees(read.within) for row in read.rows] == [
+        True,
+        True,
+        False,
+    ]  # 0.0224, printed as roughly 0.023
     # A split of the data moves the share by some hundredths; 20 runs by 0.03 each.
     found = values(shares, "text")
     assert found["1,000", "UMD"] == pytest.approx(0.79, abs=0.07)
@@ -100,19 +110,27 @@ def test_captions_of_figures_4_and_5(recomputed):
     assert found["1,000", "scaling-binning"] == pytest.approx(found["1,000", "isotonic"], abs=0.05)
     # "The best methods for conditional calibration at nearly all n and ε": not so scaling-binning from 3,000 rows on,
     # and the differences are not slight.
-    counts = {(n, pair): count for (n, kind, pair), count in values(ahead).items() if kind == "conditional"}
+    counts = {
+        (n, pair): count
+        for (n, kind, pair), count in values(ahead).items()
+        if kind == "conditional"
+    }
     assert [counts[n, "UMS > scaling-binning"] for n in sizes] == [0, 46, 75, 77]
     assert [counts[n, "best other > UMD"] for n in sizes] == [0, 0, 0, 1]
     assert values(most)["7,000", "conditional", "UMD > scaling-binning"] == pytest.approx(0.8)
     # Marginally, isotonic regression is well ahead of scaling-binning where ε is small.
-    assert values(most)["1,000", "marginal", "isotonic > scaling-binning"] == pytest.approx(0.231, abs=0.001)
+    assert values(most)["1,000", "marginal", "isotonic > scaling-binning"] == pytest.approx(
+        0.231, abs=0.001
+    )
 
 
 @pytest.mark.slow
 def test_how_far_scaling_binning_is_competitive_at_3_000_rows(data_folder):
     """For ε above 0.05, as section 4 says: nearly so marginally, but not conditionally."""
     grid = np.arange(51, 151) / 1000
-    umd, scaling = (runs_from_dict(validity(method, 3_000, 100, 0)) for method in ("UMD", "scaling-binning"))
+    umd, scaling = (
+        runs_from_dict(validity(method, 3_000, 100, 0)) for method in ("UMD", "scaling-binning")
+    )
     assert (umd(grid) - scaling(grid)).max() == pytest.approx(0.105, abs=0.001)
     assert (umd.conditional(grid) - scaling.conditional(grid)).max() == pytest.approx(0.41)
 
@@ -120,13 +138,19 @@ def test_how_far_scaling_binning_is_competitive_at_3_000_rows(data_folder):
 def test_the_model_of_figure_6_is_fitted_to_14_000_rows(recorded):
     marginal, conditional, _ = recorded("gupta-figure-6").tables
     assert values(marginal, "text")["1,000", "UMD"] > values(marginal, "text")["1,000", "UMS"]
-    assert values(conditional, "text")["1,000", "scaling-binning"] > values(conditional, "text")["1,000", "isotonic"]
+    assert (
+        values(conditional, "text")["1,000", "scaling-binning"]
+        > values(conditional, "text")["1,000", "isotonic"]
+    )
 
 
 def test_a_sigmoid_of_the_log_odds_spoils_scaling_binning_and_leaves_umd_alone(recorded):
     shares = values(recorded("gupta-splits").tables[0])
     assert shares["UMD", "p", "V(0.05)"] == pytest.approx(shares["UMD", "log-odds", "V(0.05)"])
-    assert shares["scaling-binning", "p", "V(0.05)"] > shares["scaling-binning", "log-odds", "V(0.05)"] + 0.1
+    assert (
+        shares["scaling-binning", "p", "V(0.05)"]
+        > shares["scaling-binning", "log-odds", "V(0.05)"] + 0.1
+    )
 
 
 def counts_of(record):
@@ -138,16 +162,29 @@ def counts_of(record):
 
 @pytest.mark.slow
 def test_scaling_binning_is_ahead_of_umd_at_1_000_rows(recomputed):
-    counts = {key: n for key, n in counts_of(recomputed("gupta-splits")).items() if "ahead" in key[1]}
-    assert list(counts.values()) == [9, 10, 6, 10]  # marginal and conditional, 5,000 and 1,000 rows for Platt scaling
+    counts = {
+        key: n for key, n in counts_of(recomputed("gupta-splits")).items() if "ahead" in key[1]
+    }
+    assert list(counts.values()) == [
+        9,
+        10,
+        6,
+        10,
+    ]  # marginal and conditional, 5,000 and 1,000 rows for Platt scaling
 
 
 @pytest.mark.slow
 def test_the_guarantee_may_cross_the_curve_of_umd(recomputed):
-    counts = {key: n for key, n in counts_of(recomputed("gupta-splits")).items() if "below Theorem 4" in key[1]}
+    counts = {
+        key: n
+        for key, n in counts_of(recomputed("gupta-splits")).items()
+        if "below Theorem 4" in key[1]
+    }
     assert list(counts.values()) == [6, 6]
     observed = recomputed("gupta-figure-3").tables[2]
-    assert all(0 < row.text < 0.01 for row in observed.rows if "Theorem" in row.labels[1])  # close, in the first split
+    assert all(
+        0 < row.text < 0.01 for row in observed.rows if "Theorem" in row.labels[1]
+    )  # close, in the first split
 
 
 def test_the_protocol_of_section_2_2(data_folder):
@@ -166,11 +203,17 @@ def test_the_protocol_of_section_2_2(data_folder):
 def test_every_experiment_uses_the_randomised_umd_which_is_nearly_algorithm_1():
     assert credit.METHODS["UMD"].get_params()["scheme"] == "randomized"
     for name in ("gupta-figure-1", "gupta-figure-3", "gupta-figures-4-5", "gupta-figure-6"):
-        assert {piece.arguments["method"] for piece in EXPERIMENTS[name].pieces("full", 0)} >= {"UMD", "UMS"}
+        assert {piece.arguments["method"] for piece in EXPERIMENTS[name].pieces("full", 0)} >= {
+            "UMD",
+            "UMS",
+        }
     # The same predictions without ties, but for the δ by which values are moved.
     rng = np.random.default_rng(0)
     p, y, new = rng.random(1_000), rng.integers(0, 2, 1_000), rng.random(500)
-    one, two = (HistogramBinning(10, scheme, seed=0).fit(p, y).predict(new) for scheme in ("umd", "randomized"))
+    one, two = (
+        HistogramBinning(10, scheme, seed=0).fit(p, y).predict(new)
+        for scheme in ("umd", "randomized")
+    )
     assert one == pytest.approx(two, abs=2e-9)
 
 
@@ -178,7 +221,11 @@ def test_every_experiment_uses_the_randomised_umd_which_is_nearly_algorithm_1():
 def test_values_that_may_be_equal_raise_the_validity_of_umd_slightly(recomputed):
     for table in recomputed("gupta-splits").tables[:2]:
         found = values(table)
-        assert 0 < found["UMD, values may be equal", "p", "V(0.05)"] - found["UMD", "p", "V(0.05)"] < 0.025
+        assert (
+            0
+            < found["UMD, values may be equal", "p", "V(0.05)"] - found["UMD", "p", "V(0.05)"]
+            < 0.025
+        )
 
 
 @pytest.mark.parametrize("method", ["UMD", "UMS", "UMD, authors' code", "scaling-binning, halves"])
@@ -192,6 +239,10 @@ def test_the_authors_bins_are_groups_of_equal_size_with_all_their_labels():
     fitted = AuthorsBinning(3, seed=0).fit(p, y)
     assert fitted.upper_ == pytest.approx([0.2, 0.4])
     assert fitted.values_ == pytest.approx(y.reshape(3, 4).mean(axis=1), abs=1e-9)
-    assert fitted.predict(np.array([0.0, 0.19, 0.21, 1.0])) == pytest.approx(fitted.values_[[0, 0, 1, 2]])
+    assert fitted.predict(np.array([0.0, 0.19, 0.21, 1.0])) == pytest.approx(
+        fitted.values_[[0, 0, 1, 2]]
+    )
     # Algorithm 1 leaves the boundary rows 5 and 9 out.
-    assert HistogramBinning(3).fit(p, y).values_ == pytest.approx([y[:4].mean(), y[5:8].mean(), y[9:].mean()])
+    assert HistogramBinning(3).fit(p, y).values_ == pytest.approx(
+        [y[:4].mean(), y[5:8].mean(), y[9:].mean()]
+    )

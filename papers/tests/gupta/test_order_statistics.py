@@ -37,7 +37,14 @@ def test_lemma_1_scores_between_two_order_statistics_are_independent_draws(sampl
 def test_lemma_2_they_do_not_depend_on_the_other_order_statistics(samples):
     scores, ordered = samples
     inside = between(scores, ordered[:, [3]], ordered[:, [7]]).mean(axis=1)
-    for others in (ordered[:, 0], ordered[:, 2], ordered[:, 8], ordered[:, 10], ordered[:, 3], ordered[:, 7]):
+    for others in (
+        ordered[:, 0],
+        ordered[:, 2],
+        ordered[:, 8],
+        ordered[:, 10],
+        ordered[:, 3],
+        ordered[:, 7],
+    ):
         assert abs(np.corrcoef(inside, others)[0, 1]) < 4 / np.sqrt(RUNS)
 
 
@@ -45,14 +52,21 @@ def test_the_boundary_row_itself_is_no_draw_from_the_bin(samples):
     # Its score is always the largest: why Algorithm 1 leaves it out.
     _, ordered = samples
     scale = np.cbrt(ordered[:, [8]]) - np.cbrt(ordered[:, [3]])
-    assert kstest(((np.cbrt(ordered[:, [7]]) - np.cbrt(ordered[:, [3]])) / scale).ravel(), "uniform").pvalue < 1e-9
+    assert (
+        kstest(
+            ((np.cbrt(ordered[:, [7]]) - np.cbrt(ordered[:, [3]])) / scale).ravel(), "uniform"
+        ).pvalue
+        < 1e-9
+    )
 
 
 def test_fact_9_one_more_label_changes_a_mean_by_at_most_one_over_their_number():
     for b in range(1, 25):
         for a in range(b + 1):
             mean = Fraction(a, b)
-            assert max(abs(Fraction(a, b + 1) - mean), abs(Fraction(a + 1, b + 1) - mean)) <= Fraction(1, b + 1)
+            assert max(
+                abs(Fraction(a, b + 1) - mean), abs(Fraction(a + 1, b + 1) - mean)
+            ) <= Fraction(1, b + 1)
 
 
 def test_every_bin_averages_enough_labels_with_ceilings_and_with_floors():
@@ -78,6 +92,8 @@ def test_the_step_of_the_expected_error_fails_where_few_labels_are_averaged():
 
 
 def test_the_largest_term_of_corollary_1():
-    per_bin = [sample_size(B, 0.1, alpha=alpha) // B for B in (5, 7, 20) for alpha in (0.5, 0.2, 0.01)]
+    per_bin = [
+        sample_size(B, 0.1, alpha=alpha) // B for B in (5, 7, 20) for alpha in (0.5, 0.2, 0.01)
+    ]
     assert min(per_bin) == 151
     assert 1 / min(per_bin) < 0.007

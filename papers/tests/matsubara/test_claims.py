@@ -36,7 +36,9 @@ def test_two_gaps_of_equal_size_differ_in_meaning():
 @pytest.mark.filterwarnings("ignore::trueness.OneClassWarning", "ignore::trueness.FewRowsWarning")
 def test_the_range_of_a_gap_depends_on_the_bin():
     # Challenge 2: in the bin [0.4, 0.6] no gap exceeds 0.6, which is attained.
-    gaps = [tn.mce([label], [p], bins=[0, 0.4, 0.6, 1]) for label in (0, 1) for p in (0.4, 0.5, 0.5999)]
+    gaps = [
+        tn.mce([label], [p], bins=[0, 0.4, 0.6, 1]) for label in (0, 1) for p in (0.4, 0.5, 0.5999)
+    ]
     assert max(gaps) <= 0.6 + 1e-12
     assert tn.mce([1], [0.4], bins=[0, 0.4, 0.6, 1]) == pytest.approx(0.6)
 
@@ -46,7 +48,9 @@ def test_ece_is_the_general_error_with_the_loss_of_example_1():
     p = rng.random(200)
     y = (rng.random(200) < p).astype(int)
     assert tn.gce(y, p, bins=10, loss="absolute") == pytest.approx(tn.ece(y, p))
-    assert tn.gce(y, p, bins=tn.EqualMass(10), loss="absolute") == pytest.approx(tn.ace(y, p, bins=10))
+    assert tn.gce(y, p, bins=tn.EqualMass(10), loss="absolute") == pytest.approx(
+        tn.ace(y, p, bins=10)
+    )
     assert tn.gce(y, p, bins=10, loss="absolute", norm="max") == pytest.approx(tn.mce(y, p))
     rule = tn.BlockIsotonic()
     assert tn.gce(y, p, bins=rule, loss="rejection") == pytest.approx(tn.tce(y, p, bins=rule))
@@ -113,8 +117,16 @@ def test_balanced_bins_of_table_1_lie_between_the_other_two(recorded):
     record = recorded("matsubara-table-1")
     found = by_code(record)
     for data in ("satimage", "coil_2000"):
-        assert found[data, "total", "PAVA"] < found[data, "total", "PAVA-BC"] < found[data, "total", "quantiles"]
-        assert found[data, "average", "PAVA"] > found[data, "average", "PAVA-BC"] > found[data, "average", "quantiles"]
+        assert (
+            found[data, "total", "PAVA"]
+            < found[data, "total", "PAVA-BC"]
+            < found[data, "total", "quantiles"]
+        )
+        assert (
+            found[data, "average", "PAVA"]
+            > found[data, "average", "PAVA-BC"]
+            > found[data, "average", "quantiles"]
+        )
     assert [row.ours for row in record.tables[1].rows] == [0, 1]
 
 
@@ -133,7 +145,12 @@ def test_ece_of_rare_events_is_as_small_as_that_of_the_calibrated_model(recorded
         rare = [found["1 %", test, measure] for test in ("1 %", "0 %", "2 %")]
         assert max(rare) < found["50 %", "50 %", measure] + 1.5e-4
     assert found["1 %", "0 %", "ECE"] < found["50 %", "50 %", "ECE"]
-    assert min(found["1 %", test, "TCE(P)"] for test in ("0 %", "2 %")) > 90 > 10 > found["1 %", "1 %", "TCE(P)"]
+    assert (
+        min(found["1 %", test, "TCE(P)"] for test in ("0 %", "2 %"))
+        > 90
+        > 10
+        > found["1 %", "1 %", "TCE(P)"]
+    )
 
 
 def test_the_diagrams_have_the_parts_of_figure_1():
@@ -172,7 +189,9 @@ def test_stored_pictures_are_those_of_figures_1_5_and_6_for_the_two_data_sets_at
 @pytest.mark.slow
 def test_the_best_models_for_abalone(recomputed):
     rows = recomputed("matsubara-uci-abalone").tables[1].rows
-    best = {m: min((row.authors, row.labels[0]) for row in rows if row.labels[1] == m)[1] for m in SIX}
+    best = {
+        m: min((row.authors, row.labels[0]) for row in rows if row.labels[1] == m)[1] for m in SIX
+    }
     ours = {m: min((row.code, row.labels[0]) for row in rows if row.labels[1] == m)[1] for m in SIX}
     assert best["TCE(P)"] == best["ACE"] == ours["TCE(P)"] == ours["ACE"] == "MLP"
     assert best["ECE"] == ours["ECE"] == "RF"
@@ -213,7 +232,9 @@ def agreement(record):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", REPRODUCED)
-def test_every_published_number_of_the_real_data_but_those_of_boosting_is_reproduced(recomputed, name):
+def test_every_published_number_of_the_real_data_but_those_of_boosting_is_reproduced(
+    recomputed, name
+):
     # How many of boosting's 6 are reproduced depends on the version of scikit-learn.
     assert 24 <= agreement(recomputed(f"matsubara-uci-{name}")) <= 30
 
@@ -225,13 +246,21 @@ def test_the_stored_numbers_of_the_real_data_are_reproduced_as_the_findings_say(
 
 
 def test_observations_of_appendix_c1(recorded):
-    sizes, most, two, noise, level = (by_code(recorded(f"matsubara-table-{k}")) for k in (6, 7, 8, 9, 10))
+    sizes, most, two, noise, level = (
+        by_code(recorded(f"matsubara-table-{k}")) for k in (6, 7, 8, 9, 10)
+    )
     calibrated = [sizes["50 %", n, "TCE(P)"] for n in ("1", "6", "30", "60", "300", "600")]
     assert max(calibrated) < 14 < 90 < sizes["50 %", "3000", "TCE(P)"]
     assert (
-        most["40 %", "60", "TCE(P)"] < 15 < 79 < min(most["40 %", n, "TCE(P)"] for n in ("300", "600", "3000", "6000"))
+        most["40 %", "60", "TCE(P)"]
+        < 15
+        < 79
+        < min(most["40 %", n, "TCE(P)"] for n in ("300", "600", "3000", "6000"))
     )
-    contrast = {n: two["40 %", n, "TCE(P)"] - two["50 %", n, "TCE(P)"] for n in ("500", "100", "50", "10", "5")}
+    contrast = {
+        n: two["40 %", n, "TCE(P)"] - two["50 %", n, "TCE(P)"]
+        for n in ("500", "100", "50", "10", "5")
+    }
     assert max(contrast, key=contrast.get) == "10"
     assert noise["50 %", "0.1", "TCE(P)"] < 14 < 60 < noise["50 %", "0.5", "TCE(P)"]
     assert level["50 %", "0.1", "TCE(P)"] < 14 < 50 < level["50 %", "0.5", "TCE(P)"]
@@ -241,7 +270,8 @@ def test_observations_of_appendix_c1(recorded):
     assert max(rows["50 %", n, "TCE(P)"] for n in ("30", "60", "300", "600")) < 6
     shares = by_code(recorded("matsubara-table-13"))
     better = [
-        (shares[place] < shares[(*place[:2], other)]) == (place[0] == f"{100 * float(place[1]):g} %")
+        (shares[place] < shares[(*place[:2], other)])
+        == (place[0] == f"{100 * float(place[1]):g} %")
         for place in shares
         if place[2] == "TCE(P)"
         for other in ("TCE(Q)", "TCE(V)")

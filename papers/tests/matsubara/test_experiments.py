@@ -12,7 +12,14 @@ from trueness._numerics.binomial import binomial_rejections
 from trueness.errors import InputError
 from trueness_papers import EXPERIMENTS, run_experiment
 from trueness_papers.matsubara.imagenet import plain_binomial
-from trueness_papers.matsubara.procedures import MEASURES, Options, by_code, by_text, code_bins, tce_variant
+from trueness_papers.matsubara.procedures import (
+    MEASURES,
+    Options,
+    by_code,
+    by_text,
+    code_bins,
+    tce_variant,
+)
 from trueness_papers.matsubara.published import SUPPLEMENT, UCI, read
 from trueness_papers.matsubara.scale import tce_for_many_rows
 from trueness_papers.matsubara.simulation import logistic_scores
@@ -46,7 +53,9 @@ AGREEMENT = {
 @pytest.mark.parametrize("number", AGREEMENT)
 def test_the_numbers_of_the_supplement(recorded, number):
     (table,) = recorded(f"matsubara-table-{number}").tables
-    assert [table.agreement_with("published", column) for column in ("code", "text")] == AGREEMENT[number]
+    assert [table.agreement_with("published", column) for column in ("code", "text")] == AGREEMENT[
+        number
+    ]
     assert table.agreement_with("authors") == AGREEMENT[number][0]
     assert table.note or AGREEMENT[number][0] == AGREEMENT[number][1]
 
@@ -54,8 +63,12 @@ def test_the_numbers_of_the_supplement(recorded, number):
 def test_table_8_needs_cuts_that_floating_point_has_moved(recorded):
     (table,) = recorded("matsubara-table-8").tables
     places = [("40 %", "100", "TCE(Q)"), ("40 %", "50", "TCE(Q)")]
-    assert [by_source(table, "code")[place] for place in places] == pytest.approx([32.2833, 56.7667], abs=5e-5)
-    assert [by_source(table, "text")[place] for place in places] == pytest.approx([31.2833, 57.85], abs=5e-5)
+    assert [by_source(table, "code")[place] for place in places] == pytest.approx(
+        [32.2833, 56.7667], abs=5e-5
+    )
+    assert [by_source(table, "text")[place] for place in places] == pytest.approx(
+        [31.2833, 57.85], abs=5e-5
+    )
 
 
 def test_table_11_is_an_artefact_of_the_variance(recorded):
@@ -81,7 +94,9 @@ def test_table_2(recorded):
     assert wrong == [("1 %", "0 %", "TCE(P)")]
     assert text[wrong[0]] == 100
     assert by_source(printed, "code")["1 %", "1 %", "TCE(P)"] == pytest.approx(3.4, abs=5e-5)
-    assert by_source(stored, "code")["01-01", "2 %", "2 %", "TCE(P)"] == pytest.approx(13.1167, abs=5e-5)
+    assert by_source(stored, "code")["01-01", "2 %", "2 %", "TCE(P)"] == pytest.approx(
+        13.1167, abs=5e-5
+    )
     assert means.agreement == (0, 0)
     assert numbers(means)["50 %", "50 %", "TCE(P)"] == pytest.approx(12.2667, abs=5e-5)
     rows = {row.labels: row for row in spread.rows}
@@ -96,7 +111,11 @@ def test_table_5(recorded):
     assert [row.labels for row in wrong] == [("ResNet152", "MCE(Q)")]
     assert round(wrong[0].code, 4) == wrong[0].authors == 0.0101
     assert table.agreement_with("authors") == table.agreement_with("authors", "text") == (12, 12)
-    assert {row.labels[0] for row in table.rows if row.code is None} == {"VGG19", "ResNet18", "ResNet50"}
+    assert {row.labels[0] for row in table.rows if row.code is None} == {
+        "VGG19",
+        "ResNet18",
+        "ResNet50",
+    }
     assert [row.labels for row in fused.rows if row.labels[1] == "Algorithm 3"] == [
         ("AlexNet", "Algorithm 3", "19,970"),
         ("ResNet152", "Algorithm 3", "30,000"),
@@ -106,13 +125,20 @@ def test_table_5(recorded):
 def test_table_5_runs_over_the_networks_of_the_data_file(tmp_path, monkeypatch):
     monkeypatch.setenv("TRUENESS_DATA", str(tmp_path))
     rng = np.random.default_rng(0)
-    networks = {name: rng.random(200) for name in ("alexnet", "vgg19", "resnet18", "resnet50", "resnet152")}
+    networks = {
+        name: rng.random(200) for name in ("alexnet", "vgg19", "resnet18", "resnet50", "resnet152")
+    }
     networks["vgg19"][0] = 1 + 1e-9  # a sum of softmax entries
     for names in (list(networks), ["resnet18"]):
         chosen = {name: networks[name] for name in names}
         np.savez(tmp_path / "imagenet_dogs.npz", y_true=rng.integers(0, 2, 200), **chosen)
-        experiment, options = EXPERIMENTS["matsubara-table-5"], {"size": "quick", "fresh": True, "progress": False}
-        table, fused = run_experiment(experiment, tmp_path / "out", pictures=False, **options).tables
+        experiment, options = (
+            EXPERIMENTS["matsubara-table-5"],
+            {"size": "quick", "fresh": True, "progress": False},
+        )
+        table, fused = run_experiment(
+            experiment, tmp_path / "out", pictures=False, **options
+        ).tables
         ran = {row.labels[0] for row in table.rows if row.code is not None}
         assert len(ran) == len(fused.rows) / 2 == len(names)
         assert {row.note for row in table.rows if "ResNet50" in row.labels} == (
@@ -127,7 +153,9 @@ def test_the_plain_loop_rejects_the_same_predictions(data_folder):
     order = np.argsort(p, kind="stable")
     y, p = y[order], p[order]
     first = code_bins(y, Options(2_500, 10_000))["P"]
-    refuted = binomial_rejections(np.add.reduceat(y, first), np.diff(np.append(first, y.size)), first, p, 0.05)
+    refuted = binomial_rejections(
+        np.add.reduceat(y, first), np.diff(np.append(first, y.size)), first, p, 0.05
+    )
     # A part with predictions of both kinds.
     part = next(i for i in range(100) if 0 < refuted[500 * i : 500 * i + 500].sum() < 500)
     found = plain_binomial("resnet152", part, 100)
@@ -140,7 +168,9 @@ def test_bins_on_synthetic_data(recorded):
     text = by_source(table, "text")
     # PAVA has the least total that rising rates can have.
     for data in ("prevalence 50 %", "prevalence 2 %"):
-        assert text[data, "total", "PAVA"] <= min(text[data, "total", rule] for rule in ("PAVA-BC", "quantiles"))
+        assert text[data, "total", "PAVA"] <= min(
+            text[data, "total", rule] for rule in ("PAVA-BC", "quantiles")
+        )
 
 
 @pytest.mark.slow
@@ -164,7 +194,9 @@ def test_all_732_numbers_of_the_supplement_agree_by_the_code_and_666_by_the_text
 def test_the_stored_numbers_of_the_supplement_agree_as_often():
     stored = read_records(RESULTS)
     tables = [stored[f"matsubara-table-{number}"].tables[0] for number in AGREEMENT]
-    agreeing = [sum(t.agreement_with("published", column)[0] for t in tables) for column in ("code", "text")]
+    agreeing = [
+        sum(t.agreement_with("published", column)[0] for t in tables) for column in ("code", "text")
+    ]
     code, blocks, text = (row.ours for row in stored["matsubara-fit"].tables[1].rows)
     assert agreeing == [code, text] == [732, 666]
     assert blocks == 675
@@ -193,7 +225,13 @@ def test_tce_of_a_calibrated_model_grows(recorded):
     assert found["100,000", "TCE(Q) by the formula, %"].ours == pytest.approx(84.46, abs=0.005)
     counts = {row.labels[:2]: int(row.labels[2]) for row in orders.rows}
     assert counts["200", "pooled (this library)"] == counts["1,000", "pooled (this library)"] == 1
-    assert min(counts["200", "split by row order (the code)"], counts["1,000", "split by row order (the code)"]) >= 10
+    assert (
+        min(
+            counts["200", "split by row order (the code)"],
+            counts["1,000", "split by row order (the code)"],
+        )
+        >= 10
+    )
     code, text = limits.rows
     assert code.ours > 0
     assert text.ours == 0
@@ -227,7 +265,9 @@ def test_bins_of_the_code_hold_every_row_once(labels):
 def test_the_code_lets_the_last_block_exceed_its_limit():
     y = np.array([1, 1, 1, 0, 0, 0, 0])
     assert code_bins(y, Options(2, 5))["P"].tolist() == [0]
-    assert tn.bin_table(y, np.arange(7) / 10, bins=tn.BlockIsotonic(2, 5, fuse=False)).n.tolist() == [5, 2]
+    assert tn.bin_table(
+        y, np.arange(7) / 10, bins=tn.BlockIsotonic(2, 5, fuse=False)
+    ).n.tolist() == [5, 2]
     p, options = np.linspace(0.1, 0.7, 7), Options(2, 5, n_bins=2)
     assert tce_variant(y, p, options)["TCE(P)"] == by_code(y, p, options)["TCE(P)"]
     assert tce_variant(y, p, options, end="text")["TCE(P)"] == by_text(y, p, options)["TCE(P)"]
@@ -244,7 +284,9 @@ def test_published_blocks_have_a_number_for_every_column():
     for file, block in SUPPLEMENT.items():
         columns = range(6) if file.startswith("testtype") else range(7)
         assert all(len(line) == len(columns) for line in read(block, columns).values())
-    assert {name: tuple(read(block, range(6))) for name, block in UCI.items()} == dict.fromkeys(FILES, MODELS)
+    assert {name: tuple(read(block, range(6))) for name, block in UCI.items()} == dict.fromkeys(
+        FILES, MODELS
+    )
 
 
 @pytest.fixture
@@ -285,7 +327,9 @@ def test_every_model_predicts(benchmark, model):
 
 @pytest.mark.parametrize("name", ["spambase", "optical-digits"])
 def test_the_benchmark_tables_on_made_up_files(benchmark, name):
-    done = run_experiment(EXPERIMENTS[f"matsubara-uci-{name}"], benchmark / "out", size="quick", progress=False)
+    done = run_experiment(
+        EXPERIMENTS[f"matsubara-uci-{name}"], benchmark / "out", size="quick", progress=False
+    )
     part, table, *orders = done.tables
     assert part.agreement_with("authors") == (0, 2)
     assert by_source(part, "code")["rows",] == 60
@@ -301,7 +345,9 @@ def test_the_real_data(recorded, name, differing):
     part, table, *_ = recorded(f"matsubara-uci-{name}").tables
     assert part.agreement_with("authors") == (2, 2)
     # Gradient boosting depends on the version of scikit-learn.
-    wrong = {row.labels[0] for row in table.rows if row.agrees(table.within, "code", "authors") is False}
+    wrong = {
+        row.labels[0] for row in table.rows if row.agrees(table.within, "code", "authors") is False
+    }
     assert wrong <= set(filter(None, [differing]))
     assert all(row.note for row in table.rows if row.labels[0] in wrong)
 
@@ -312,13 +358,20 @@ def test_the_order_of_equal_scores_is_that_of_an_unstable_sort():
     y, p = rng.integers(0, 2, 40), np.repeat([0.3, 0.6], 20)
     options = Options(5, 10, n_bins=4)
     stable = tce_variant(y, p, options, ties="rows")
-    assert stable == pytest.approx({k: by_code(y, p + np.arange(40) * 1e-9, options)[k] for k in stable})
-    pooled = [by_text(y[order], p[order], options)["TCE(P)"] for order in (rng.permutation(40) for _ in range(5))]
+    assert stable == pytest.approx(
+        {k: by_code(y, p + np.arange(40) * 1e-9, options)[k] for k in stable}
+    )
+    pooled = [
+        by_text(y[order], p[order], options)["TCE(P)"]
+        for order in (rng.permutation(40) for _ in range(5))
+    ]
     assert len(set(pooled)) == 1
 
 
 def test_table_1_on_made_up_files(benchmark):
-    done = run_experiment(EXPERIMENTS["matsubara-table-1"], benchmark / "out", size="quick", progress=False)
+    done = run_experiment(
+        EXPERIMENTS["matsubara-table-1"], benchmark / "out", size="quick", progress=False
+    )
     table, falls = done.tables
     assert table.agreement[1] == 12
     assert table.note
@@ -328,27 +381,38 @@ def test_table_1_on_made_up_files(benchmark):
 
 def test_missing_data_files_are_named(tmp_path, monkeypatch):
     monkeypatch.setenv("TRUENESS_DATA", str(tmp_path))
-    with pytest.raises(InputError, match=r"contains x3data\.npz.*The file has satimage of imbalanced-learn"):
+    with pytest.raises(
+        InputError, match=r"contains x3data\.npz.*The file has satimage of imbalanced-learn"
+    ):
         run_experiment(EXPERIMENTS["matsubara-table-1"], tmp_path / "out", progress=False)
-    with pytest.raises(InputError, match=r"contains spambase\.data.*The file has spambase, number 94 at the UCI"):
+    with pytest.raises(
+        InputError, match=r"contains spambase\.data.*The file has spambase, number 94 at the UCI"
+    ):
         run_experiment(EXPERIMENTS["matsubara-uci-spambase"], tmp_path / "out", progress=False)
     with pytest.raises(
-        InputError, match=r"preds_00\.npy to preds_04\.npy.* of https://github\.com/facebookresearch/tce"
+        InputError,
+        match=r"preds_00\.npy to preds_04\.npy.* of https://github\.com/facebookresearch/tce",
     ):
         run_experiment(EXPERIMENTS["matsubara-table-5"], tmp_path / "out", progress=False)
 
 
 def test_a_file_of_another_form_is_refused(benchmark):
     np.savez(benchmark / "x3data.npz", data=np.zeros((3, 2)), target=np.ones(3))
-    with pytest.raises(InputError, match=r"x3data\.npz` must contain numeric arrays `data` and `label`"):
+    with pytest.raises(
+        InputError, match=r"x3data\.npz` must contain numeric arrays `data` and `label`"
+    ):
         load_split("satimage")
     np.savez(benchmark / "x3data.npz", data=np.zeros((3, 2)), label=np.array([0, 1, 1]))
     with pytest.raises(
-        InputError, match=r"a `label` of −1 or 1 for each row; got shapes \(3, 2\) and \(3,\), labels \[0, 1\]"
+        InputError,
+        match=r"a `label` of −1 or 1 for each row; got shapes \(3, 2\) and \(3,\), labels \[0, 1\]",
     ):
         load_split("satimage")
     (benchmark / "spambase.data").write_text("1,2,3\n")
-    with pytest.raises(InputError, match=r"spambase\.data` must have 58 columns, the last one 0 or 1; got 3 columns"):
+    with pytest.raises(
+        InputError,
+        match=r"spambase\.data` must have 58 columns, the last one 0 or 1; got 3 columns",
+    ):
         load_split("spambase")
     (benchmark / "spambase.data").write_text("word\n")
     with pytest.raises(InputError, match=r"spambase\.data` must contain comma-separated numbers"):

@@ -33,13 +33,17 @@ def test_rows_do_not_depend_on_the_model():
     np.testing.assert_allclose(other.y_prob, expit(1 - 2 * other.columns["x"]))
 
 
-@pytest.mark.parametrize("coefficients", [(0.0, 0.25), (-1.0, 0.5), (0.3, -0.2), (0.0, 1000.0), (2.0, 0.0)])
+@pytest.mark.parametrize(
+    "coefficients", [(0.0, 0.25), (-1.0, 0.5), (0.3, -0.2), (0.0, 1000.0), (2.0, 0.0)]
+)
 def test_the_true_error_is_the_mean_distance_of_truth_and_score(coefficients):
     n = 100_000
     d = normal_feature(n, prevalence=0.2, coefficients=coefficients, seed=1)
     for p in (1, 2):
         powers = np.abs(d.truth - d.y_prob) ** p
-        assert d.true_ece(p) ** p == pytest.approx(powers.mean(), abs=5 * powers.std() / np.sqrt(n) + 1e-12)
+        assert d.true_ece(p) ** p == pytest.approx(
+            powers.mean(), abs=5 * powers.std() / np.sqrt(n) + 1e-12
+        )
 
 
 def test_a_model_of_the_wrong_prevalence_is_off_by_a_third_at_most():
@@ -59,7 +63,10 @@ def test_a_model_without_slope_sees_only_the_prevalence():
         ({"prevalence": 1}, "`prevalence` must be a number strictly between 0 and 1; got 1"),
         ({"coefficients": (1,)}, r"`coefficients` must be \(intercept, slope\); got \(1,\)"),
         ({"coefficients": 1}, r"`coefficients` must be \(intercept, slope\); got 1"),
-        ({"coefficients": (0, np.inf)}, r"`coefficients` must be two finite numbers, \(intercept, slope\); got inf"),
+        (
+            {"coefficients": (0, np.inf)},
+            r"`coefficients` must be two finite numbers, \(intercept, slope\); got inf",
+        ),
     ],
 )
 def test_bad_arguments_are_named(keywords, message):

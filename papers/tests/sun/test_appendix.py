@@ -34,7 +34,9 @@ def test_moments_of_poisson_counts(c):
     variance = poisson_mean(paired**2, c) - mean**2
     assert variance - c == pytest.approx(tail * (2 * c**2 - c - c**2 * tail), abs=1e-9)
     central = [c, c, 3 * c**2 + c, 10 * c**2 + c, 15 * c**3 + 25 * c**2 + c]
-    assert [poisson_mean((COUNTS - c) ** float(j), c) for j in range(2, 7)] == pytest.approx(central)
+    assert [poisson_mean((COUNTS - c) ** float(j), c) for j in range(2, 7)] == pytest.approx(
+        central
+    )
 
 
 @pytest.mark.parametrize("rows", [2, 3, 4])
@@ -99,7 +101,9 @@ def test_the_limiting_variance_of_a_miscalibrated_model():
         return integrate.quad(integrand, 0.5, 1)[0]
 
     moments = [mean_of(f) for f in (lambda d, v: d * d, lambda d, v: d, lambda d, v: d * v)]
-    assert limiting_variance(beta) == pytest.approx(moments[0] - moments[1] ** 2 + 4 * moments[2], rel=1e-5)
+    assert limiting_variance(beta) == pytest.approx(
+        moments[0] - moments[1] ** 2 + 4 * moments[2], rel=1e-5
+    )
     n = 400_000
     ((t, variance),) = simulate_estimates(beta, n, 1, [0])
     assert variance == pytest.approx(limiting_variance(beta), rel=0.1)

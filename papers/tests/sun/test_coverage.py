@@ -16,7 +16,9 @@ def coverage(make, runs, *, k=1, **options):
     held = refuted = 0
     for seed in range(runs):
         d = make(seed)
-        found = ece_interval(d.y_true, d.y_prob, k=k, level=0.9, squared=True, seed=seed + 10**6, **options)
+        found = ece_interval(
+            d.y_true, d.y_prob, k=k, level=0.9, squared=True, seed=seed + 10**6, **options
+        )
         held += truth in found
         refuted += not found.includes_zero
     return held / runs, refuted / runs
@@ -30,13 +32,20 @@ def error(p, runs):
 PUBLISHED = [
     *[
         (1, beta, 20, value)
-        for beta, value in zip((0, 0.25, 0.5, 0.9, 1), (0.889, 0.878, 0.960, 0.965, 0.880), strict=True)
+        for beta, value in zip(
+            (0, 0.25, 0.5, 0.9, 1), (0.889, 0.878, 0.960, 0.965, 0.880), strict=True
+        )
     ],
     *[
         (2, beta, 20, value)
-        for beta, value in zip((0, 0.25, 0.4, 0.7, 1), (0.884, 0.875, 0.859, 0.956, 0.907), strict=True)
+        for beta, value in zip(
+            (0, 0.25, 0.4, 0.7, 1), (0.884, 0.875, 0.859, 0.956, 0.907), strict=True
+        )
     ],
-    *[(3, beta, 10, value) for beta, value in zip((0, 0.03, 0.07, 0.1), (0.976, 0.955, 0.949, 0.924), strict=True)],
+    *[
+        (3, beta, 10, value)
+        for beta, value in zip((0, 0.03, 0.07, 0.1), (0.976, 0.955, 0.949, 0.924), strict=True)
+    ],
 ]
 
 
@@ -44,7 +53,11 @@ PUBLISHED = [
 def test_the_published_set_covers_as_often_as_it_is_known_to(setting, beta, bins, expected):
     runs, k = 3000, 2 if setting == 3 else 1
     found, _ = coverage(
-        lambda seed: sun_setting(setting, 100, beta=beta, seed=seed), runs, k=k, bins=bins, method="analytic"
+        lambda seed: sun_setting(setting, 100, beta=beta, seed=seed),
+        runs,
+        k=k,
+        bins=bins,
+        method="analytic",
     )
     # The known values come from 20,000 data sets, another error of at most 0.002.
     assert abs(found - expected) < error(expected, runs) + 0.008
@@ -56,7 +69,9 @@ def test_the_published_set_covers_as_often_as_it_is_known_to(setting, beta, bins
 )
 def test_the_published_set_has_its_known_power(beta, expected):
     runs = 2000
-    _, found = coverage(lambda seed: sun_setting(1, 100, beta=beta, seed=seed), runs, bins=20, method="analytic")
+    _, found = coverage(
+        lambda seed: sun_setting(1, 100, beta=beta, seed=seed), runs, bins=20, method="analytic"
+    )
     assert abs(found - expected) < error(expected, runs) + 0.015
 
 

@@ -19,7 +19,13 @@ from trueness_papers.sun.coverage import limits, simulate_coverage
 from trueness_papers.sun.figures import Point, draw_coverage, draw_length
 from trueness_papers.sun.intervals import judge_improved, judge_published
 from trueness_papers.sun.printed import implied_region, largest_test_set
-from trueness_papers.sun.simulation import LEVEL, SETTINGS, generator_for, simulate_run, true_squared_error
+from trueness_papers.sun.simulation import (
+    LEVEL,
+    SETTINGS,
+    generator_for,
+    simulate_run,
+    true_squared_error,
+)
 from trueness_papers.sun.t_cal import BinSums, compare_power, rejections, simulate_rows
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -41,7 +47,11 @@ def test_a_quick_run_has_tables_figures_and_whole_sentences(name, recorded):
     for table in record.tables:
         assert table.rows
         found = [row.estimate(column) for row in table.rows for column in (None, "improved")]
-        assert all(math.isfinite(one.value) and one.low <= one.value <= one.high for one in found if one is not None)
+        assert all(
+            math.isfinite(one.value) and one.low <= one.value <= one.high
+            for one in found
+            if one is not None
+        )
         assert all(row.estimate() is not None for row in table.rows)
 
 
@@ -56,36 +66,60 @@ def test_references_lie_within_limits(name, recorded):
 
 def test_the_percentile_bootstrap_fails_where_the_intervals_do_not(recorded):
     coverage = ours(recorded("sun-figures-8-9-10"), "Figure 8")
-    calibrated = {labels[-1]: value for labels, value in coverage.items() if labels[:2] == ("1", "1")}
-    assert calibrated["text: bootstrap"] <= 0.5  # 20 data sets, of which 0.1 are covered: 11 have a chance of 1e-6
+    calibrated = {
+        labels[-1]: value for labels, value in coverage.items() if labels[:2] == ("1", "1")
+    }
+    assert (
+        calibrated["text: bootstrap"] <= 0.5
+    )  # 20 data sets, of which 0.1 are covered: 11 have a chance of 1e-6
     for method in ("improved: score", "text: analytic", "text: Politis-Romano", "corrected: HulC"):
-        assert calibrated[method] >= 0.55  # 20 data sets, 0.85 or more covered: fewer than 11 have a chance of 1e-3
+        assert (
+            calibrated[method] >= 0.55
+        )  # 20 data sets, 0.85 or more covered: fewer than 11 have a chance of 1e-3
 
 
 def test_every_method_of_the_paper_is_there(recorded):
     for name, figure in (("sun-figures-3-4-5", "Figure 5"), ("sun-figures-8-9-10", "Figure 10")):
         found = {labels[-1] for labels in ours(recorded(name), figure)}
-        by_the_text = {f"text: {method}" for method in ("analytic", "bootstrap", "Politis-Romano", "adaptive HulC")}
+        by_the_text = {
+            f"text: {method}"
+            for method in ("analytic", "bootstrap", "Politis-Romano", "adaptive HulC")
+        }
         assert by_the_text | {"code: subsampling", "improved: score"} <= found
     power = ours(recorded("sun-t-cal"), "Power")
-    assert {labels[:2] for labels in power} == {("100", "1"), ("100", "2"), ("1,000", "1"), ("1,000", "2")}
+    assert {labels[:2] for labels in power} == {
+        ("100", "1"),
+        ("100", "2"),
+        ("1,000", "1"),
+        ("1,000", "2"),
+    }
     assert {"interval, k = 1", "T-Cal", "T-Cal, one threshold"} <= {labels[-1] for labels in power}
 
 
 def test_large_errors_are_seen(recorded):
     power = ours(recorded("sun-figures-8-9-10"), "Figure 10")
     seen = {labels[-1]: value for labels, value in power.items() if labels[:2] == ("1", "0")}
-    assert {seen[name] for name in ("improved: score", "text: analytic", "text: bootstrap")} == {1.0}
+    assert {seen[name] for name in ("improved: score", "text: analytic", "text: bootstrap")} == {
+        1.0
+    }
     power = ours(recorded("sun-t-cal"), "Power")
     assert min(value for labels, value in power.items() if labels[:3] == ("100", "1", "0")) > 0.9
 
 
 def test_lengths_have_the_percentiles_of_the_paper(recorded):
     (table,) = (t for t in recorded("sun-figures-3-4-5").tables if t.title.startswith("Figure 4"))
-    lines = ("text: analytic", "text: bootstrap", "code: subsampling", "text: adaptive HulC")  # of the paper's figure
+    lines = (
+        "text: analytic",
+        "text: bootstrap",
+        "code: subsampling",
+        "text: adaptive HulC",
+    )  # of the paper's figure
     assert all(row.low is not None for row in table.rows if row.labels[-1] in lines)
     plt = pytest.importorskip("matplotlib.pyplot", reason="figures need matplotlib")
-    points = [Point(s, 0.5, 0.1, "analytic", 200, 0.9, 0.25, 0.04, 0.03, 0.06, 0.001, 0.04) for s in SETTINGS]
+    points = [
+        Point(s, 0.5, 0.1, "analytic", 200, 0.9, 0.25, 0.04, 0.03, 0.06, 0.001, 0.04)
+        for s in SETTINGS
+    ]
     figure = draw_length(points, 100)
     (bar,) = (c for c in figure.axes[0].containers if c.get_label() == "analytic")
     (segment,) = bar.lines[2][0].get_segments()
@@ -108,10 +142,16 @@ def test_t_cal_is_that_of_the_library(setting, cells):
 
 def test_the_tests_beside_t_cal_reject_as_the_library_does():
     for index in (0, 20):
-        (z,), (y,) = simulate_rows(1, 100, SETTINGS[1].betas[index], 1, np.random.default_rng(index))
+        (z,), (y,) = simulate_rows(
+            1, 100, SETTINGS[1].betas[index], 1, np.random.default_rng(index)
+        )
         found = rejections(z, y, 20, 0.05, np.random.default_rng(0))
         matrix, labels = np.stack([z, 1 - z], axis=1), np.where(y, 0, 1)
-        for name, k, bins in (("interval, k = 1", 1, 20), ("interval, k = K", 2, 20), ("interval, k = K, m", 2, 10)):
+        for name, k, bins in (
+            ("interval, k = 1", 1, 20),
+            ("interval, k = K", 2, 20),
+            ("interval, k = K, m", 2, 10),
+        ):
             one = ece_interval(labels, matrix, method="analytic", k=k, bins=bins, level=LEVEL)
             assert found[name] is not one.includes_zero
         assert found["T-Cal"] is found["exact, k = K"] is (index == 0)
@@ -124,13 +164,18 @@ def test_the_printed_intervals_are_those_of_the_algorithm(recorded):
     assert record.agreement == (30, 30)
     assert "as printed in 30 of 30 intervals" in record.tables[0].note
     # (8) by hand: T = 0.0754², the half-width is 0.0830² − T, and T minus it is 0.0669².
-    assert implied_region(0.0754, 0.0830, 10_000, 50, 10).low == pytest.approx(2 * 0.0754**2 - 0.0830**2)
+    assert implied_region(0.0754, 0.0830, 10_000, 50, 10).low == pytest.approx(
+        2 * 0.0754**2 - 0.0830**2
+    )
 
 
 def test_the_alzheimer_interval_includes_zero_for_few_rows_only():
     most = largest_test_set(0.0452, 20, 2)
     assert most == 512
-    assert [implied_region(0.0452, 0.0827, n, 20, 2).includes_zero for n in (most, most + 1)] == [True, False]
+    assert [implied_region(0.0452, 0.0827, n, 20, 2).includes_zero for n in (most, most + 1)] == [
+        True,
+        False,
+    ]
     assert implied_region(0.0452, 0.0827, most, 20, 2).low == 0
 
 
@@ -154,7 +199,9 @@ def test_the_limit_laws_are_approached(recorded):
         few, more = (found["β = 0.5", *size, measure] for size in (("100", "20"), ("1,000", "64")))
         assert few > more > 0.95
     # 200 data sets: four standard errors.
-    assert found["calibrated", "1,000", "64", "sd of z"] == pytest.approx(1, abs=4 / math.sqrt(2 * 200))
+    assert found["calibrated", "1,000", "64", "sd of z"] == pytest.approx(
+        1, abs=4 / math.sqrt(2 * 200)
+    )
     for law in ("calibrated", "β = 0.5"):
         for truth in ("coverage of E T", "coverage of ECE²"):
             assert found[law, "1,000", "64", truth] == pytest.approx(0.9, abs=0.085)
@@ -164,12 +211,17 @@ def test_the_claims_of_the_text_are_numbers(recorded):
     claims = ours(recorded("sun-figures-3-4-5"), "Claims")
     assert {setting for _, setting in claims} == {"1", "2", "3"}
     for setting in "123":
-        assert claims["bootstrap: lowest coverage", setting] < claims["analytic: lowest coverage", setting]
+        assert (
+            claims["bootstrap: lowest coverage", setting]
+            < claims["analytic: lowest coverage", setting]
+        )
         for method in ("subsampling", "adaptive HulC"):
             assert claims[f"{method}: largest loss of power against analytic", setting] > 0
 
 
-@pytest.mark.parametrize(("name", "figure"), [("sun-figures-3-4-5", "Figure 4"), ("sun-figures-8-9-10", "Figure 9")])
+@pytest.mark.parametrize(
+    ("name", "figure"), [("sun-figures-3-4-5", "Figure 4"), ("sun-figures-8-9-10", "Figure 9")]
+)
 def test_the_stored_lengths_of_the_published_interval_are_the_shortest_but_for_one(name, figure):
     lengths = ours(read_records(RESULTS)[name], figure)
     ratios = {"bootstrap": [], "subsampling": [], "adaptive HulC": []}
@@ -195,7 +247,12 @@ def test_the_subsampling_of_the_text_is_shorter_in_setting_2():
     """At β = 0.5, on the same 60 data sets, it is 0.8 times as long; that of the authors' code, 1.6 times."""
     found = simulate_coverage("published", 2, 100, 10, 60, 0)
     length = found["analytic"]["length"]
-    assert found["Politis-Romano"]["length"] < 0.9 * length < 1.4 * length < found["subsampling"]["length"]
+    assert (
+        found["Politis-Romano"]["length"]
+        < 0.9 * length
+        < 1.4 * length
+        < found["subsampling"]["length"]
+    )
     assert found["Politis-Romano"]["coverage"] < 0.9
 
 
@@ -227,7 +284,9 @@ def test_the_orders_of_remark_2_1(recomputed):
             for (law, rows, bins, what), sd in found.items()
             if law.startswith("over-confident") and rows == n and what == "sd / true"
         }
-        fits.append(np.polyfit(*zip(*((m, v) for m, v in spread.items() if m <= 100), strict=True), 1))
+        fits.append(
+            np.polyfit(*zip(*((m, v) for m, v in spread.items() if m <= 100), strict=True), 1)
+        )
     (slope, floor), (less, lower) = fits
     assert 60 < slope / less < 160
     assert 6 < floor / lower < 16
@@ -240,7 +299,9 @@ def test_the_rule_for_bins_is_marked(recorded):
     labels = {labels[:3] for labels in ours(recorded("sun-bin-count"), "Numbers of bins")}
     assert ("5 oscillations of 0.15", "1,000", "16 (the rule)") in labels
     found = ours(recorded("sun-bin-count"), "Numbers of bins")
-    few, many = (found["5 oscillations of 0.15", "1,000", bins, "bias / true"] for bins in ("4", "50"))
+    few, many = (
+        found["5 oscillations of 0.15", "1,000", bins, "bias / true"] for bins in ("4", "50")
+    )
     assert few < -0.9
     assert abs(many) < 0.2
 
@@ -252,7 +313,9 @@ def test_real_models(recorded):
     assert scaled["1", "temperature", "published", "estimate"] == pytest.approx(0.0252, abs=1e-4)
     confidences = ours(record, "Confidences")
     kept = confidences["imagenet_resnet152", "published", "76 (the rule)", "estimate"]
-    dropped = confidences["imagenet_resnet152", "published code: drops 1", "76 (the rule)", "estimate"]
+    dropped = confidences[
+        "imagenet_resnet152", "published code: drops 1", "76 (the rule)", "estimate"
+    ]
     assert kept == pytest.approx(0.05877, abs=1e-5)
     assert dropped == pytest.approx(0.05879, abs=1e-5)
     assert any("imagenet_resnet152 328" in remark for remark in record.remarks)
@@ -292,13 +355,20 @@ def test_the_methods_are_those_of_the_library(setting):
     law, n = SETTINGS[setting], 100
     for index in (3, 20):
         data = simulate_run(5, setting, n, index, 0)
-        arguments = data, setting, true_squared_error(setting, law.betas[index]), lambda _: stream(7, "resample")
+        arguments = (
+            data,
+            setting,
+            true_squared_error(setting, law.betas[index]),
+            lambda _: stream(7, "resample"),
+        )
         found = dict(judge_published(*arguments)) | dict(judge_improved(*arguments))
         k = law.k
         front = {"analytic": {"method": "analytic"}, "score": {"seed": stream(7, "resample")}}
         for name, options in front.items():
             bins = None if name == "score" else law.cells[n]
-            one = ece_interval(data.y_true, data.y_prob, k=k, bins=bins, level=LEVEL, squared=True, **options)
+            one = ece_interval(
+                data.y_true, data.y_prob, k=k, bins=bins, level=LEVEL, squared=True, **options
+            )
             assert found[name].length == pytest.approx(one.high - one.low)
             assert found[name].power is not one.includes_zero
         if law.k > 1:  # for one score of a row the library has the rows in another order
@@ -320,14 +390,21 @@ def test_every_run_has_data_of_its_own_whatever_else_is_drawn():
 
 def test_error_bars_are_exact_limits():
     plt = pytest.importorskip("matplotlib.pyplot", reason="figures need matplotlib")
-    points = [Point(s, 0.5, 0.1, "analytic", 200, 0.9, 0.25, 0.04, 0.03, 0.06, 0.001, 0.04) for s in SETTINGS]
+    points = [
+        Point(s, 0.5, 0.1, "analytic", 200, 0.9, 0.25, 0.04, 0.03, 0.06, 0.001, 0.04)
+        for s in SETTINGS
+    ]
     figure = draw_coverage(points, limits, 100)
     first = figure.axes[0]
     (bar,) = (c for c in first.containers if c.get_label() == "analytic")
     (segment,) = bar.lines[2][0].get_segments()
     exact = binomtest(180, 200).proportion_ci(0.95, "exact")
     assert segment[:, 1] == pytest.approx([exact.low, exact.high], abs=1e-9)
-    assert [panel.get_title().split(":")[0] for panel in figure.axes[:3]] == ["setting 1", "setting 2", "setting 3"]
+    assert [panel.get_title().split(":")[0] for panel in figure.axes[:3]] == [
+        "setting 1",
+        "setting 2",
+        "setting 3",
+    ]
     plt.close(figure)
 
 
@@ -337,7 +414,11 @@ def test_pieces_are_plain():
 
 def test_settings_are_those_of_the_paper():
     assert [len(law.betas) for law in SETTINGS.values()] == [21, 21, 21]
-    assert [true_squared_error(number, law.calibrated) for number, law in SETTINGS.items()] == [0, 0, 0]
+    assert [true_squared_error(number, law.calibrated) for number, law in SETTINGS.items()] == [
+        0,
+        0,
+        0,
+    ]
     assert true_squared_error(1, 0) == pytest.approx(1 / 12)
     assert true_squared_error(2, 0) == pytest.approx(0.18007, abs=5e-6)
     assert true_squared_error(3, 0.1) == pytest.approx(0.02)

@@ -19,7 +19,9 @@ def test_the_squared_errors_of_two_classes(setting, beta, squared):
 
 def test_setting_2_without_slope_has_the_second_moment_of_its_beta():
     mean, variance = 10 / 11, 2.5 / (5.5**2 * 6.5)
-    assert sun_setting(2, beta=0).true_squared_ece() == pytest.approx((mean - 0.5) ** 2 + variance, abs=1e-12)
+    assert sun_setting(2, beta=0).true_squared_ece() == pytest.approx(
+        (mean - 0.5) ** 2 + variance, abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("beta", [0, 0.03, 0.1])
@@ -38,7 +40,9 @@ def test_rows_have_the_error_of_their_population(setting, beta):
     d = sun_setting(setting, n, beta=beta, seed=1)
     top = d.y_prob.argmax(axis=1), np.arange(n)
     squares = (d.truth - d.y_prob)[top[::-1]] ** 2
-    assert d.true_squared_ece() == pytest.approx(squares.mean(), abs=5.5 * squares.std() / np.sqrt(n) + 1e-12)
+    assert d.true_squared_ece() == pytest.approx(
+        squares.mean(), abs=5.5 * squares.std() / np.sqrt(n) + 1e-12
+    )
     hit = (d.y_true == top[0]) - d.truth[top[::-1]]
     assert abs(hit.mean()) < 5.5 * hit.std() / np.sqrt(n)
 
@@ -61,7 +65,10 @@ def test_the_columns_of_setting_3_have_the_error_that_fine_bins_see():
     ("call", "message"),
     [
         (lambda: sun_setting(4, beta=0), "`setting` must be 1, 2 or 3; got 4"),
-        (lambda: sun_setting(3, beta=0.2), "`beta` must be a number from 0 to 0.1 in setting 3; got 0.2"),
+        (
+            lambda: sun_setting(3, beta=0.2),
+            "`beta` must be a number from 0 to 0.1 in setting 3; got 0.2",
+        ),
         (lambda: sun_setting(1, beta="a"), "`beta` must be a finite number; got 'a'"),
         (lambda: sun_setting(1, beta=1).true_squared_ece(3), "`k` must be at most 2"),
     ],

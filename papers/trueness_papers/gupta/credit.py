@@ -90,12 +90,21 @@ def _scores(split: int, n_train: int, n_platt: int, sigmoid_of: str) -> tuple[In
 
 
 def validity(
-    method: str, n: int, runs: int, seed: int, *, n_train: int = 10_000, n_platt: int = 5_000, sigmoid_of: str = "p"
+    method: str,
+    n: int,
+    runs: int,
+    seed: int,
+    *,
+    n_train: int = 10_000,
+    n_platt: int = 5_000,
+    sigmoid_of: str = "p",
 ) -> dict[str, Any]:
     """Mean validity of a method over random draws of n rows to fit it and 5,000 to test it, out of split C."""
     y, p = _scores(seed, n_train, n_platt, sigmoid_of)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TruenessWarning)  # tied scores and few rows belong to the protocol
+        warnings.simplefilter(
+            "ignore", TruenessWarning
+        )  # tied scores and few rows belong to the protocol
         found = validity_runs(_CALIBRATORS[method], y, p, n, _N_TEST, runs, seed)
     return found.to_dict()
 
@@ -103,7 +112,11 @@ def validity(
 def validity_piece(method: str, n: int, quick: int, size: Size, seed: int, **split: int) -> Piece:
     """The piece for a method and a number of rows; `quick` is the number of runs of the small size."""
     runs = quick if size == "quick" else _RUNS
-    return Piece(piece_key(method, n), validity, {"method": method, "n": n, "runs": runs, "seed": seed, **split})
+    return Piece(
+        piece_key(method, n),
+        validity,
+        {"method": method, "n": n, "runs": runs, "seed": seed, **split},
+    )
 
 
 def piece_key(method: str, n: int) -> str:
@@ -130,7 +143,9 @@ def conditional_share(runs: ValidityRuns, e: float) -> Estimate:
 def guaranteed(n: int, kind: Any) -> tuple[Floats, Floats]:
     """Tolerances and the validity that Theorem 4 guarantees there, marginal or conditional."""
     share = np.append(np.linspace(0.005, 0.995, 100), [0.999, 0.9999])
-    return np.array([epsilon(n, BINS, alpha=float(1 - s), kind=kind, scheme="randomized") for s in share]), share
+    return np.array(
+        [epsilon(n, BINS, alpha=float(1 - s), kind=kind, scheme="randomized") for s in share]
+    ), share
 
 
 def least_margin(runs: ValidityRuns, n: int, kind: str) -> float:

@@ -20,7 +20,9 @@ def runs_from_dict(data: dict[str, Any]) -> ValidityRuns:
     return ValidityRuns(**{**data, **arrays, "conditional": conditional})
 
 
-def validity_runs(calibrator: Any, y: Ints, p: Floats, n_fit: int, n_test: int, runs: int, seed: int) -> ValidityRuns:
+def validity_runs(
+    calibrator: Any, y: Ints, p: Floats, n_fit: int, n_test: int, runs: int, seed: int
+) -> ValidityRuns:
     """Mean validity over random draws of rows to fit on and of other rows to test on.
 
     The same seed gives the same rows, whatever the calibrator. One with a parameter `seed` gets a new one in each run.
@@ -45,5 +47,7 @@ def draw_runs(runs: Mapping[str, ValidityRuns], ax: Any = None, theory: Any = No
         x, y = line.get_xdata(), line.get_ydata()
         reach = 2 * np.concatenate([[0.0], found.error, found.error[-1:]])
         look: dict[str, Any] = {"color": line.get_color(), "alpha": 0.2, "linewidth": 0}
-        display.ax_.fill_between(x, np.clip(y - reach, 0, 1), np.clip(y + reach, 0, 1), step="post", **look)
+        display.ax_.fill_between(
+            x, np.clip(y - reach, 0, 1), np.clip(y + reach, 0, 1), step="post", **look
+        )
     return display

@@ -42,7 +42,9 @@ def _example_outcome(results: Mapping[str, Any], size: Size) -> Outcome:  # noqa
     errors = (
         Row(("l1-ECE",), published=0.11, printed="0.11", text=found["l1"]),
         Row(("l2-ECE",), published=0.114, printed="0.114", text=found["l2"]),
-        Row(("least ε of conditional calibration",), published=0.2, printed="0.2", text=found["max"]),
+        Row(
+            ("least ε of conditional calibration",), published=0.2, printed="0.2", text=found["max"]
+        ),
     )
     share = {e: float(v) for e, v in found["share"].items()}
     rows = tuple(
@@ -123,7 +125,12 @@ def appendix_b(e: float = 0.1, alpha: float = 0.1, B: int = 10, c: float = 100) 
     # n'/2B − √(n' log(2B/δ)/2) ≥ labels, a quadratic inequality for √n'.
     spread = sqrt(log(2 * B / delta) / 2)
     second = (B * (spread + sqrt(spread**2 + 2 * labels / B))) ** 2
-    return {"labels": ceil(labels), "first": ceil(first), "second": ceil(second), "all": ceil(first) + ceil(second)}
+    return {
+        "labels": ceil(labels),
+        "first": ceil(first),
+        "second": ceil(second),
+        "all": ceil(first) + ceil(second),
+    }
 
 
 def least_rows_per_bin(B: int, e: float, alpha: float) -> int:
@@ -184,9 +191,22 @@ def _claims(sizes: Mapping[str, float]) -> tuple[Row, ...]:
 def _by_hand(by_hand: Mapping[str, float]) -> Table:
     rows = (
         Row(("labels in every bin",), published=300, printed="300", text=by_hand["labels"]),
-        Row(("rows of the first split, c = 100",), printed="≥ 8,000", text=by_hand["first"], note="a lower bound"),
-        Row(("rows of the second split",), published=9_500, printed="9,500", text=by_hand["second"]),
-        Row(("rows in all",), published=17_500, printed="17,500", text=by_hand["all"], note="8,000 + 9,500"),
+        Row(
+            ("rows of the first split, c = 100",),
+            printed="≥ 8,000",
+            text=by_hand["first"],
+            note="a lower bound",
+        ),
+        Row(
+            ("rows of the second split",), published=9_500, printed="9,500", text=by_hand["second"]
+        ),
+        Row(
+            ("rows in all",),
+            published=17_500,
+            printed="17,500",
+            text=by_hand["all"],
+            note="8,000 + 9,500",
+        ),
     )
     proved = appendix_b(c=2_000)["all"]
     return Table(
@@ -221,7 +241,12 @@ def _values(found: Mapping[str, Any]) -> Table:
             at_most=True,
         ),
         Row(("1,510 rows, 10 bins: marginal ε",), text=found["at 1,510"]),
-        Row(("150 rows, 1 bin: ε by Hoeffding",), published=0.1, printed="≈ 0.1", text=sqrt(log(2 / 0.1) / 300)),
+        Row(
+            ("150 rows, 1 bin: ε by Hoeffding",),
+            published=0.1,
+            printed="≈ 0.1",
+            text=sqrt(log(2 / 0.1) / 300),
+        ),
         Row(
             ("largest 1/⌊n/B⌋ under (8) with ε ≤ 0.1, α ≤ 0.5, B ≥ 5",),
             published=0.007,
@@ -231,7 +256,9 @@ def _values(found: Mapping[str, Any]) -> Table:
             note=f"⌊n/B⌋ is at least {found['fewest per bin']}; printed: n/B ≥ 150",
         ),
     )
-    return Table("Numbers of Sections 2.2 and 3", "Sections 2.2 and 3", ("quantity",), rows, within=1e-3)
+    return Table(
+        "Numbers of Sections 2.2 and 3", "Sections 2.2 and 3", ("quantity",), rows, within=1e-3
+    )
 
 
 def _small_sample(found: Mapping[str, float]) -> Table:
@@ -330,7 +357,9 @@ def _bins_outcome(results: Mapping[str, Any], size: Size) -> Outcome:  # noqa: A
     )
     return Outcome(
         (
-            Table("ε at the recommended number of bins", "caption of Figure 2", ("rows", "bins"), rows),
+            Table(
+                "ε at the recommended number of bins", "caption of Figure 2", ("rows", "bins"), rows
+            ),
             Table(
                 "√(B log(20B) / 2n), which Section 3.2 uses in place of (8)",
                 "ε of (8)",
@@ -348,7 +377,9 @@ def _draw_bins() -> Any:
     from trueness.plot import GuaranteeDisplay
 
     chosen = {n: bins for n, (bins, _) in _RECOMMENDED.items()}
-    return GuaranteeDisplay.from_sizes(list(_RECOMMENDED), range(2, 51), chosen=chosen).plot().figure_
+    return (
+        GuaranteeDisplay.from_sizes(list(_RECOMMENDED), range(2, 51), chosen=chosen).plot().figure_
+    )
 
 
 FIGURE_2 = Experiment(

@@ -49,7 +49,9 @@ def shares_of_split(n_train: int, n_platt: int, runs: int, split: int) -> list[l
     """V(0.05) and the share of runs with all values within 0.1, at n = 1,000, of every variant."""
     shares = []
     for method, sigmoid_of in _VARIANTS:
-        data = validity(method, 1_000, runs, split, n_train=n_train, n_platt=n_platt, sigmoid_of=sigmoid_of)
+        data = validity(
+            method, 1_000, runs, split, n_train=n_train, n_platt=n_platt, sigmoid_of=sigmoid_of
+        )
         found = runs_from_dict(data)
         assert found.conditional is not None
         shares.append([float(found(0.05)), float(found.conditional(0.1))])
@@ -70,16 +72,28 @@ def _assemble(results: Mapping[str, Any], size: Size) -> Outcome:  # noqa: ARG00
         umd, scaling = (shares[:, _VARIANTS.index(variant)] for variant in (_UMD, _SCALING_BINNING))
         ahead = (scaling > umd).sum(axis=0)
         counts += [
-            Row((f"{words} rows for A and B, n = 1,000", f"scaling-binning ahead of UMD, {share}"), ours=float(n))
+            Row(
+                (f"{words} rows for A and B, n = 1,000", f"scaling-binning ahead of UMD, {share}"),
+                ours=float(n),
+            )
             for share, n in zip(_SHARES, ahead, strict=True)
         ]
     crossed = (_of(results, "margin") < 0).sum(axis=0)
     counts += [
-        Row(("10,000 + 5,000 rows for A and B, n = 7,000", f"UMD below Theorem 4 at some ε, {kind}"), ours=float(n))
+        Row(
+            (
+                "10,000 + 5,000 rows for A and B, n = 7,000",
+                f"UMD below Theorem 4 at some ε, {kind}",
+            ),
+            ours=float(n),
+        )
         for kind, n in zip(_KINDS, crossed, strict=True)
     ]
     title = f"Number of splits, of {len(_of(results, 'margin'))}"
-    return Outcome((*tables, Table(title, "", ("protocol", "observation"), tuple(counts), digits=0)), remarks=_REMARKS)
+    return Outcome(
+        (*tables, Table(title, "", ("protocol", "observation"), tuple(counts), digits=0)),
+        remarks=_REMARKS,
+    )
 
 
 def _of(results: Mapping[str, Any], prefix: str) -> Any:
@@ -88,7 +102,12 @@ def _of(results: Mapping[str, Any], prefix: str) -> Any:
 
 def _share_table(shares: Any, words: str) -> Table:
     rows = tuple(
-        Row((method, sigmoid_of, share), float(shares[:, i, j].mean()), None, *_range(shares[:, i, j]))
+        Row(
+            (method, sigmoid_of, share),
+            float(shares[:, i, j].mean()),
+            None,
+            *_range(shares[:, i, j]),
+        )
         for i, (method, sigmoid_of) in enumerate(_VARIANTS)
         for j, share in enumerate(_SHARES)
     )

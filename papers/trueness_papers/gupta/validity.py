@@ -30,17 +30,28 @@ _BANDS = "mean ± 2 standard errors (the paper draws one)"
 
 
 def _pieces(
-    sizes: Sequence[int], methods: Sequence[str], quick: int, split: Mapping[str, int], size: Size, seed: int
+    sizes: Sequence[int],
+    methods: Sequence[str],
+    quick: int,
+    split: Mapping[str, int],
+    size: Size,
+    seed: int,
 ) -> list[Piece]:
-    return [validity_piece(method, n, quick, size, seed, **split) for n in sizes for method in methods]
+    return [
+        validity_piece(method, n, quick, size, seed, **split) for n in sizes for method in methods
+    ]
 
 
-def _runs(results: Mapping[str, Any], n: int, methods: Sequence[str] = _ALL) -> dict[str, ValidityRuns]:
+def _runs(
+    results: Mapping[str, Any], n: int, methods: Sequence[str] = _ALL
+) -> dict[str, ValidityRuns]:
     """The runs of the methods with n rows."""
     return {m: runs_from_dict(results[piece_key(m, n)]) for m in methods}
 
 
-def _share_rows(runs: Mapping[int, Mapping[str, ValidityRuns]], share: Any, e: float) -> tuple[Row, ...]:
+def _share_rows(
+    runs: Mapping[int, Mapping[str, ValidityRuns]], share: Any, e: float
+) -> tuple[Row, ...]:
     """A row per number of rows and method; UMD also by the authors' code."""
     return tuple(
         Row(
@@ -53,7 +64,9 @@ def _share_rows(runs: Mapping[int, Mapping[str, ValidityRuns]], share: Any, e: f
     )
 
 
-def _share_tables(runs: Mapping[int, Mapping[str, ValidityRuns]], figure: str) -> tuple[Table, Table]:
+def _share_tables(
+    runs: Mapping[int, Mapping[str, ValidityRuns]], figure: str
+) -> tuple[Table, Table]:
     headings, source = ("n", "method"), f"{figure}, without numbers in the text"
     first = next(iter(runs.values()))["UMD"].runs
     return (
@@ -79,7 +92,9 @@ def _less(labels: tuple[str, str, str], difference: float, note: str = "") -> Ro
     return Row(labels, published=0.0, printed="< 0", text=difference, at_most=True, note=note)
 
 
-def _lower(runs: Mapping[str, ValidityRuns], n: int, kind: str, e: float, first: str, second: str) -> Row:
+def _lower(
+    runs: Mapping[str, ValidityRuns], n: int, kind: str, e: float, first: str, second: str
+) -> Row:
     """The observation that one method has a lower validity than another."""
     marginal = kind == "marginal"
     a, b = (runs[m](e) if marginal else runs[m].conditional(e) for m in (first, second))  # type: ignore[misc]  # two items
@@ -105,13 +120,33 @@ def _rank_tables(runs: Mapping[int, Mapping[str, ValidityRuns]]) -> tuple[Table,
     where = f"of the {_TOLERANCES.size} tolerances ε = 0.001, 0.002, …, 0.150"
     note = "Best other: of UMS, isotonic regression and fixed-width bins, at each tolerance."
     return (
-        Table(f"At how many {where} a method is ahead", "", headings, tuple(counts), 0, 0, note, headings[-1]),
-        Table("The largest difference by which it is ahead", "", headings, tuple(most), 0, 3, note, headings[-1]),
+        Table(
+            f"At how many {where} a method is ahead",
+            "",
+            headings,
+            tuple(counts),
+            0,
+            0,
+            note,
+            headings[-1],
+        ),
+        Table(
+            "The largest difference by which it is ahead",
+            "",
+            headings,
+            tuple(most),
+            0,
+            3,
+            note,
+            headings[-1],
+        ),
     )
 
 
 def _differences(found: Mapping[str, ValidityRuns], kind: str) -> dict[str, Any]:
-    curves = {name: found[name] if kind == "marginal" else found[name].conditional for name in METHODS}
+    curves = {
+        name: found[name] if kind == "marginal" else found[name].conditional for name in METHODS
+    }
     at = {name: curve(_TOLERANCES) for name, curve in curves.items()}  # type: ignore[misc]  # means of runs have both
     umd, scaling = at["UMD"], at["scaling-binning"]
     others = np.max([at[name] for name in ("UMS", "isotonic", "fixed-width")], axis=0)
@@ -127,23 +162,42 @@ def _differences(found: Mapping[str, ValidityRuns], kind: str) -> dict[str, Any]
 # -------------------------------------------------------------------------------------------------- pictures
 
 
-def _draw_grid(runs: Mapping[int, Mapping[str, ValidityRuns]], panels: Sequence[tuple[int, str]]) -> Any:
+def _draw_grid(
+    runs: Mapping[int, Mapping[str, ValidityRuns]], panels: Sequence[tuple[int, str]]
+) -> Any:
     """Panels, each of a number of rows and a kind of validity, with one legend below."""
     import matplotlib.pyplot as plt
 
     columns = 2
     lines = -(-len(panels) // columns)
-    figure, axes = plt.subplots(lines, columns, figsize=(9.2, 0.6 + 3.6 * lines), layout="constrained")
+    figure, axes = plt.subplots(
+        lines, columns, figsize=(9.2, 0.6 + 3.6 * lines), layout="constrained"
+    )
     for ax, (n, kind) in zip(axes.flat, panels, strict=True):
-        every = {m: r if kind == "marginal" else r.conditional for m, r in runs[n].items() if m in METHODS}
+        every = {
+            m: r if kind == "marginal" else r.conditional
+            for m, r in runs[n].items()
+            if m in METHODS
+        }
         found = {m: r for m, r in every.items() if r is not None}
         draw_runs(found, ax, guaranteed(n, kind))
-        share = "share of rows within ε" if kind == "marginal" else "share of runs with all values within ε"
+        share = (
+            "share of rows within ε"
+            if kind == "marginal"
+            else "share of runs with all values within ε"
+        )
         ax.set(xlim=(0, 0.15), ylabel=share)
         ax.set_title(f"{kind}, n = {n:,}", fontsize=10, loc="left")
         ax.get_legend().remove()
     drawn = [line for line in ax.lines if not str(line.get_label()).startswith("_")]
-    figure.legend(drawn, [*METHODS, "Theorem 4"], loc="outside lower center", ncols=3, fontsize=9, handlelength=3)
+    figure.legend(
+        drawn,
+        [*METHODS, "Theorem 4"],
+        loc="outside lower center",
+        ncols=3,
+        fontsize=9,
+        handlelength=3,
+    )
     return figure
 
 
@@ -225,7 +279,13 @@ def _tables_1b(runs: Mapping[int, Mapping[str, ValidityRuns]]) -> tuple[Table, T
             within=0.03,
             digits=3,
         ),
-        Table("Figure 1b: UMD has the higher validity", "caption of Figure 1b", _OBSERVATIONS, order, digits=3),
+        Table(
+            "Figure 1b: UMD has the higher validity",
+            "caption of Figure 1b",
+            _OBSERVATIONS,
+            order,
+            digits=3,
+        ),
     )
 
 
@@ -234,13 +294,22 @@ def _off(runs: Any, n: int, method: str, e: float, printed: str = "≤ 0.1", not
     value, low, high = marginal_share(runs[n][method], e)
     found = Estimate(1 - value, 1 - high, 1 - low)
     labels = (f"{n:,}", method, f"{e:g}")
-    return Row(labels, published=0.1, printed=printed, text=found, at_most=printed.startswith("≤"), note=note)
+    return Row(
+        labels,
+        published=0.1,
+        printed=printed,
+        text=found,
+        at_most=printed.startswith("≤"),
+        note=note,
+    )
 
 
 def _assemble_1(results: Mapping[str, Any], size: Size) -> Outcome:  # noqa: ARG001  # the pieces know
     runs = {n: _runs(results, n, (*_METHODS_1, CODE)) for n in _SIZES_1}
     by_method = {m: {f"n = {n:,}": runs[n][m] for n in _SIZES_1} for m in _METHODS_1}
-    pictures = [Picture("a", "Figure 1a: validity of ten bins with the printed distances", _draw_1a)]
+    pictures = [
+        Picture("a", "Figure 1a: validity of ten bins with the printed distances", _draw_1a)
+    ]
     for m in _METHODS_1:
         caption = f"Figure 1b: validity of {m} on CREDIT, {_BANDS}"
         pictures.append(Picture(f"b-{m.lower()}", caption, partial(_draw_1b, by_method[m])))
@@ -288,7 +357,11 @@ def _observations_3(runs: Mapping[int, Mapping[str, ValidityRuns]]) -> Table:
     umd = runs[7_000]["UMD"]
     note = "the paper's curves cross, ours in some splits of the data (`gupta-splits`)"
     rows += [
-        _less(("7,000", "UMD − Theorem 4, least over ε", kind), least_margin(umd, 7_000, kind), note=note)
+        _less(
+            ("7,000", "UMD − Theorem 4, least over ε", kind),
+            least_margin(umd, 7_000, kind),
+            note=note,
+        )
         for kind in ("marginal", "conditional")
     ]
     return Table(
@@ -304,7 +377,9 @@ def _assemble_3(results: Mapping[str, Any], size: Size) -> Outcome:  # noqa: ARG
     runs = {n: _runs(results, n) for n in (3_000, 7_000)}
     panels = [(n, kind) for n in runs for kind in ("marginal", "conditional")]
     picture = Picture(
-        "validity", f"Figure 3: validity of five methods on CREDIT, {_BANDS}", partial(_draw_grid, runs, panels)
+        "validity",
+        f"Figure 3: validity of five methods on CREDIT, {_BANDS}",
+        partial(_draw_grid, runs, panels),
     )
     tables = (*_share_tables(runs, "Figure 3"), _observations_3(runs), *_rank_tables(runs))
     return Outcome(tables, (picture,), (_PROTOCOL, _IN_BINS))
@@ -342,7 +417,10 @@ def _observations_4_5(runs: Mapping[int, Mapping[str, ValidityRuns]]) -> Table:
         _lower(runs[1_000], 1_000, "marginal", 0.05, "UMD", "scaling-binning"),
         _lower(runs[1_000], 1_000, "conditional", 0.1, "UMD", "scaling-binning"),
         *(_lower(runs[n], n, "marginal", 0.05, "scaling-binning", "UMD") for n in (5_000, 7_000)),
-        *(_lower(runs[n], n, "conditional", 0.05, "scaling-binning", "UMD") for n in (5_000, 7_000)),
+        *(
+            _lower(runs[n], n, "conditional", 0.05, "scaling-binning", "UMD")
+            for n in (5_000, 7_000)
+        ),
     ]
     return Table(
         "Observations of Appendix C: the first has a lower validity than the second",

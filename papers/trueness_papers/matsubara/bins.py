@@ -9,7 +9,13 @@ import numpy as np
 from trueness import BlockIsotonic, EqualMass, Isotonic
 from trueness.measure import bin_table
 from trueness_papers.experiment import MATSUBARA, Experiment, Outcome, Picture, Piece, Size
-from trueness_papers.matsubara.procedures import RULES, Line, comparison, errors_by_code, errors_by_text
+from trueness_papers.matsubara.procedures import (
+    RULES,
+    Line,
+    comparison,
+    errors_by_code,
+    errors_by_text,
+)
 from trueness_papers.matsubara.published import TABLE_1, TABLE_1_PRINTED, read, read_printed
 from trueness_papers.matsubara.simulation import authors_rows
 from trueness_papers.matsubara.uci import FILES, load_split, predict
@@ -31,14 +37,19 @@ def _regression(name: str) -> tuple[Any, Any]:
     return data.y, data.p
 
 
-_SOURCES: dict[str, Callable[[str], tuple[Any, Any]]] = {"forest": _forest, "regression": _regression}
+_SOURCES: dict[str, Callable[[str], tuple[Any, Any]]] = {
+    "forest": _forest,
+    "regression": _regression,
+}
 
 
 def estimate_errors(source: str, name: str) -> dict[str, dict[str, list[float]]]:
     """Within-bin variance of the labels over rows and over bins, and the number of bins, by both procedures."""
     y, p = _SOURCES[source](name)
     found = {"code": errors_by_code(y, p), "text": errors_by_text(y, p)}
-    numbers = {key: {rule: list(errors) for rule, errors in by.items()} for key, by in found.items()}
+    numbers = {
+        key: {rule: list(errors) for rule, errors in by.items()} for key, by in found.items()
+    }
     rates = bin_table(y, p, bins=BlockIsotonic()).rate
     return {**numbers, "falls": {"PAVA-BC": [int((np.diff(rates) < 0).sum())]}}
 
@@ -54,7 +65,9 @@ def _assemble(source: str, results: Mapping[str, Any], size: Size) -> Outcome:  
         printed = read_printed(TABLE_1_PRINTED[name], RULES) if name in TABLE_1 else {}
         for i, error in enumerate(_ERRORS):
             text, code = ({rule: found[key][rule][i] for rule in RULES} for key in ("text", "code"))
-            lines.append(Line((name, error), text, code, authors.get(error, {}), printed.get(error, {})))
+            lines.append(
+                Line((name, error), text, code, authors.get(error, {}), printed.get(error, {}))
+            )
     where = "Table 1 and Appendix B; authors' code: S2_UCI.ipynb" if source == "forest" else ""
     title = "Variance of the labels within bins, averaged over rows (total) and over bins (average)"
     note = f"{_counts(results)} {_WHY if source == 'forest' else ''}".strip()
@@ -66,10 +79,13 @@ def _assemble(source: str, results: Mapping[str, Any], size: Size) -> Outcome:  
 def _falls(source: str, results: Mapping[str, Any]) -> Table:
     printed = {"satimage": "none", "coil_2000": "some"} if source == "forest" else {}
     rows = [
-        Row((name,), found["falls"]["PAVA-BC"][0], printed=printed.get(name, "")) for name, found in results.items()
+        Row((name,), found["falls"]["PAVA-BC"][0], printed=printed.get(name, ""))
+        for name, found in results.items()
     ]
     title = "Bins of PAVA-BC with a lower event rate than the bin before"
-    return Table(title, "Appendix B, Figures 3 and 4" if printed else "", ("data",), tuple(rows), digits=0)
+    return Table(
+        title, "Appendix B, Figures 3 and 4" if printed else "", ("data",), tuple(rows), digits=0
+    )
 
 
 _WHY = (
@@ -85,7 +101,10 @@ _STEPS = (
 
 
 def _counts(results: Mapping[str, Any]) -> str:
-    parts = [f"{name} {', '.join(f'{rule} {_both(found, rule)}' for rule in RULES)}" for name, found in results.items()]
+    parts = [
+        f"{name} {', '.join(f'{rule} {_both(found, rule)}' for rule in RULES)}"
+        for name, found in results.items()
+    ]
     return f"Numbers of bins by the text (and by the code, where it differs): {'; '.join(parts)}."
 
 

@@ -10,7 +10,11 @@ def rejection_diagram(y: Any, p: Any, name: str) -> Any:
     from trueness import BlockIsotonic
     from trueness.plot import TestReliabilityDisplay
 
-    return TestReliabilityDisplay.from_predictions(y, p, bins=BlockIsotonic(fuse=False), name=name).plot().figure_
+    return (
+        TestReliabilityDisplay.from_predictions(y, p, bins=BlockIsotonic(fuse=False), name=name)
+        .plot()
+        .figure_
+    )
 
 
 def reliability_diagrams(y: Any, p: Any) -> Any:
@@ -21,8 +25,14 @@ def reliability_diagrams(y: Any, p: Any) -> Any:
     from trueness.plot import ReliabilityDisplay
 
     figure = Figure(figsize=(9.2, 4.8))
-    panels = figure.subplots(1, 2, gridspec_kw={"left": 0.08, "right": 0.98, "bottom": 0.12, "top": 0.97})
-    for ax, (name, bins) in zip(panels, {"ECE": EqualWidth(10), "ACE": EqualMass(10)}.items(), strict=True):
-        display = ReliabilityDisplay.from_predictions(y, p, bins=bins, band=None, scale="linear", name=name)
+    panels = figure.subplots(
+        1, 2, gridspec_kw={"left": 0.08, "right": 0.98, "bottom": 0.12, "top": 0.97}
+    )
+    for ax, (name, bins) in zip(
+        panels, {"ECE": EqualWidth(10), "ACE": EqualMass(10)}.items(), strict=True
+    ):
+        display = ReliabilityDisplay.from_predictions(
+            y, p, bins=bins, band=None, scale="linear", name=name
+        )
         display.plot(ax)
     return figure

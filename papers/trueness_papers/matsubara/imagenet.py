@@ -9,7 +9,15 @@ import numpy as np
 
 from trueness import BlockIsotonic, EqualMass
 from trueness.measure import ace, ece, mce, tce
-from trueness_papers.experiment import MATSUBARA, Experiment, Outcome, Picture, Piece, Size, data_file
+from trueness_papers.experiment import (
+    MATSUBARA,
+    Experiment,
+    Outcome,
+    Picture,
+    Piece,
+    Size,
+    data_file,
+)
 from trueness_papers.matsubara.diagrams import rejection_diagram, reliability_diagrams
 from trueness_papers.matsubara.procedures import Line, Options, by_code, code_bins, comparison
 from trueness_papers.matsubara.published import (
@@ -102,7 +110,9 @@ def plain_binomial(model: str, part: int, parts: int) -> dict[str, float]:
     start = process_time()
     rejected = 0
     for i, bin_of in zip(
-        range(begin, end), np.searchsorted(first, np.arange(begin, end), side="right") - 1, strict=True
+        range(begin, end),
+        np.searchsorted(first, np.arange(begin, end), side="right") - 1,
+        strict=True,
     ):
         size = int(last[bin_of] - first[bin_of])
         rejected += binomtest(int(events[bin_of]), size, float(p[i])).pvalue <= 0.05
@@ -111,7 +121,9 @@ def plain_binomial(model: str, part: int, parts: int) -> dict[str, float]:
 
 def _pieces(size: Size, seed: int) -> Sequence[Piece]:  # noqa: ARG001  # nothing is drawn
     held = _held()
-    pieces = [Piece(model, measure_model, {"model": model, "rounds": _ROUNDS[size]}) for model in held]
+    pieces = [
+        Piece(model, measure_model, {"model": model, "rounds": _ROUNDS[size]}) for model in held
+    ]
     if size == "full" and _PLAIN in held:
         parts = 4
         for part in range(parts):
@@ -124,11 +136,22 @@ def _assemble(results: Mapping[str, Any], size: Size) -> Outcome:  # noqa: ARG00
     authors, printed = read(IMAGENET, SIX), read_printed(IMAGENET_PRINTED, WITHOUT_QUANTILE)
     held = [model for model in _MODELS if model in results]
     lines = [
-        Line((_MODELS[model],), results[model]["text"], results[model]["code"], authors[model], printed[model])
+        Line(
+            (_MODELS[model],),
+            results[model]["text"],
+            results[model]["code"],
+            authors[model],
+            printed[model],
+        )
         for model in held
     ]
     lines += [
-        Line((name,), authors=authors[model], printed=printed[model], note=f"not run here: no `{model}` in {_FILE}")
+        Line(
+            (name,),
+            authors=authors[model],
+            printed=printed[model],
+            note=f"not run here: no `{model}` in {_FILE}",
+        )
         for model, name in _MODELS.items()
         if model not in held
     ]
@@ -136,7 +159,9 @@ def _assemble(results: Mapping[str, Any], size: Size) -> Outcome:  # noqa: ARG00
     note += f"; ours is {results[_PLAIN]['code']['MCE(Q)']:.6f}." if _PLAIN in held else "."
     if len(held) < len(_MODELS):
         note += " Networks that were not run: their predictions are Dataset/DL/preds_0*.npy in facebookresearch/tce."
-    table = comparison("Table 5", "Table 5; authors' code: DL/summary.csv", ("model",), lines, note=note)
+    table = comparison(
+        "Table 5", "Table 5; authors' code: DL/summary.csv", ("model",), lines, note=note
+    )
     plain = [value for key, value in results.items() if key.startswith("plain")]
     return Outcome(
         (table, _fused(results, held)),
@@ -188,14 +213,20 @@ def _share_of_plain(plain: Sequence[Mapping[str, float]]) -> tuple[str, ...]:
     if not plain:
         return ()
     share = 100 * sum(part["rejected"] for part in plain) / sum(part["rows"] for part in plain)
-    return (f"Every prediction of ResNet152 through `scipy.stats.binomtest`: {share:.4f} % rejected, as above.",)
+    return (
+        f"Every prediction of ResNet152 through `scipy.stats.binomtest`: {share:.4f} % rejected, as above.",
+    )
 
 
-def _ratio_to_plain(results: Mapping[str, Any], plain: Sequence[Mapping[str, float]]) -> tuple[str, ...]:
+def _ratio_to_plain(
+    results: Mapping[str, Any], plain: Sequence[Mapping[str, float]]
+) -> tuple[str, ...]:
     if not plain:
         return ()
     times = sum(part["seconds"] for part in plain) / results[_PLAIN]["seconds"]["TCE(P)"]
-    return (f"`scipy.stats.binomtest` for every prediction takes {times:,.0f} times the processor time of `tce`.",)
+    return (
+        f"`scipy.stats.binomtest` for every prediction takes {times:,.0f} times the processor time of `tce`.",
+    )
 
 
 def _pictures(held: Sequence[str]) -> tuple[Picture, ...]:

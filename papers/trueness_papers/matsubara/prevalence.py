@@ -8,8 +8,23 @@ import numpy as np
 
 from trueness_papers.experiment import MATSUBARA, Experiment, Outcome, Picture, Piece, Size
 from trueness_papers.matsubara.diagrams import rejection_diagram
-from trueness_papers.matsubara.procedures import Line, Options, by_both, comparison, four_by_text, percent, uncounted
-from trueness_papers.matsubara.published import FOUR, SIX, TABLE_2, TABLE_2_PRINTED, read, read_printed
+from trueness_papers.matsubara.procedures import (
+    Line,
+    Options,
+    by_both,
+    comparison,
+    four_by_text,
+    percent,
+    uncounted,
+)
+from trueness_papers.matsubara.published import (
+    FOUR,
+    SIX,
+    TABLE_2,
+    TABLE_2_PRINTED,
+    read,
+    read_printed,
+)
 from trueness_papers.matsubara.simulation import authors_rows
 from trueness_papers.record import Row, Table
 
@@ -32,7 +47,9 @@ _SOURCE = "Table 2; authors' code: GDA/summary.csv"
 _HEADINGS = ("in training", "in test")
 
 
-def one_data_set(settings: dict[str, list[float]], centre: float, seed: int) -> dict[str, dict[str, dict[str, float]]]:
+def one_data_set(
+    settings: dict[str, list[float]], centre: float, seed: int
+) -> dict[str, dict[str, dict[str, float]]]:
     """Both procedures on one data set of each setting."""
     found = {}
     for name, (train, test) in settings.items():
@@ -43,7 +60,10 @@ def one_data_set(settings: dict[str, list[float]], centre: float, seed: int) -> 
 
 def data_sets(train: float, test: float, seeds: list[int]) -> dict[str, list[float]]:
     """The printed measures of many data sets of one setting."""
-    found = [four_by_text(data.y, data.p, _USUAL) for data in (authors_rows(train, test, seed=seed) for seed in seeds)]
+    found = [
+        four_by_text(data.y, data.p, _USUAL)
+        for data in (authors_rows(train, test, seed=seed) for seed in seeds)
+    ]
     return {measure: [one[measure] for one in found] for measure in FOUR}
 
 
@@ -68,7 +88,13 @@ def _pieces(size: Size, seed: int) -> Sequence[Piece]:
 def _assemble(results: Mapping[str, Any], size: Size) -> Outcome:
     printed, authors = read_printed(TABLE_2_PRINTED, FOUR), read(TABLE_2, SIX)
     lines = [
-        Line(_shares(_SETTINGS[name]), _six(by["text"]), _six(by["code"]), authors.get(name, {}), printed[name])
+        Line(
+            _shares(_SETTINGS[name]),
+            _six(by["text"]),
+            _six(by["code"]),
+            authors.get(name, {}),
+            printed[name],
+        )
         for name, by in results["printed"].items()
     ]
     note = (
@@ -83,7 +109,10 @@ def _assemble(results: Mapping[str, Any], size: Size) -> Outcome:
     title = "The last three lines of the authors' file, which are not those of the paper"
     note = "Bold: without an event all blocks have the same rate, and Algorithm 3 makes one bin of them."
     second = comparison(title, "", ("label of the file", *_HEADINGS), lines, note=note)
-    others = [(_shares(_SETTINGS[name]), _six(by["code"]), printed[name]) for name, by in results["means"].items()]
+    others = [
+        (_shares(_SETTINGS[name]), _six(by["code"]), printed[name])
+        for name, by in results["means"].items()
+    ]
     note = "In brackets: the published numbers, which belong to means of ±0.5."
     third = uncounted("The class means of the text, ±1", _SOURCE, _HEADINGS, others, note=note)
     return Outcome((first, second, third, _spread(results, printed, size)), _pictures())
@@ -97,12 +126,16 @@ def _shares(shares: Sequence[float]) -> tuple[str, ...]:
     return tuple(map(percent, shares))
 
 
-def _spread(results: Mapping[str, Any], printed: Mapping[str, Mapping[str, str]], size: Size) -> Table:
+def _spread(
+    results: Mapping[str, Any], printed: Mapping[str, Mapping[str, str]], size: Size
+) -> Table:
     parts, runs = _RUNS[size]
     rows, inside = [], 0
     for name, shares in _SETTINGS.items():
         for measure in FOUR:
-            values = np.concatenate([results[f"sets-{name}-{part}"][measure] for part in range(parts)])
+            values = np.concatenate(
+                [results[f"sets-{name}-{part}"][measure] for part in range(parts)]
+            )
             low, high = map(float, np.quantile(values, [0.025, 0.975]))
             inside += low <= float(printed[name][measure]) <= high
             labels = (*_shares(shares), measure)

@@ -90,7 +90,10 @@ def _rules(options: Options, *, fuse: bool = True) -> dict[str, Any]:
 def by_text(y: Array, p: Array, options: Options) -> dict[str, float]:
     """The measures as the paper defines them."""
     with _ignore_one_class():
-        tested = {f"TCE({name})": tce(y, p, bins=rule, alpha=options.alpha) for name, rule in _rules(options).items()}
+        tested = {
+            f"TCE({name})": tce(y, p, bins=rule, alpha=options.alpha)
+            for name, rule in _rules(options).items()
+        }
         n = options.n_bins
         plain = {"ECE": ece(y, p, bins=n), "ACE": ace(y, p, bins=n), "MCE": mce(y, p, bins=n)}
         return {**tested, **plain, "MCE(Q)": mce(y, p, bins=EqualMass(n))}
@@ -101,7 +104,11 @@ def four_by_text(y: Array, p: Array, options: Options) -> dict[str, float]:
     rules = _rules(options, fuse=False)
     with _ignore_one_class():
         tested = {f"TCE({name})": tce(y, p, bins=rules[name], alpha=options.alpha) for name in "PQ"}
-        return {**tested, "ECE": ece(y, p, bins=options.n_bins), "ACE": ace(y, p, bins=options.n_bins)}
+        return {
+            **tested,
+            "ECE": ece(y, p, bins=options.n_bins),
+            "ACE": ace(y, p, bins=options.n_bins),
+        }
 
 
 def tests_by_text(y: Array, p: Array, options: Options, *, fuse: bool) -> dict[str, float]:
@@ -143,7 +150,10 @@ def tce_variant(
 ) -> dict[str, float]:
     """TCE(P) and TCE(Q) as by the code, but for the order of equal scores or the rule for the upper end."""
     y, p = _sort_by_score(y, p, ties)
-    bins = {"P": _starts(_blocks(y.tolist(), options.n_min, options.n_max, end)), "Q": _quantile_cuts(y.size, options)}
+    bins = {
+        "P": _starts(_blocks(y.tolist(), options.n_min, options.n_max, end)),
+        "Q": _quantile_cuts(y.size, options),
+    }
     return {f"TCE({name})": _tce(y, p, first, options.alpha) for name, first in bins.items()}
 
 
@@ -189,7 +199,11 @@ def _quantile_cuts(n: int, options: Options) -> Array:
 def _sort_by_score(y: Array, p: Array, ties: Ties = "quicksort") -> tuple[Array, Array]:
     # The authors sorted by NumPy's default, which is not stable. Its order of equal scores depends on the processor
     # since NumPy 1.25, except for long doubles, which are still sorted by the loops of then.
-    order = np.argsort(p, kind="stable") if ties == "rows" else np.argsort(np.asarray(p, dtype=np.longdouble))
+    order = (
+        np.argsort(p, kind="stable")
+        if ties == "rows"
+        else np.argsort(np.asarray(p, dtype=np.longdouble))
+    )
     return np.asarray(y)[order].astype(np.int64), np.asarray(p)[order].astype(np.float64)
 
 
@@ -203,7 +217,9 @@ def _blocks(labels: list[int], n_min: int, n_max: int, end: End = "code") -> lis
     sizes: list[int] = []
     for label in labels[: len(labels) - n_min]:
         e, n = label, 1
-        while sizes and (sizes[-1] + n <= n_min or (sizes[-1] + n <= n_max and events[-1] / sizes[-1] >= e / n)):
+        while sizes and (
+            sizes[-1] + n <= n_min or (sizes[-1] + n <= n_max and events[-1] / sizes[-1] >= e / n)
+        ):
             e, n = e + events.pop(), n + sizes.pop()
         events.append(e)
         sizes.append(n)
@@ -216,7 +232,11 @@ def _blocks(labels: list[int], n_min: int, n_max: int, end: End = "code") -> lis
 
 def _tce(y: Array, p: Array, first: Array, alpha: float, *, t: bool = False) -> float:
     k, n = np.add.reduceat(y, first), np.diff(np.append(first, y.size))
-    wrong = t_rejections(k, n, first, p, alpha, published=True) if t else binomial_rejections(k, n, first, p, alpha)
+    wrong = (
+        t_rejections(k, n, first, p, alpha, published=True)
+        if t
+        else binomial_rejections(k, n, first, p, alpha)
+    )
     return float(100 * wrong.sum() / y.size)
 
 
@@ -250,7 +270,9 @@ def by_both(y: Array, p: Array, options: Options) -> dict[str, dict[str, float]]
     return {"code": by_code(y, p, options), "text": text, "blocks": {**text, "TCE(P)": apart}}
 
 
-def comparison(title: str, source: str, headings: Sequence[str], lines: Iterable[Line], *, note: str = "") -> Table:
+def comparison(
+    title: str, source: str, headings: Sequence[str], lines: Iterable[Line], *, note: str = ""
+) -> Table:
     """A column per measure, and for each setting a line per source of numbers."""
     rows = []
     for line in lines:
@@ -267,8 +289,18 @@ def comparison(title: str, source: str, headings: Sequence[str], lines: Iterable
             )
             rows.append(row)
     order = {measure: i for i, measure in enumerate((*MEASURES, *TESTS, *RULES))}
-    rows.sort(key=lambda row: order[row.labels[-1]])  # columns in the usual order; lines keep theirs
-    return Table(title, source, (*headings, "measure"), tuple(rows), within=ROUNDING, note=note, across="measure")
+    rows.sort(
+        key=lambda row: order[row.labels[-1]]
+    )  # columns in the usual order; lines keep theirs
+    return Table(
+        title,
+        source,
+        (*headings, "measure"),
+        tuple(rows),
+        within=ROUNDING,
+        note=note,
+        across="measure",
+    )
 
 
 def uncounted(

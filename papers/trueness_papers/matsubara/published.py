@@ -43,7 +43,10 @@ def read_printed(block: str, columns: Sequence[str]) -> dict[str, dict[str, str]
 def read(block: str, columns: Sequence[str]) -> dict[str, dict[str, float]]:
     """The numbers of a block by label and column."""
     lines = read_printed(block, columns)
-    return {label: {column: float(number) for column, number in line.items()} for label, line in lines.items()}
+    return {
+        label: {column: float(number) for column, number in line.items()}
+        for label, line in lines.items()
+    }
 
 
 # Prevalence in training and in test, in per cent; columns FOUR.

@@ -46,7 +46,10 @@ def row_orders(n: int, digits: int, seed: int) -> dict[str, list[float]]:
     y = (rng.random(n) < p).astype(np.int64)
     orders = [rng.permutation(n) for _ in range(_ORDERS)]
     rules = {"split": BlockIsotonic(ties="split", fuse=False), "pool": BlockIsotonic()}
-    return {ties: [tce(y[order], p[order], bins=rule) for order in orders] for ties, rule in rules.items()}
+    return {
+        ties: [tce(y[order], p[order], bins=rule) for order in orders]
+        for ties, rule in rules.items()
+    }
 
 
 def count_oversized(n: int, runs: int, seed: int) -> dict[str, int]:
@@ -61,7 +64,11 @@ def count_oversized(n: int, runs: int, seed: int) -> dict[str, int]:
         for name, size in sizes.items():
             over[name] += size > limits.n_max
             largest[name] = max(largest[name], size)
-    return {f"{name} {what}": value[name] for name in largest for what, value in (("over", over), ("largest", largest))}
+    return {
+        f"{name} {what}": value[name]
+        for name in largest
+        for what, value in (("over", over), ("largest", largest))
+    }
 
 
 def _largest_of_code(y: Any, limits: Options) -> int:
@@ -86,24 +93,43 @@ def tce_for_many_rows(n: float) -> float:
 
 def _pieces(size: Size, seed: int) -> Sequence[Piece]:
     pieces = [
-        Piece(f"rows-{n}", measure_calibrated, {"n": n, "runs": runs, "seed": seed}) for n, runs in _RUNS[size].items()
+        Piece(f"rows-{n}", measure_calibrated, {"n": n, "runs": runs, "seed": seed})
+        for n, runs in _RUNS[size].items()
     ]
-    pieces += [Piece(f"orders-{n}", row_orders, {"n": n, "digits": 1, "seed": seed}) for n in (200, 1_000)]
-    return [*pieces, Piece("limits", count_oversized, {"n": 1_000, "runs": _FITS[size], "seed": seed})]
+    pieces += [
+        Piece(f"orders-{n}", row_orders, {"n": n, "digits": 1, "seed": seed}) for n in (200, 1_000)
+    ]
+    return [
+        *pieces,
+        Piece("limits", count_oversized, {"n": 1_000, "runs": _FITS[size], "seed": seed}),
+    ]
 
 
 def _assemble(results: Mapping[str, Any], size: Size) -> Outcome:
-    return Outcome((_growth(results, size), _orders(results), _limits(results, size)), (_picture(results, size),))
+    return Outcome(
+        (_growth(results, size), _orders(results), _limits(results, size)),
+        (_picture(results, size),),
+    )
 
 
 def _growth(results: Mapping[str, Any], size: Size) -> Table:
     rows = []
     for n, runs in _RUNS[size].items():
         for measure, values in results[f"rows-{n}"].items():
-            mean, error = float(np.mean(values)), _NORMAL * float(np.std(values, ddof=1)) / np.sqrt(runs)
+            mean, error = (
+                float(np.mean(values)),
+                _NORMAL * float(np.std(values, ddof=1)) / np.sqrt(runs),
+            )
             unit = 100 if measure == "ECE" else 1
             name = f"{measure}, %"
-            rows.append(Row((f"{n:,}", name), unit * mean, low=unit * (mean - error), high=unit * (mean + error)))
+            rows.append(
+                Row(
+                    (f"{n:,}", name),
+                    unit * mean,
+                    low=unit * (mean - error),
+                    high=unit * (mean + error),
+                )
+            )
         if n >= _MANY:
             rows.append(Row((f"{n:,}", "TCE(Q) by the formula, %"), tce_for_many_rows(n)))
     return Table(
@@ -121,7 +147,10 @@ def _growth(results: Mapping[str, Any], size: Size) -> Table:
 def _orders(results: Mapping[str, Any]) -> Table:
     rows = []
     for n in (200, 1_000):
-        for ties, words in (("split", "split by row order (the code)"), ("pool", "pooled (this library)")):
+        for ties, words in (
+            ("split", "split by row order (the code)"),
+            ("pool", "pooled (this library)"),
+        ):
             values = results[f"orders-{n}"][ties]
             labels = (f"{n:,}", words, str(len(set(values))))
             rows += [Row((*labels, "lowest"), min(values)), Row((*labels, "highest"), max(values))]
@@ -138,10 +167,15 @@ def _orders(results: Mapping[str, Any]) -> Table:
 def _limits(results: Mapping[str, Any], size: Size) -> Table:
     found = results["limits"]
     rows = []
-    for name, words in (("code", "2 N_min ≤ N_max (the code)"), ("text", "its size + N_min ≤ N_max (the text)")):
+    for name, words in (
+        ("code", "2 N_min ≤ N_max (the code)"),
+        ("text", "its size + N_min ≤ N_max (the text)"),
+    ):
         low, high = map(float, clopper_pearson(found[f"{name} over"], _FITS[size], 0.95))
         share = found[f"{name} over"] / _FITS[size]
-        rows.append(Row((words, str(found[f"{name} largest"])), 100 * share, low=100 * low, high=100 * high))
+        rows.append(
+            Row((words, str(found[f"{name} largest"])), 100 * share, low=100 * low, high=100 * high)
+        )
     return Table(
         "Bins larger than N_max = 200: 1,000 rows whose labels do not depend on their scores",
         "",
@@ -153,7 +187,9 @@ def _limits(results: Mapping[str, Any], size: Size) -> Table:
 
 
 def _picture(results: Mapping[str, Any], size: Size) -> Picture:
-    caption = "Calibrated scores: mean and 95 % range of TCE against the number of rows; line: formula."
+    caption = (
+        "Calibrated scores: mean and 95 % range of TCE against the number of rows; line: formula."
+    )
     return Picture("growth", caption, lambda: _draw(results, size))
 
 
@@ -167,7 +203,9 @@ def _draw(results: Mapping[str, Any], size: Size) -> Any:
     rows = list(_RUNS[size])
     for i, measure in enumerate(("TCE(Q)", "TCE(P)")):
         values = [results[f"rows-{n}"][measure] for n in rows]
-        middle, low, high = (np.array([f(v) for v in values]) for f in (np.mean, _quantile(0.025), _quantile(0.975)))
+        middle, low, high = (
+            np.array([f(v) for v in values]) for f in (np.mean, _quantile(0.025), _quantile(0.975))
+        )
         look: Any = {
             "color": style_of(i).colour,
             "marker": "os"[i],

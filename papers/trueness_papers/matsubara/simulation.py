@@ -31,7 +31,11 @@ _SLOPE = 2 * _CENTRE / _SPREAD**2  # of the log-odds, in x: 1/4
 
 
 def normal_feature(
-    n: int = 6000, *, prevalence: float = 0.5, coefficients: tuple[float, float] | None = None, seed: Seed = None
+    n: int = 6000,
+    *,
+    prevalence: float = 0.5,
+    coefficients: tuple[float, float] | None = None,
+    seed: Seed = None,
 ) -> Simulated:
     r"""
     Simulate one normal feature per row, with the scores of a logistic regression on it.
@@ -79,27 +83,37 @@ def normal_feature(
     """
     n = checked_whole(n, "n")
     rng = generator(seed)
-    share = checked_number(prevalence, "prevalence", "a number strictly between 0 and 1", low=0, high=1)
+    share = checked_number(
+        prevalence, "prevalence", "a number strictly between 0 and 1", low=0, high=1
+    )
     population = NormalPair(share, *_check_coefficients(coefficients, share))
     y = (rng.random(n) < share).astype(np.int64)
     x = rng.normal(np.where(y == 1, _CENTRE, -_CENTRE), _SPREAD)
     name = f"normal feature, prevalence {share:g}, " + (
-        "true posterior" if coefficients is None else f"model ({population.intercept:.4g}, {population.slope:.4g})"
+        "true posterior"
+        if coefficients is None
+        else f"model ({population.intercept:.4g}, {population.slope:.4g})"
     )
     # With a slope of 0 the score carries no information about x.
     t = population.truth(x) if population.slope else np.full(n, share)
     return Simulated(y, population.score(x), t, name, population.as_seen(), {"x": x})
 
 
-def _check_coefficients(coefficients: tuple[float, float] | None, share: float) -> tuple[float, float]:
+def _check_coefficients(
+    coefficients: tuple[float, float] | None, share: float
+) -> tuple[float, float]:
     if coefficients is None:
         return _log_odds(share), _SLOPE
     try:
         intercept, slope = coefficients
     except (TypeError, ValueError):
-        raise InputError("coefficients", "must be (intercept, slope)", f"got {coefficients!r}") from None
+        raise InputError(
+            "coefficients", "must be (intercept, slope)", f"got {coefficients!r}"
+        ) from None
     demand = "two finite numbers, (intercept, slope)"
-    return checked_number(intercept, "coefficients", demand), checked_number(slope, "coefficients", demand)
+    return checked_number(intercept, "coefficients", demand), checked_number(
+        slope, "coefficients", demand
+    )
 
 
 def _log_odds(share: float) -> float:
@@ -135,7 +149,9 @@ class NormalPair(Line):
             middle = -self.intercept / self.slope
             inner += [middle + steps, middle - steps, np.array([middle])]
         if self.slope != _SLOPE:
-            inner.append(np.array([(_log_odds(self.share) - self.intercept) / (self.slope - _SLOPE)]))
+            inner.append(
+                np.array([(_log_odds(self.share) - self.intercept) / (self.slope - _SLOPE)])
+            )
         points = np.concatenate(inner)
         breaks: Floats = np.unique(points[np.abs(points) <= ends])
         return breaks
@@ -179,7 +195,9 @@ def authors_rows(
     """
     rng = np.random.RandomState(seed)
     y_train, y_test = rng.binomial(1, train, n_train), rng.binomial(1, test, n_test)
-    x_train, x_test = (centre * (2 * y - 1) + 2 * rng.standard_normal(y.size) for y in (y_train, y_test))
+    x_train, x_test = (
+        centre * (2 * y - 1) + 2 * rng.standard_normal(y.size) for y in (y_train, y_test)
+    )
     return Rows(y_test, logistic_scores(x_train[:, None], y_train, x_test[:, None], stop), rng)
 
 
@@ -187,7 +205,9 @@ def add_noise(rows: Rows, deviations: list[float]) -> list[Floats]:
     """The scores with normal noise added to their log-odds, drawn in turn from the generator of the rows."""
     noisy = []
     for deviation in deviations:
-        odds = np.log(rows.p) - np.log(1 - rows.p) + deviation * rows.rng.normal(0.0, 1.0, rows.p.size)
+        odds = (
+            np.log(rows.p) - np.log(1 - rows.p) + deviation * rows.rng.normal(0.0, 1.0, rows.p.size)
+        )
         noisy.append(1 / (1 + np.exp(-odds)))
     return noisy
 

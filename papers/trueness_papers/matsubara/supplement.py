@@ -77,7 +77,9 @@ def sizes(setting: str, seed: int, tests: list[int], **fit: Any) -> Results:
     """Numbers of test rows, with 7/3 as many for training."""
     found = {}
     for n in tests:
-        data = authors_rows(0.5, _TEST_PREVALENCE[setting], n_train=n * 7 // 3, n_test=n, seed=seed, **fit)
+        data = authors_rows(
+            0.5, _TEST_PREVALENCE[setting], n_train=n * 7 // 3, n_test=n, seed=seed, **fit
+        )
         found[str(n)] = by_both(data.y, data.p, Options(n // 20, n // 5))
     return found
 
@@ -92,8 +94,12 @@ def prevalences(seed: int, shares: list[list[float]], **fit: Any) -> Results:
 
 
 _BINS = (1000, 500, 100, 50, 10, 5, 1)
-_LEAST = {str(n): [n, 6000, bins] for n, bins in zip((1, 6, 30, 60, 300, 600, 3000), _BINS, strict=True)}
-_MOST = {str(n): [1, n, bins] for n, bins in zip((6, 30, 60, 300, 600, 3000, 6000), _BINS, strict=True)}
+_LEAST = {
+    str(n): [n, 6000, bins] for n, bins in zip((1, 6, 30, 60, 300, 600, 3000), _BINS, strict=True)
+}
+_MOST = {
+    str(n): [1, n, bins] for n, bins in zip((6, 30, 60, 300, 600, 3000, 6000), _BINS, strict=True)
+}
 _TWO = {str(3000 // n): [n, 4 * n, 3000 // n] for n in (6, 30, 60, 300, 600)}
 _TESTED = {str(n): [n, 4 * n, 3000 // n] for n in (6, 30, 60, 300, 600)}
 _SHARES = (0.5, 0.4, 0.3, 0.2, 0.1, 0.08, 0.06, 0.04, 0.02, 0.0)
@@ -109,16 +115,32 @@ def _prevalences(setting: str, seed: int, size: Size) -> Work:  # noqa: ARG001
     return prevalences, {"seed": seed, "shares": list(map(list, zip(_SHARES, lower, strict=False)))}
 
 
-def _fixed(function: Callable[..., Results], setting: str, seed: int, size: Size, **options: Any) -> Work:  # noqa: ARG001
+def _fixed(
+    function: Callable[..., Results],
+    setting: str,
+    seed: int,
+    size: Size,  # noqa: ARG001
+    **options: Any,
+) -> Work:
     return function, {"setting": setting, "seed": seed, **options}
 
 
 STUDIES = (
     Study(
-        "minbinsize", "matsubara-table-6", 6, "the minimum bin size", "N_min", partial(_fixed, bin_sizes, limits=_LEAST)
+        "minbinsize",
+        "matsubara-table-6",
+        6,
+        "the minimum bin size",
+        "N_min",
+        partial(_fixed, bin_sizes, limits=_LEAST),
     ),
     Study(
-        "maxbinsize", "matsubara-table-7", 7, "the maximum bin size", "N_max", partial(_fixed, bin_sizes, limits=_MOST)
+        "maxbinsize",
+        "matsubara-table-7",
+        7,
+        "the maximum bin size",
+        "N_max",
+        partial(_fixed, bin_sizes, limits=_MOST),
     ),
     Study(
         "twobinsize",
@@ -236,11 +258,16 @@ def count_agreeing(stop: Stop, settings: str, size: Size, seed: int) -> dict[str
     for study in STUDIES:
         for setting in settings:
             function, arguments = study.vary(setting, seed, size)
-            published = read(SUPPLEMENT[f"{study.file}_{setting}"], TESTS if study.file == "testtype" else MEASURES)
+            published = read(
+                SUPPLEMENT[f"{study.file}_{setting}"],
+                TESTS if study.file == "testtype" else MEASURES,
+            )
             for label, by in function(**arguments, stop=stop).items():
                 agreeing["known"] += len(by["code"])
                 for procedure in _PROCEDURES:
-                    differences = [abs(value - published[label][name]) for name, value in by[procedure].items()]
+                    differences = [
+                        abs(value - published[label][name]) for name, value in by[procedure].items()
+                    ]
                     agreeing[procedure] += sum(difference <= ROUNDING for difference in differences)
     return agreeing
 

@@ -13,10 +13,33 @@ import numpy as np
 
 from trueness.errors import InputError
 from trueness.typing import Floats, Ints
-from trueness_papers.experiment import MATSUBARA, Experiment, Outcome, Picture, Piece, Size, data_file
+from trueness_papers.experiment import (
+    MATSUBARA,
+    Experiment,
+    Outcome,
+    Picture,
+    Piece,
+    Size,
+    data_file,
+)
 from trueness_papers.matsubara.diagrams import rejection_diagram, reliability_diagrams
-from trueness_papers.matsubara.procedures import ROUNDING, Line, Options, by_both, comparison, tce_variant
-from trueness_papers.matsubara.published import SIX, UCI, UCI_PRINTED, UCI_TEST, WITHOUT_QUANTILE, read, read_printed
+from trueness_papers.matsubara.procedures import (
+    ROUNDING,
+    Line,
+    Options,
+    by_both,
+    comparison,
+    tce_variant,
+)
+from trueness_papers.matsubara.published import (
+    SIX,
+    UCI,
+    UCI_PRINTED,
+    UCI_TEST,
+    WITHOUT_QUANTILE,
+    read,
+    read_printed,
+)
 from trueness_papers.matsubara.simulation import logistic_scores
 from trueness_papers.record import Row, Table
 
@@ -69,10 +92,14 @@ def _benchmark(file: str) -> tuple[Floats, Ints]:
         with np.load(data_file(file), allow_pickle=False) as data:
             x, label = np.asarray(data["data"], dtype=np.float64), np.asarray(data["label"])
     except (KeyError, ValueError, TypeError, OSError) as reason:
-        raise InputError(file, "must contain numeric arrays `data` and `label`", f"got {reason}") from None
+        raise InputError(
+            file, "must contain numeric arrays `data` and `label`", f"got {reason}"
+        ) from None
     if x.ndim != 2 or label.shape != x.shape[:1] or not np.isin(label, (-1, 1)).all():
         got = f"got shapes {x.shape} and {label.shape}, labels {np.unique(label)[:4].tolist()}"
-        raise InputError(file, "must contain a matrix `data` and a `label` of −1 or 1 for each row", got)
+        raise InputError(
+            file, "must contain a matrix `data` and a `label` of −1 or 1 for each row", got
+        )
     return x, (label == 1).astype(np.int64)
 
 
@@ -97,8 +124,12 @@ def predict(model: str, data: Split) -> Floats:
     # One thread: sums of several threads depend on their number.
     with catch_warnings(), threadpool_limits(1):
         # scikit-learn 1.9 deprecates SVC's own probabilities, which the authors used.
-        filterwarnings("ignore", message="The `probability` parameter was deprecated", category=FutureWarning)
-        scores: Floats = _model(model).fit(data.x_train, data.y_train).predict_proba(data.x_test)[:, 1]
+        filterwarnings(
+            "ignore", message="The `probability` parameter was deprecated", category=FutureWarning
+        )
+        scores: Floats = (
+            _model(model).fit(data.x_train, data.y_train).predict_proba(data.x_test)[:, 1]
+        )
     return scores
 
 
@@ -151,13 +182,18 @@ def _random_orders(y: Ints, p: Floats, options: Options) -> dict[str, list[float
 
 def _pieces(name: str, size: Size, seed: int) -> Sequence[Piece]:  # noqa: ARG001  # the seeds are the authors'
     return [
-        Piece(model, measure_model, {"data": name, "model": model}) for model in (MODELS if size == "full" else _QUICK)
+        Piece(model, measure_model, {"data": name, "model": model})
+        for model in (MODELS if size == "full" else _QUICK)
     ]
 
 
 def _assemble(name: str, results: Mapping[str, Any], size: Size) -> Outcome:  # noqa: ARG001
     authors = read(UCI[name], SIX)
-    printed = read_printed(UCI_PRINTED[name], WITHOUT_QUANTILE) if name in UCI_PRINTED else read_printed(UCI[name], SIX)
+    printed = (
+        read_printed(UCI_PRINTED[name], WITHOUT_QUANTILE)
+        if name in UCI_PRINTED
+        else read_printed(UCI[name], SIX)
+    )
     lines = []
     for model, found in results.items():
         text, code = ({measure: found[key][measure] for measure in SIX} for key in ("text", "code"))
@@ -182,7 +218,9 @@ def _reason(line: Line, found: Mapping[str, Any]) -> str:
         by_the_text.append("neighbouring blocks of equal rate are one bin")
     if differ(line.code, found["blocks"]):
         kept = f"the {found['tied']:,} rows with equal scores are kept together"
-        by_the_text.append(kept if found["tied"] else "quantile bins are cut without rounding errors")
+        by_the_text.append(
+            kept if found["tied"] else "quantile bins are cut without rounding errors"
+        )
     if by_the_text:
         reasons.append(f"by the text, {' and '.join(by_the_text)}")
     if differ(found["printed end"], _tested(line.code)):
@@ -229,7 +267,9 @@ def _rows(name: str, results: Mapping[str, Any]) -> Table:
         Row((what,), authors=number, code=found[what])
         for what, number in zip(("rows", "events"), UCI_TEST[name], strict=True)
     ]
-    return Table("Test set", "", ("number of",), tuple(rows), digits=0, note="Authors' code: 02_UCI.ipynb.")
+    return Table(
+        "Test set", "", ("number of",), tuple(rows), digits=0, note="Authors' code: 02_UCI.ipynb."
+    )
 
 
 def _pictures(name: str) -> tuple[Picture, ...]:
@@ -240,12 +280,19 @@ def _pictures(name: str) -> tuple[Picture, ...]:
         figure = "Figures 1 and 6" if (name, model) == ("abalone", "GB") else figure
         caption = f"{name}, {model}: test-based reliability diagram, as {figure} (left)."
         pictures.append(Picture(f"{model}-tce", caption, partial(_diagram, name, model)))
-        caption = f"{name}, {model}: reliability diagrams of ECE and ACE, as {figure} (middle and right)."
+        caption = (
+            f"{name}, {model}: reliability diagrams of ECE and ACE, as {figure} (middle and right)."
+        )
         pictures.append(Picture(f"{model}-ece-ace", caption, partial(_reliability, name, model)))
     return tuple(pictures)
 
 
-_DRAWN = {"abalone": ("LR", "GB"), "coil_2000": ("LR", "GB"), "isolet": ("LR", "GB"), "webpage": ("LR", "GB")}
+_DRAWN = {
+    "abalone": ("LR", "GB"),
+    "coil_2000": ("LR", "GB"),
+    "isolet": ("LR", "GB"),
+    "webpage": ("LR", "GB"),
+}
 
 
 def _diagram(name: str, model: str) -> Any:

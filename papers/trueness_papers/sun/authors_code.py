@@ -15,7 +15,13 @@ from trueness.infer.interval._resampling import RowKinds, subsamples
 from trueness_papers.experiment import SUN, Experiment, Outcome, Piece, Size
 from trueness_papers.record import Row, Table
 from trueness_papers.sun.bias import true_with_intercept
-from trueness_papers.sun.simulation import LEVEL, SETTINGS, generator_for, simulate_run, true_squared_error
+from trueness_papers.sun.simulation import (
+    LEVEL,
+    SETTINGS,
+    generator_for,
+    simulate_run,
+    true_squared_error,
+)
 
 __all__ = ["STORED_CODE"]
 
@@ -57,7 +63,9 @@ def stored_code_coverage(setting: int, index: int, runs: int, seed: int) -> dict
         counts["noted"] += covers(noted)
         counts["true"] += covers(true)
         for name, covered in zip(
-            ("subsampling", "centre drawn"), _subsampling_covers(data, law.cells[_N], noted, rng), strict=True
+            ("subsampling", "centre drawn"),
+            _subsampling_covers(data, law.cells[_N], noted, rng),
+            strict=True,
         ):
             counts[name] += covered
     return {**counts, "runs": runs}
@@ -77,7 +85,9 @@ def _coverage_of(y: Any, z: Any, cells: int) -> Any:
     return lambda truth: region.includes_zero if truth == 0 else region.low <= truth <= region.high
 
 
-def _subsampling_covers(data: Any, cells: int, truth: float, rng: np.random.Generator) -> tuple[bool, bool]:
+def _subsampling_covers(
+    data: Any, cells: int, truth: float, rng: np.random.Generator
+) -> tuple[bool, bool]:
     """Whether subsampling covers, centred at the estimate and, as in the notebook, at the last subsample."""
     rows = RowKinds(of_matrix(as_sample(data.y_true, data.y_prob, {}, kind="confidence"), 1, cells))
     found = subsamples(rows, math.isqrt(_N), _SUBSAMPLES, rng, replace=True)
@@ -96,19 +106,39 @@ def _assemble(results: Mapping[str, Any], size: Size) -> Outcome:  # noqa: ARG00
         _, setting, _, index = key.split("-")
         beta = SETTINGS[int(setting)].betas[int(index)]
         labels = (setting, f"{beta:g}")
-        noted, true = true_squared_error(int(setting), beta), true_with_intercept(int(setting), beta, 1.0)
-        errors += [Row((*labels, name), math.sqrt(e)) for name, e in (("intercept 0", noted), ("intercept 1", true))]
+        noted, true = (
+            true_squared_error(int(setting), beta),
+            true_with_intercept(int(setting), beta, 1.0),
+        )
+        errors += [
+            Row((*labels, name), math.sqrt(e))
+            for name, e in (("intercept 0", noted), ("intercept 1", true))
+        ]
         for name, word in _WORDS.items():
             low, high = clopper_pearson(found[name], found["runs"], 0.95)
-            coverages.append(Row((*labels, word), found[name] / found["runs"], low=float(low), high=float(high)))
+            coverages.append(
+                Row((*labels, word), found[name] / found["runs"], low=float(low), high=float(high))
+            )
     first = Table(
-        "True l2 error by the intercept of the log-odds", "", ("setting", "β", "of"), tuple(errors), across="of"
+        "True l2 error by the intercept of the log-odds",
+        "",
+        ("setting", "β", "of"),
+        tuple(errors),
+        across="of",
     )
     note = (
         "1,000 rows, 50 cells, level 0.9. First two columns: published interval, labels drawn with intercept 1. "
         "Last two: labels as in the paper; subsampling as published, around the estimate or the last subsample."
     )
-    second = Table("Coverage", "", ("setting", "β", "what"), tuple(coverages), digits=3, note=note, across="what")
+    second = Table(
+        "Coverage",
+        "",
+        ("setting", "β", "what"),
+        tuple(coverages),
+        digits=3,
+        note=note,
+        across="what",
+    )
     return Outcome((first, second), remarks=_remarks(coverages))
 
 

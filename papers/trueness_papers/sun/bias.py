@@ -49,7 +49,9 @@ def expected_statistics(setting: int, beta: float, n: int, cells: int) -> Expect
     """
     # The larger of two scores is at least 1/2; with an odd number of cells, the cell that contains 1/2 starts there.
     edges = np.unique(np.append(np.arange(-(-cells // 2), cells + 1) / cells, 0.5))
-    p, shift, true = np.transpose([_moments(setting, beta, low, high) for low, high in pairwise(edges)])
+    p, shift, true = np.transpose(
+        [_moments(setting, beta, low, high) for low, high in pairwise(edges)]
+    )
     square = (shift / p) ** 2
     alone = (1 - p) ** (n - 1)
     return ExpectedStatistics(
@@ -69,7 +71,9 @@ def true_with_intercept(setting: int, beta: float, intercept: float) -> float:
     return _moments(setting, beta, 0.5, 1.0, intercept)[2]
 
 
-def _moments(setting: int, beta: float, low: float, high: float, intercept: float = 0.0) -> tuple[float, float, float]:
+def _moments(
+    setting: int, beta: float, low: float, high: float, intercept: float = 0.0
+) -> tuple[float, float, float]:
     """P(bin), E[(truth − score) 1{bin}] and E[(truth − score)² 1{bin}] of the larger score."""
     a, b = SHAPES[setting]
     # The density has a pole at 1; substituting 1 − c = t² makes it smooth.
@@ -119,9 +123,13 @@ def means(setting: int, n: int, index: int, runs: int, seed: int) -> dict[str, f
     found, alone, filled = np.empty((runs, 2)), 0, 0
     for run in range(runs):
         data = simulate_run(seed, setting, n, index, run)
-        scores = of_matrix(as_sample(data.y_true, data.y_prob, {}, kind="confidence"), law.k, law.cells[n])
+        scores = of_matrix(
+            as_sample(data.y_true, data.y_prob, {}, kind="confidence"), law.k, law.cells[n]
+        )
         sums = pair_sums(scores.z, scores.count, scores.hits, scores.first)
-        (t_cal,) = PairStatistic(scores.z, scores.count, scores.first, "rows")(list(scores.hits.T[:, :, np.newaxis]))
+        (t_cal,) = PairStatistic(scores.z, scores.count, scores.first, "rows")(
+            list(scores.hits.T[:, :, np.newaxis])
+        )
         found[run] = sums.statistic, t_cal
         alone += int((sums.n == 1).sum())
         filled += sums.n.size
@@ -140,7 +148,12 @@ def _exact(setting: int, n: int, beta: float, alone: float, filled: float) -> di
     """Exact means of the statistics, and the errors they estimate."""
     if setting < 3:
         found = expected_statistics(setting, beta, n, SETTINGS[setting].cells[n])
-        return {"true": found.true, "binned": found.binned, "T": found.estimate, "T-Cal": found.t_cal}
+        return {
+            "true": found.true,
+            "binned": found.binned,
+            "T": found.estimate,
+            "T-Cal": found.t_cal,
+        }
     # Every cell has the same error, so binning loses nothing; T loses rows that are alone, T-Cal one row per cell.
     true = true_squared_error(setting, beta)
     return {"true": true, "binned": true, "T": true * (1 - alone), "T-Cal": true * (1 - filled)}
@@ -165,7 +178,14 @@ def _assemble(results: Mapping[str, Any], size: Size) -> Outcome:  # noqa: ARG00
     headings = ("setting", "rows", "β", "statistic")
     source = "closed form; in setting 3 given the numbers of single rows and filled cells"
     first = Table(
-        "Mean of the statistics", source, headings, tuple(compared), 1e-9, 6, "Squared errors.", against="exact"
+        "Mean of the statistics",
+        source,
+        headings,
+        tuple(compared),
+        1e-9,
+        6,
+        "Squared errors.",
+        against="exact",
     )
     second = Table("Relative bias", "", headings, tuple(biases), digits=2, across="statistic")
     remark = (

@@ -25,14 +25,22 @@ _ERRORS: dict[str, Callable[[Floats], Floats]] = {
     "over-confident, β = 0.5": Logit(slope=0.5),
     "5 oscillations of 0.15": Oscillation(0.15, 5),
 }
-_BINS = {100: (2, 4, 6, 10, 20, 40), 1000: (4, 8, 16, 25, 50, 100), 10_000: (8, 20, 40, 80, 160, 320)}
+_BINS = {
+    100: (2, 4, 6, 10, 20, 40),
+    1000: (4, 8, 16, 25, 50, 100),
+    10_000: (8, 20, 40, 80, 160, 320),
+}
 _WHAT = ("bias / true", "sd / true", "rms error / true", "coverage", "share without zero")
 
 
 def _pieces(size: Size, seed: int) -> Sequence[Piece]:
     runs = {100: 4000, 1000: 2000, 10_000: 1000} if size == "full" else {100: 300, 1000: 150}
     return [
-        Piece(f"error-{i}-n-{n}", over_bins, {"error": name, "n": n, "runs": runs[n], "seed": [seed, i, n]})
+        Piece(
+            f"error-{i}-n-{n}",
+            over_bins,
+            {"error": name, "n": n, "runs": runs[n], "seed": [seed, i, n]},
+        )
         for i, name in enumerate(_ERRORS)
         for n in runs
     ]
@@ -44,13 +52,26 @@ def over_bins(error: str, n: int, runs: int, seed: Sequence[int]) -> dict[str, A
     true = binary(1, distortion=_ERRORS[error], seed=0).true_squared_ece()
     found = {bins: np.empty((runs, 3)) for bins in _BINS[n]}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TruenessWarning)  # with many bins most rows are alone in theirs
+        warnings.simplefilter(
+            "ignore", TruenessWarning
+        )  # with many bins most rows are alone in theirs
         for run in range(runs):
             data = binary(n, distortion=_ERRORS[error], seed=rng)
             for bins, values in found.items():
-                one = ece_interval(data.y_true, data.y_prob, method="analytic", bins=bins, level=LEVEL, squared=True)
+                one = ece_interval(
+                    data.y_true,
+                    data.y_prob,
+                    method="analytic",
+                    bins=bins,
+                    level=LEVEL,
+                    squared=True,
+                )
                 values[run] = one.estimate, true in one, not one.includes_zero
-    return {"true": true, "runs": runs, **{str(bins): _summarise(values, true) for bins, values in found.items()}}
+    return {
+        "true": true,
+        "runs": runs,
+        **{str(bins): _summarise(values, true) for bins, values in found.items()},
+    }
 
 
 def _summarise(values: Any, true: float) -> dict[str, float]:
@@ -81,7 +102,9 @@ def _assemble(results: Mapping[str, Any], size: Size) -> Outcome:  # noqa: ARG00
         "P(positive), uniform scores, bins of equal width; the rule with s = 1, d = 1 and the constant 1 is "
         "max(2, round(n^0.4)). Bias, sd and root mean square error of T are relative to the true squared error."
     )
-    table = Table("Numbers of bins", "", headings, tuple(rows), digits=3, note=note, across=headings[-1])
+    table = Table(
+        "Numbers of bins", "", headings, tuple(rows), digits=3, note=note, across=headings[-1]
+    )
     picture = Picture(
         "error",
         "Root mean square error of T, coverage and power against bins; rings: the rule's number.",

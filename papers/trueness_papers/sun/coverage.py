@@ -22,7 +22,13 @@ from trueness_papers.sun.intervals import (
     judge_improved,
     judge_published,
 )
-from trueness_papers.sun.simulation import LEVEL, SETTINGS, generator_for, simulate_run, true_squared_error
+from trueness_papers.sun.simulation import (
+    LEVEL,
+    SETTINGS,
+    generator_for,
+    simulate_run,
+    true_squared_error,
+)
 
 __all__ = ["FIGURES_3_4_5", "FIGURES_8_9_10"]
 
@@ -70,7 +76,9 @@ def _references(n: int) -> list[Reference]:
         ("power", 2): {0.4: 0.74},
         ("power", 3): {0.1: 0.32},
     }
-    return [Reference(s, b, what, v) for (what, s), values in known.items() for b, v in values.items()]
+    return [
+        Reference(s, b, what, v) for (what, s), values in known.items() for b, v in values.items()
+    ]
 
 
 def _pieces(size: Size, seed: int, *, n: int) -> Sequence[Piece]:
@@ -78,11 +86,20 @@ def _pieces(size: Size, seed: int, *, n: int) -> Sequence[Piece]:
         Piece(
             f"{judge}-setting-{setting}-beta-{index:02d}",
             simulate_coverage,
-            {"judge": judge, "setting": setting, "n": n, "index": index, "runs": runs[size], "seed": seed},
+            {
+                "judge": judge,
+                "setting": setting,
+                "n": n,
+                "index": index,
+                "runs": runs[size],
+                "seed": seed,
+            },
         )
         for judge, runs in _RUNS[n].items()
         for setting, law in SETTINGS.items()
-        for index in (range(0, len(law.betas), _STEP[judge]) if size == "full" else _QUICK[n][setting])
+        for index in (
+            range(0, len(law.betas), _STEP[judge]) if size == "full" else _QUICK[n][setting]
+        )
     ]
 
 
@@ -96,10 +113,14 @@ def simulate_coverage(
     truth = true_squared_error(setting, SETTINGS[setting].betas[index])
     verdicts: dict[str, list[Verdict]] = defaultdict(list)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TruenessWarning)  # in setting 3 most rows are alone in their cell, as published
+        warnings.simplefilter(
+            "ignore", TruenessWarning
+        )  # in setting 3 most rows are alone in their cell, as published
         for run in range(runs):
             draws = partial(generator_for, seed, setting, n, index, run)
-            for name, one in _JUDGES[judge](simulate_run(seed, setting, n, index, run), setting, truth, draws):
+            for name, one in _JUDGES[judge](
+                simulate_run(seed, setting, n, index, run), setting, truth, draws
+            ):
                 verdicts[name].append(one)
     return {name: _summarise(found) for name, found in verdicts.items()}
 
@@ -144,8 +165,15 @@ def limits(point: Point, what: str) -> tuple[float, float, float]:
 def _wide_table(points: Sequence[Point], what: str, title: str, digits: int, note: str) -> Table:
     rows = []
     for point in points:
-        labels = (str(point.setting), f"{point.beta:g}", f"{point.error:.4f}", _heading(point.method))
-        shown = what == "length" and point.method not in CORRECTED  # the figures have the limits of shares
+        labels = (
+            str(point.setting),
+            f"{point.beta:g}",
+            f"{point.error:.4f}",
+            _heading(point.method),
+        )
+        shown = (
+            what == "length" and point.method not in CORRECTED
+        )  # the figures have the limits of shares
         low, high = (point.shortest, point.longest) if shown else (None, None)
         rows.append(Row(labels, getattr(point, what), low=low, high=high))
     headings = ("setting", "β", "l2 error", "method")
@@ -162,7 +190,9 @@ _SLACK = {"coverage": 0.005, "length": 0.0006, "power": 0.01}
 
 def _reference_tables(points: Sequence[Point], n: int) -> list[Table]:
     by = {(p.setting, p.beta): p for p in points if p.method == "analytic"}
-    known = [(one, by[one.setting, one.beta]) for one in _references(n) if (one.setting, one.beta) in by]
+    known = [
+        (one, by[one.setting, one.beta]) for one in _references(n) if (one.setting, one.beta) in by
+    ]
     source = "not published (the paper has figures): simulated beforehand by its procedure, 20,000 data sets per β"
     tables = []
     for what, slack in _SLACK.items():
@@ -170,9 +200,13 @@ def _reference_tables(points: Sequence[Point], n: int) -> list[Table]:
         for one, point in known:
             if one.what == what:
                 value, low, high = limits(point, what)
-                rows.append(Row((str(one.setting), f"{one.beta:g}"), value, one.value, low=low, high=high))
+                rows.append(
+                    Row((str(one.setting), f"{one.beta:g}"), value, one.value, low=low, high=high)
+                )
         title, note = f"The published interval: {what}", f"The reference is accurate to {slack:g}."
-        tables.append(Table(title, source, ("setting", "β"), tuple(rows), slack, 3, note, against="reference"))
+        tables.append(
+            Table(title, source, ("setting", "β"), tuple(rows), slack, 3, note, against="reference")
+        )
     return [table for table in tables if table.rows]
 
 
@@ -188,15 +222,25 @@ def _claims(points: Sequence[Point]) -> Table:
         for method in OF_THE_PAPER:
             worst = min(by[method].values(), key=lambda p: p.coverage)
             low = [p for p in by[method].values() if limits(p, "coverage")[2] < LEVEL]
-            below = f"significantly below 0.9 at {len(low)} of {len(by[method])} β" if low else "not below 0.9"
+            below = (
+                f"significantly below 0.9 at {len(low)} of {len(by[method])} β"
+                if low
+                else "not below 0.9"
+            )
             rows.append(
-                Row((f"{method}: lowest coverage", str(setting)), worst.coverage, note=f"β = {worst.beta:g}; {below}")
+                Row(
+                    (f"{method}: lowest coverage", str(setting)),
+                    worst.coverage,
+                    note=f"β = {worst.beta:g}; {below}",
+                )
             )
         for method in OF_THE_PAPER[1:]:
             ratio = {beta: p.length / own[beta].length for beta, p in by[method].items()}
             least = min(ratio, key=ratio.__getitem__)
             shorter = [beta for beta, value in ratio.items() if value < 1]
-            words = f"shorter at {len(shorter)} of {len(ratio)} β" if shorter else "longer at every β"
+            words = (
+                f"shorter at {len(shorter)} of {len(ratio)} β" if shorter else "longer at every β"
+            )
             labels = (f"{method}: smallest ratio of lengths to analytic", str(setting))
             rows.append(Row(labels, ratio[least], note=f"β = {least:g}; {words}"))
         for method in ("subsampling", "Politis-Romano", "adaptive HulC"):
@@ -208,7 +252,9 @@ def _claims(points: Sequence[Point]) -> Table:
                 else "never more power than analytic"
             )
             labels = (f"{method}: largest loss of power against analytic", str(setting))
-            rows.append(Row(labels, own[most].power - by[method][most].power, note=f"β = {most:g}; {words}"))
+            rows.append(
+                Row(labels, own[most].power - by[method][most].power, note=f"β = {most:g}; {words}")
+            )
     note = (
         "The text says, without numbers: the interval is valid; the bootstrap covers far too little where the error "
         "is small; subsampling and adaptive HulC cover enough, with longer intervals and less power; all of them are "
@@ -256,7 +302,9 @@ def _summary(points: Sequence[Point]) -> Table:
     return Table("Summary", "", headings, tuple(rows), digits=3, note=note, across="over all β")
 
 
-def _summary_rows(setting: int, method: str, own: Sequence[Point], published: Mapping[Any, Any]) -> list[Row]:
+def _summary_rows(
+    setting: int, method: str, own: Sequence[Point], published: Mapping[Any, Any]
+) -> list[Row]:
     coverage = [p.coverage for p in own]
     ratio = sorted(p.length / published[p.setting, p.beta] for p in own)
     cut = sorted(p.above_zero / published[p.setting, p.beta] for p in own)
@@ -266,12 +314,16 @@ def _summary_rows(setting: int, method: str, own: Sequence[Point], published: Ma
         "mean distance from 0.9": sum(abs(c - LEVEL) for c in coverage) / len(coverage),
         "length / analytic, median": ratio[len(ratio) // 2],
         "the same, above zero only": cut[len(cut) // 2],
-        "rejected if calibrated": next((p.power for p in own if p.beta == SETTINGS[setting].calibrated), math.nan),
+        "rejected if calibrated": next(
+            (p.power for p in own if p.beta == SETTINGS[setting].calibrated), math.nan
+        ),
     }
     return [Row((str(setting), _heading(method), name), value) for name, value in values.items()]
 
 
-def _assemble(results: Mapping[str, Any], size: Size, *, n: int, figures: tuple[int, int, int]) -> Outcome:
+def _assemble(
+    results: Mapping[str, Any], size: Size, *, n: int, figures: tuple[int, int, int]
+) -> Outcome:
     points = _points(results)
     runs = {judge: sizes[size] for judge, sizes in _RUNS[n].items()}
     sets = f"{runs['published']:,} data sets of {n:,} rows per β"
@@ -287,15 +339,39 @@ def _assemble(results: Mapping[str, Any], size: Size, *, n: int, figures: tuple[
         _by_source(points, sets),
         _summary(points),
         _wide_table(points, "coverage", f"Figure {first}: coverage at level 0.9", 3, f"{shares}."),
-        _wide_table(points, "length", f"Figure {second}: length, squared error", 4, f"{sets}. Means; {percentiles}."),
-        _wide_table(points, "power", f"Figure {third}: share without zero", 3, f"{shares}. If calibrated: the level."),
+        _wide_table(
+            points,
+            "length",
+            f"Figure {second}: length, squared error",
+            4,
+            f"{sets}. Means; {percentiles}.",
+        ),
+        _wide_table(
+            points,
+            "power",
+            f"Figure {third}: share without zero",
+            3,
+            f"{shares}. If calibrated: the level.",
+        ),
     ]
     bars = f"{sets}, with 95 % limits (Clopper-Pearson)"
     spread = f"{sets}. Means, with bars from the 5th to the 95th percentile, and ratios of means to that of `analytic`"
     pictures = (
-        Picture("coverage", f"Figure {first} recomputed: coverage. {bars}.", partial(draw_coverage, points, limits, n)),
-        Picture("length", f"Figure {second} recomputed: length. {spread}.", partial(draw_length, points, n)),
-        Picture("power", f"Figure {third} recomputed: power. {bars}.", partial(draw_power, points, limits, n)),
+        Picture(
+            "coverage",
+            f"Figure {first} recomputed: coverage. {bars}.",
+            partial(draw_coverage, points, limits, n),
+        ),
+        Picture(
+            "length",
+            f"Figure {second} recomputed: length. {spread}.",
+            partial(draw_length, points, n),
+        ),
+        Picture(
+            "power",
+            f"Figure {third} recomputed: power. {bars}.",
+            partial(draw_power, points, limits, n),
+        ),
     )
     return Outcome(tuple(tables), pictures, _remarks(points, n))
 
@@ -305,7 +381,9 @@ def _remarks(points: Sequence[Point], n: int) -> tuple[str, ...]:
     for p in points:
         coverage[p.method].append(p.coverage)
     spans = "; ".join(
-        f"{name} {min(coverage[name]):.3f}–{max(coverage[name]):.3f}" for name in _METHODS if name in coverage
+        f"{name} {min(coverage[name]):.3f}–{max(coverage[name]):.3f}"
+        for name in _METHODS
+        if name in coverage
     )
     remarks = [
         f"Range of the coverage over all settings and β: {spans}.",

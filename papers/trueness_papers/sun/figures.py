@@ -78,7 +78,12 @@ def draw_coverage(points: Sequence[Point], limits: Limits, n: int) -> "Figure":
         for row, methods in enumerate((OF_THE_PAPER, _OURS)):
             panel = axes[row][column]
             panel.axhline(LEVEL, color=GREY, linewidth=1)
-            _lines(panel, [p for p in points if p.setting == setting and p.method in methods], "coverage", limits)
+            _lines(
+                panel,
+                [p for p in points if p.setting == setting and p.method in methods],
+                "coverage",
+                limits,
+            )
             panel.set_ylim(-0.03, 1.03)
     _finish(figure, axes, ("coverage, the paper's", "coverage, others"))
     return figure
@@ -91,7 +96,12 @@ def draw_power(points: Sequence[Point], limits: Limits, n: int) -> "Figure":
         for row, methods in enumerate((OF_THE_PAPER, (*_OURS, "analytic"))):
             panel = axes[row][column]
             panel.axhline(1 - LEVEL, color=GREY, linewidth=1)
-            _lines(panel, [p for p in points if p.setting == setting and p.method in methods], "power", limits)
+            _lines(
+                panel,
+                [p for p in points if p.setting == setting and p.method in methods],
+                "power",
+                limits,
+            )
             panel.set_ylim(-0.03, 1.03)
     _finish(figure, axes, ("without zero, the paper's", "without zero, others"))
     return figure
@@ -102,12 +112,21 @@ def draw_length(points: Sequence[Point], n: int) -> "Figure":
     axes, figure = _grid(2, n)
     for column, setting in enumerate(SETTINGS):
         own = [p for p in points if p.setting == setting and p.method != "analytic, reachable"]
-        uncorrected = [p for p in own if p.method not in CORRECTED]  # more bars would hide each other
-        _lines(axes[0][column], uncorrected, "length", lambda point, _: (point.length, point.shortest, point.longest))
+        uncorrected = [
+            p for p in own if p.method not in CORRECTED
+        ]  # more bars would hide each other
+        _lines(
+            axes[0][column],
+            uncorrected,
+            "length",
+            lambda point, _: (point.length, point.shortest, point.longest),
+        )
         _plain_log(axes[0][column])
         published = {p.beta: p.length for p in own if p.method == "analytic"}
 
-        def ratio(point: Point, _: str, by: dict[float, float] = published) -> tuple[float, float, float]:
+        def ratio(
+            point: Point, _: str, by: dict[float, float] = published
+        ) -> tuple[float, float, float]:
             return (point.length / by[point.beta],) * 3
 
         _lines(axes[1][column], own, "length", ratio)
@@ -121,7 +140,9 @@ def draw_length(points: Sequence[Point], n: int) -> "Figure":
 def draw_t_cal(points: Sequence[PowerPoint]) -> "Figure":
     """Power against the true error: a row of panels per number of rows, a column per setting."""
     sizes, settings = (sorted({getattr(p, name) for p in points}) for name in ("n", "setting"))
-    flat, _ = axes_for("CoverageDisplay", None, len(sizes) * len(settings), size=(4.6, 3.0), columns=len(settings))
+    flat, _ = axes_for(
+        "CoverageDisplay", None, len(sizes) * len(settings), size=(4.6, 3.0), columns=len(settings)
+    )
     axes = [flat[i * len(settings) : (i + 1) * len(settings)] for i in range(len(sizes))]
     methods = list(dict.fromkeys(p.method for p in points))
     for row, n in zip(axes, sizes, strict=True):
@@ -130,7 +151,10 @@ def draw_t_cal(points: Sequence[PowerPoint]) -> "Figure":
             panel.set_title(f"setting {setting}: {SETTINGS[setting].law}, n = {n:,}", fontsize=9)
             panel.set_ylim(-0.03, 1.03)
             for i, method in enumerate(methods):
-                own = sorted((p for p in points if (p.n, p.setting, p.method) == (n, setting, method)), key=_by_error)
+                own = sorted(
+                    (p for p in points if (p.n, p.setting, p.method) == (n, setting, method)),
+                    key=_by_error,
+                )
                 limits = [(p.power, p.low, p.high) for p in own]
                 _bars(panel, [p.error for p in own], limits, i, method, width=2 if i == 0 else 1)
     _finish(_figure_of(flat[0]), axes, ("share rejected",) * len(sizes))
@@ -156,10 +180,14 @@ def _plain_log(panel: "Axes") -> None:
 
 
 def _grid(rows: int, n: int) -> tuple[list[list["Axes"]], "Figure"]:
-    flat, _ = axes_for("CoverageDisplay", None, rows * len(SETTINGS), size=(3.9, 2.9), columns=len(SETTINGS))
+    flat, _ = axes_for(
+        "CoverageDisplay", None, rows * len(SETTINGS), size=(3.9, 2.9), columns=len(SETTINGS)
+    )
     axes = [flat[i * len(SETTINGS) : (i + 1) * len(SETTINGS)] for i in range(rows)]
     for panel, law in zip(axes[0], SETTINGS.values(), strict=True):
-        panel.set_title(f"setting {law.number}: {law.law}\nn = {n:,}, {law.cells[n]} cells per axis", fontsize=9)
+        panel.set_title(
+            f"setting {law.number}: {law.law}\nn = {n:,}, {law.cells[n]} cells per axis", fontsize=9
+        )
     return axes, _figure_of(flat[0])
 
 
@@ -214,10 +242,20 @@ def _finish(figure: "Figure", axes: list[list["Axes"]], labels: tuple[str, ...])
         for panel in row:
             panel.grid(color=GREY, alpha=0.2, linewidth=0.6)
             panel.set_axisbelow(True)
-            seen |= {name: handle for handle, name in zip(*panel.get_legend_handles_labels(), strict=True)}
+            seen |= {
+                name: handle
+                for handle, name in zip(*panel.get_legend_handles_labels(), strict=True)
+            }
     for panel in axes[-1]:
         panel.set_xlabel("l2 calibration error")
-    figure.legend(list(seen.values()), list(seen), loc="outside lower center", ncols=5, frameon=False, fontsize=9)
+    figure.legend(
+        list(seen.values()),
+        list(seen),
+        loc="outside lower center",
+        ncols=5,
+        frameon=False,
+        fontsize=9,
+    )
 
 
 def draw_bins(rows: Sequence[Row]) -> "Figure":
@@ -231,13 +269,17 @@ def draw_bins(rows: Sequence[Row]) -> "Figure":
             of_rule.add((n, number))
         found.setdefault(error, {}).setdefault(f"{what}|{n}", {})[number] = row
     shown = ("rms error / true", "coverage", "share without zero")
-    flat, _ = axes_for("CoverageDisplay", None, len(found) * len(shown), size=(3.9, 2.8), columns=len(shown))
+    flat, _ = axes_for(
+        "CoverageDisplay", None, len(found) * len(shown), size=(3.9, 2.8), columns=len(shown)
+    )
     sizes = list(dict.fromkeys(row.labels[1] for row in rows))
     for i, (error, of) in enumerate(found.items()):
         for j, what in enumerate(shown):
             panel = flat[i * len(shown) + j]
             for number, n in enumerate(sizes):
-                _bins_line(panel, of[f"{what}|{n}"], f"{n} rows", number, [b for m, b in of_rule if m == n])
+                _bins_line(
+                    panel, of[f"{what}|{n}"], f"{n} rows", number, [b for m, b in of_rule if m == n]
+                )
             panel.set_title(error, fontsize=9)
             panel.set_xscale("log")
             panel.xaxis.set_major_formatter("{x:g}")
@@ -254,12 +296,15 @@ def draw_bins(rows: Sequence[Row]) -> "Figure":
     return figure
 
 
-def _bins_line(panel: "Axes", points: dict[int, Row], label: str, number: int, of_rule: Sequence[int]) -> None:
+def _bins_line(
+    panel: "Axes", points: dict[int, Row], label: str, number: int, of_rule: Sequence[int]
+) -> None:
     style = style_of(number)
     bins = sorted(points)
     values = [points[b].ours for b in bins]
     low, high = (
-        [abs((getattr(points[b], end) or points[b].ours) - points[b].ours) for b in bins] for end in ("low", "high")
+        [abs((getattr(points[b], end) or points[b].ours) - points[b].ours) for b in bins]
+        for end in ("low", "high")
     )
     panel.errorbar(
         bins,
@@ -274,7 +319,14 @@ def _bins_line(panel: "Axes", points: dict[int, Row], label: str, number: int, o
         label=label,
     )
     at = [b for b in bins if b in of_rule]
-    panel.plot(at, [points[b].ours for b in at], "o", markersize=10, markerfacecolor="none", color=style.colour)
+    panel.plot(
+        at,
+        [points[b].ours for b in at],
+        "o",
+        markersize=10,
+        markerfacecolor="none",
+        color=style.colour,
+    )
 
 
 def draw_models(rows: Sequence[Row]) -> "Figure":
@@ -292,8 +344,16 @@ def draw_models(rows: Sequence[Row]) -> "Figure":
             for i, scaling in enumerate(scalings):
                 own = sets[k, scaling, method]
                 y = i + 0.15 * (2 * j - 1)
-                panel.plot([own["low"], own["high"]], [y, y], color=style.colour, linewidth=3, alpha=0.5)
-                panel.plot(own["estimate"], y, style.marker, color=style.colour, label=method if i == 0 else None)
+                panel.plot(
+                    [own["low"], own["high"]], [y, y], color=style.colour, linewidth=3, alpha=0.5
+                )
+                panel.plot(
+                    own["estimate"],
+                    y,
+                    style.marker,
+                    color=style.colour,
+                    label=method if i == 0 else None,
+                )
                 if (k, scaling, method) in zero:
                     panel.plot(0, y, "o", markerfacecolor="none", color=style.colour)
         panel.set_yticks(range(len(scalings)), scalings if k == tops[0] else [""] * len(scalings))

@@ -59,27 +59,45 @@ def _generator(draws: Draws, name: str) -> np.random.Generator:
     return draws(1 + _PURPOSES.index(name))
 
 
-def judge_improved(data: Simulated, setting: int, truth: float, draws: Draws) -> Iterator[tuple[str, Verdict]]:
+def judge_improved(
+    data: Simulated, setting: int, truth: float, draws: Draws
+) -> Iterator[tuple[str, Verdict]]:
     """The library's default interval, in its own bins; `draws` maps the number of a method to its generator."""
     rng = _generator(draws, "score")
-    found = ece_interval(data.y_true, data.y_prob, k=SETTINGS[setting].k, level=LEVEL, squared=True, seed=rng)
+    found = ece_interval(
+        data.y_true, data.y_prob, k=SETTINGS[setting].k, level=LEVEL, squared=True, seed=rng
+    )
     length = found.high - found.low
     yield "score", Verdict(truth in found, length, not found.includes_zero, length)
 
 
-def judge_published(data: Simulated, setting: int, truth: float, draws: Draws) -> Iterator[tuple[str, Verdict]]:
+def judge_published(
+    data: Simulated, setting: int, truth: float, draws: Draws
+) -> Iterator[tuple[str, Verdict]]:
     """The intervals of the paper and their corrected versions, in the paper's cells; `truth` is the squared error."""
     law, n = SETTINGS[setting], len(data)
-    scores = of_matrix(as_sample(data.y_true, data.y_prob, {}, kind="confidence"), law.k, law.cells[n])
+    scores = of_matrix(
+        as_sample(data.y_true, data.y_prob, {}, kind="confidence"), law.k, law.cells[n]
+    )
     yield from _analytic(scores, law.cells[n], truth)
     rows = RowKinds(scores)
     resampled = bootstrap_squared_ece(rows, _BOOTSTRAPS, _generator(draws, "bootstrap"))
     yield "bootstrap", _open(*percentile_interval(rows.estimate, resampled, LEVEL), truth)
     yield "centred bootstrap", _closed(*centred_interval(rows.estimate, resampled, LEVEL), truth)
     for name, method in (("subsampling", published_subsampling), ("adaptive HulC", adaptive_hulc)):
-        yield name, _open(*method(rows, level=LEVEL, resamples=_RESAMPLES, rng=_generator(draws, name)), truth)
+        yield (
+            name,
+            _open(
+                *method(rows, level=LEVEL, resamples=_RESAMPLES, rng=_generator(draws, name)), truth
+            ),
+        )
     for name, method in (("Politis-Romano", subsampling), ("HulC", hulc)):
-        yield name, _closed(*method(rows, level=LEVEL, resamples=_RESAMPLES, rng=_generator(draws, name)), truth)
+        yield (
+            name,
+            _closed(
+                *method(rows, level=LEVEL, resamples=_RESAMPLES, rng=_generator(draws, name)), truth
+            ),
+        )
 
 
 def _analytic(scores: BinnedScores, cells: int, truth: float) -> Iterator[tuple[str, Verdict]]:

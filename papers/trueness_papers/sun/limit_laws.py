@@ -35,7 +35,9 @@ def limiting_variance(beta: float) -> float:
     c, weight = (3 + x) / 4, weight / 2  # uniform on [1/2, 1]
     t = _truth(c, beta)
     square = (t - c) ** 2
-    return float(weight @ square**2 - (weight @ square) ** 2 + 4 * (weight @ (square * t * (1 - t))))
+    return float(
+        weight @ square**2 - (weight @ square) ** 2 + 4 * (weight @ (square * t * (1 - t)))
+    )
 
 
 def cells_for(n: int) -> int:
@@ -54,7 +56,9 @@ def simulate_estimates(beta: float, n: int, runs: int, seed: Sequence[int]) -> F
         cell = (c * cells).astype(np.int64)
         rows = np.bincount(cell, minlength=cells)
         filled = rows > 0
-        s, q = (np.bincount(cell, values, cells)[filled].astype(np.float64) for values in (u, u * u))
+        s, q = (
+            np.bincount(cell, values, cells)[filled].astype(np.float64) for values in (u, u * u)
+        )
         unused = np.zeros((1, 1))
         sums = PairSums(rows[filled], s[:, np.newaxis], q, s**2 * q, unused, unused)
         found[run] = sums.statistic, sums.variance
@@ -67,23 +71,35 @@ def limit_laws(beta: float, n: int, runs: int, seed: Sequence[int]) -> dict[str,
     cells = cells_for(n)
     mean = expected_statistics(1, beta, n, cells)
     threshold = zero_threshold(n, _ALPHA, cells, 2)
-    regions = [analytic_region(a, b, n, threshold, _ALPHA) for a, b in zip(t, variance, strict=True)]
+    regions = [
+        analytic_region(a, b, n, threshold, _ALPHA) for a, b in zip(t, variance, strict=True)
+    ]
     if beta == 1:
         z = n * t / math.sqrt(cells * null_variance(2))
         smoothed = exact = sum(bool(region.includes_zero) for region in regions)
         ratio = None
     else:
         z = math.sqrt(n) * (t - mean.estimate) / math.sqrt(limiting_variance(beta))
-        smoothed, exact = (sum(bool(r.low <= v <= r.high) for r in regions) for v in (mean.estimate, mean.true))
+        smoothed, exact = (
+            sum(bool(r.low <= v <= r.high) for r in regions) for v in (mean.estimate, mean.true)
+        )
         ratio = float(variance.mean()) / limiting_variance(beta)
-    moments = {"mean": float(z.mean()), "sd": float(z.std()), "tail": int((z > special.ndtri(LEVEL)).sum())}
+    moments = {
+        "mean": float(z.mean()),
+        "sd": float(z.std()),
+        "tail": int((z > special.ndtri(LEVEL)).sum()),
+    }
     return {**moments, "ratio": ratio, "smoothed": smoothed, "exact": exact, "runs": runs}
 
 
 def _pieces(size: Size, seed: int) -> Sequence[Piece]:
     runs = _RUNS if size == "full" else {100: 400, 1000: 200}
     return [
-        Piece(f"slope-{i}-n-{n}", limit_laws, {"beta": beta, "n": n, "runs": many, "seed": [seed, i, n]})
+        Piece(
+            f"slope-{i}-n-{n}",
+            limit_laws,
+            {"beta": beta, "n": n, "runs": many, "seed": [seed, i, n]},
+        )
         for i, beta in enumerate(_SLOPES)
         for n, many in runs.items()
     ]
@@ -115,10 +131,19 @@ def _measures(beta: float, n: int, found: Mapping[str, Any], *, compared: bool) 
         "mean of z": (mean, 0.0, mean - half * sd, mean + half * sd),
         "sd of z": (sd, 1.0, sd * (1 - half / math.sqrt(2)), sd * (1 + half / math.sqrt(2))),
     }
-    shares = {"share of z above 1.28": "tail", "coverage of E T": "smoothed", "coverage of ECE²": "exact"}
+    shares = {
+        "share of z above 1.28": "tail",
+        "coverage of E T": "smoothed",
+        "coverage of ECE²": "exact",
+    }
     for words, name in shares.items():
         low, high = clopper_pearson(found[name], runs, 0.95)
-        limited[words] = (found[name] / runs, _ALPHA if name == "tail" else LEVEL, float(low), float(high))
+        limited[words] = (
+            found[name] / runs,
+            _ALPHA if name == "tail" else LEVEL,
+            float(low),
+            float(high),
+        )
     rows = [
         Row((*labels, words), value, limit if compared else None, low, high)
         for words, (value, limit, low, high) in limited.items()

@@ -33,9 +33,16 @@ Ends: TypeAlias = dict[str, float | bool | str]
 
 def _pieces(size: Size, seed: int) -> Sequence[Piece]:
     tops = (1, 2) if size == "quick" else (1, 2, 3)
-    models = [Piece(f"confidence-{name}", confidence_intervals, {"name": name, "seed": seed}) for name in _CLASSES]
+    models = [
+        Piece(f"confidence-{name}", confidence_intervals, {"name": name, "seed": seed})
+        for name in _CLASSES
+    ]
     scaled = [
-        Piece(f"scaled-{_SCALINGS.index(scaling)}-k-{k}", scaled_intervals, {"scaling": scaling, "k": k, "seed": seed})
+        Piece(
+            f"scaled-{_SCALINGS.index(scaling)}-k-{k}",
+            scaled_intervals,
+            {"scaling": scaling, "k": k, "seed": seed},
+        )
         for scaling in _SCALINGS
         for k in tops
     ]
@@ -59,12 +66,21 @@ def confidence_intervals(name: str, seed: int) -> dict[str, Any]:
 def _published(y: Ints, p: Floats, bins: int, classes: int, n: int) -> Ends:
     """Algorithm 1 for n rows, of which the given ones fall into bins; the published code drops scores of 1."""
     alpha = round(1 - LEVEL, 12)
-    sums = sums_of_bins(as_binned(y, p, EqualWidth(bins), {}, moments=True, kind="confidence").parts[0])
+    sums = sums_of_bins(
+        as_binned(y, p, EqualWidth(bins), {}, moments=True, kind="confidence").parts[0]
+    )
     region = analytic_region(
-        sums.statistic * sums.total / n, _variance(sums, n), n, zero_threshold(n, alpha, bins, classes), alpha
+        sums.statistic * sums.total / n,
+        _variance(sums, n),
+        n,
+        zero_threshold(n, alpha, bins, classes),
+        alpha,
     )
     ends = {"estimate": sums.statistic * sums.total / n, "low": region.low, "high": region.high}
-    return {**{end: math.sqrt(max(value, 0.0)) for end, value in ends.items()}, "zero": region.includes_zero}
+    return {
+        **{end: math.sqrt(max(value, 0.0)) for end, value in ends.items()},
+        "zero": region.includes_zero,
+    }
 
 
 def _variance(sums: PairSums, n: int) -> float:
@@ -79,11 +95,15 @@ def scaled_intervals(scaling: str, k: int, seed: int) -> dict[str, Any]:
     """Intervals on the test rows for a scaling fitted on the validation rows."""
     data = np.load(data_file(_LOGITS))
     y = data["test_labels"].astype(np.int64)
-    scores = _scaled(scaling, data["val_logits"], data["val_labels"].astype(np.int64), data["test_logits"])
+    scores = _scaled(
+        scaling, data["val_logits"], data["val_labels"].astype(np.int64), data["test_logits"]
+    )
     own = None if k == 1 else k
     result: dict[str, Any] = {"accuracy": float((scores.argmax(axis=1) == y).mean()), "n": y.size}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TruenessWarning)  # with k = 3 many rows are alone in their cell
+        warnings.simplefilter(
+            "ignore", TruenessWarning
+        )  # with k = 3 many rows are alone in their cell
         result["published"] = _ends(ece_interval(y, scores, k=own, level=LEVEL, method="analytic"))
         result["score"] = _ends(ece_interval(y, scores, k=own, level=LEVEL, seed=seed))
         result["bins"] = ece_interval(y, scores, k=own, level=LEVEL, method="analytic").bins
@@ -102,7 +122,9 @@ def _scaled(scaling: str, logits: Floats, y: Ints, test: Floats) -> Floats:
         "matrix": MatrixScaling(from_logits=True),
         "matrix, no ridge": MatrixScaling(from_logits=True, l2=1e-6),
     }
-    return np.asarray(maps[scaling].fit(logits.astype(np.float64), y).predict(test.astype(np.float64)))
+    return np.asarray(
+        maps[scaling].fit(logits.astype(np.float64), y).predict(test.astype(np.float64))
+    )
 
 
 def _ends(interval: Any) -> Ends:
@@ -116,7 +138,9 @@ def _ends(interval: Any) -> Ends:
 
 def _rows(labels: tuple[str, ...], ends: Ends) -> list[Row]:
     """Estimate and ends. A note says whether zero is included: it may be an isolated point, or an excluded end."""
-    return [Row((*labels, end), float(ends[end]), note=ZERO if ends["zero"] else "") for end in _COLUMNS]
+    return [
+        Row((*labels, end), float(ends[end]), note=ZERO if ends["zero"] else "") for end in _COLUMNS
+    ]
 
 
 def _scaled_table(results: Mapping[str, Any]) -> Table:
@@ -132,7 +156,15 @@ def _scaled_table(results: Mapping[str, Any]) -> Table:
         "error (not squared). The published interval uses the bins of the rule, `score` its own."
     )
     headings = ("k", "scaling", "interval", "l2 error")
-    return Table("Logits, before and after scaling", "", headings, tuple(rows), digits=4, note=note, across="l2 error")
+    return Table(
+        "Logits, before and after scaling",
+        "",
+        headings,
+        tuple(rows),
+        digits=4,
+        note=note,
+        across="l2 error",
+    )
 
 
 def _confidence_table(results: Mapping[str, Any]) -> Table:
@@ -160,8 +192,12 @@ def _assemble(results: Mapping[str, Any], size: Size) -> Outcome:  # noqa: ARG00
         if key.startswith("scaled") and key.endswith("k-1")
     }
     remarks = (
-        "Accuracy on the test rows: " + "; ".join(f"{name} {value:.4f}" for name, value in accuracy.items()) + ".",
-        "Confidences equal to 1: " + "; ".join(f"{name} {count:,}" for name, count in ones.items()) + ". The published "
+        "Accuracy on the test rows: "
+        + "; ".join(f"{name} {value:.4f}" for name, value in accuracy.items())
+        + ".",
+        "Confidences equal to 1: "
+        + "; ".join(f"{name} {count:,}" for name, count in ones.items())
+        + ". The published "
         "code puts them in no bin but counts them in n; Algorithm 1 and this library put them in the last bin.",
         "Tables 1 and 2 have other networks (DenseNet40, ResNet110, WideResNet-28-10), so their numbers are not "
         "comparable with these; `sun-printed-tables` checks them against Algorithm 1.",

@@ -5,7 +5,12 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
-from trueness.infer.interval._analytic import Region, analytic_region, upper_quantile, zero_threshold
+from trueness.infer.interval._analytic import (
+    Region,
+    analytic_region,
+    upper_quantile,
+    zero_threshold,
+)
 from trueness_papers.experiment import SUN, Experiment, Outcome, Piece, Size
 from trueness_papers.record import Row, Table
 from trueness_papers.sun.simulation import LEVEL
@@ -34,16 +39,44 @@ class Printed(NamedTuple):
 _TABLES: dict[str, dict[str, tuple[Printed, ...]]] = {
     "CIFAR-10": {
         "none": (Printed(7.54, 6.69, 8.30), Printed(7.89, 7.03, 8.67), Printed(5.37, 4.45, 6.15)),
-        "temperature scaling": (Printed(1.05, 0, 2.34, zero=True), Printed(1.83, 0, 2.86), Printed(2.76, 1.80, 3.64)),
-        "matrix scaling": (Printed(1.23, 0, 2.36, zero=True), Printed(2.04, 0.62, 3.00), Printed(3.47, 2.46, 4.32)),
-        "focal loss": (Printed(1.19, 0, 2.15, zero=True), Printed(1.13, 0, 2.37, zero=True), Printed(5.63, 5.20, 6.03)),
+        "temperature scaling": (
+            Printed(1.05, 0, 2.34, zero=True),
+            Printed(1.83, 0, 2.86),
+            Printed(2.76, 1.80, 3.64),
+        ),
+        "matrix scaling": (
+            Printed(1.23, 0, 2.36, zero=True),
+            Printed(2.04, 0.62, 3.00),
+            Printed(3.47, 2.46, 4.32),
+        ),
+        "focal loss": (
+            Printed(1.19, 0, 2.15, zero=True),
+            Printed(1.13, 0, 2.37, zero=True),
+            Printed(5.63, 5.20, 6.03),
+        ),
         "MMCE": (Printed(2.50, 1.38, 3.44), Printed(2.41, 1.20, 3.39), Printed(2.34, 1.17, 3.28)),
     },
     "CIFAR-100": {
-        "none": (Printed(20.35, 19.55, 21.13), Printed(20.28, 19.46, 21.07), Printed(12.59, 11.77, 13.36)),
-        "temperature scaling": (Printed(5.20, 4.26, 5.99), Printed(5.84, 4.92, 6.64), Printed(6.40, 5.53, 7.17)),
-        "matrix scaling": (Printed(38.33, 37.52, 39.12), Printed(38.00, 37.19, 38.81), Printed(30.48, 29.66, 31.27)),
-        "focal loss": (Printed(7.66, 6.80, 8.43), Printed(6.18, 5.27, 6.97), Printed(10.64, 9.83, 11.40)),
+        "none": (
+            Printed(20.35, 19.55, 21.13),
+            Printed(20.28, 19.46, 21.07),
+            Printed(12.59, 11.77, 13.36),
+        ),
+        "temperature scaling": (
+            Printed(5.20, 4.26, 5.99),
+            Printed(5.84, 4.92, 6.64),
+            Printed(6.40, 5.53, 7.17),
+        ),
+        "matrix scaling": (
+            Printed(38.33, 37.52, 39.12),
+            Printed(38.00, 37.19, 38.81),
+            Printed(30.48, 29.66, 31.27),
+        ),
+        "focal loss": (
+            Printed(7.66, 6.80, 8.43),
+            Printed(6.18, 5.27, 6.97),
+            Printed(10.64, 9.83, 11.40),
+        ),
         "MMCE": (Printed(5.58, 4.63, 6.38), Printed(5.53, 4.60, 6.32), Printed(5.57, 4.68, 6.34)),
     },
 }
@@ -55,7 +88,9 @@ def implied_region(estimate: float, high: float, n: int, cells: int, classes: in
     """The set of Algorithm 1 with this estimate and this upper end, both of the l2 error: they imply σ̂₁."""
     t = estimate**2
     deviation = (high**2 - t) / upper_quantile(_ALPHA / 2)
-    return analytic_region(t, n * deviation**2, n, zero_threshold(n, _ALPHA, cells, classes), _ALPHA)
+    return analytic_region(
+        t, n * deviation**2, n, zero_threshold(n, _ALPHA, cells, classes), _ALPHA
+    )
 
 
 def lower_ends(printed: Printed, n: int, cells: int, classes: int) -> dict[str, float | bool]:
@@ -66,8 +101,15 @@ def lower_ends(printed: Printed, n: int, cells: int, classes: int) -> dict[str, 
 
     shifts = product((-_HALF, 0.0, _HALF), repeat=2)
     ends = [low(printed.estimate + a, printed.high + b) for a, b in shifts]
-    zero = implied_region(printed.estimate / 100, printed.high / 100, n, cells, classes).includes_zero
-    return {"low": low(printed.estimate, printed.high), "least": min(ends), "most": max(ends), "zero": zero}
+    zero = implied_region(
+        printed.estimate / 100, printed.high / 100, n, cells, classes
+    ).includes_zero
+    return {
+        "low": low(printed.estimate, printed.high),
+        "least": min(ends),
+        "most": max(ends),
+        "zero": zero,
+    }
 
 
 def implied_intervals(data: str) -> dict[str, Any]:
@@ -95,7 +137,9 @@ def _assemble(results: Mapping[str, Any], size: Size) -> Outcome:  # noqa: ARG00
                 same += found["zero"] == one.zero
                 note = "zero included" if found["zero"] else ""
                 labels = (data, model, method)
-                rows.append(Row(labels, found["low"], one.low, found["least"], found["most"], note=note))
+                rows.append(
+                    Row(labels, found["low"], one.low, found["least"], found["most"], note=note)
+                )
     most = largest_test_set(_ALZHEIMER.estimate / 100, 20, 2)
     note = (
         "In percent, level 0.9. The printed estimate √T and upper end imply σ̂₁, and (8) then gives the lower end; from "

@@ -13,7 +13,15 @@ from trueness.simulate import Simulated
 from trueness.simulate._simulated import Line, Population, draw_labels
 from trueness.typing import Floats, Kind
 
-__all__ = ["LEVEL", "SETTINGS", "SHAPES", "generator_for", "simulate_run", "sun_setting", "true_squared_error"]
+__all__ = [
+    "LEVEL",
+    "SETTINGS",
+    "SHAPES",
+    "generator_for",
+    "simulate_run",
+    "sun_setting",
+    "true_squared_error",
+]
 
 LEVEL = 0.9
 SHAPES = {1: (1.0, 1.0), 2: (5.0, 0.5)}
@@ -45,7 +53,9 @@ SETTINGS = {
 }
 
 
-def generator_for(seed: int, setting: int, n: int, index: int, run: int, purpose: int) -> np.random.Generator:
+def generator_for(
+    seed: int, setting: int, n: int, index: int, run: int, purpose: int
+) -> np.random.Generator:
     """The generator of one run for one purpose: 0 is the data, others are methods, so that none affects another."""
     return np.random.default_rng(np.random.SeedSequence([seed, setting, n, index, run, purpose]))
 
@@ -111,7 +121,9 @@ def sun_setting(setting: int, n: int = 100, *, beta: float, seed: Seed = None) -
     population: Population
     if setting == 3:
         just = np.nextafter([0.0, 0.1], [-1.0, 1.0])
-        beta = checked_number(beta, "beta", "a number from 0 to 0.1 in setting 3", low=just[0], high=just[1])
+        beta = checked_number(
+            beta, "beta", "a number from 0 to 0.1 in setting 3", low=just[0], high=just[1]
+        )
         z = rng.dirichlet(np.ones(_CLASSES), n)
         t, population = _exchange(z, beta), TopExchange(beta)
     else:

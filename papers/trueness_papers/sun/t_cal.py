@@ -14,7 +14,14 @@ from trueness.typing import Bools, Floats, Ints
 from trueness_papers.experiment import SUN, Experiment, Outcome, Picture, Piece, Size
 from trueness_papers.record import Row, Table
 from trueness_papers.sun.figures import PowerPoint, draw_t_cal
-from trueness_papers.sun.simulation import LEVEL, SETTINGS, SHAPES, SymmetricPair, generator_for, true_squared_error
+from trueness_papers.sun.simulation import (
+    LEVEL,
+    SETTINGS,
+    SHAPES,
+    SymmetricPair,
+    generator_for,
+    true_squared_error,
+)
 
 __all__ = ["METHODS", "T_CAL", "BinSums", "compare_power", "rejections", "simulate_rows"]
 
@@ -46,14 +53,18 @@ class BinSums(NamedTuple):
         first = np.flatnonzero(np.diff(cell, prepend=-1))
         total = np.add.reduceat(labels, first, axis=1, dtype=np.float64) - np.add.reduceat(z, first)
         # A row of the first class has (1 − z)² = z² + 1 − 2z.
-        squares = np.add.reduceat(labels * (1 - 2 * z), first, axis=1) + np.add.reduceat(z * z, first)
+        squares = np.add.reduceat(labels * (1 - 2 * z), first, axis=1) + np.add.reduceat(
+            z * z, first
+        )
         return cls(cell[first], np.diff(np.append(first, z.size)), total, squares)
 
     def joined(self) -> "BinSums":
         """Every two cells joined."""
         cell = self.cell // 2
         first = np.flatnonzero(np.diff(cell, prepend=-1))
-        parts = (np.add.reduceat(values, first, axis=-1) for values in (self.n, self.total, self.squares))
+        parts = (
+            np.add.reduceat(values, first, axis=-1) for values in (self.n, self.total, self.squares)
+        )
         return BinSums(cell[first], *parts)
 
     def statistic(self, *, debiased: bool) -> Floats:
@@ -62,7 +73,9 @@ class BinSums(NamedTuple):
         return np.asarray((self.total**2 - self.squares) @ share)
 
 
-def rejections(z: Floats, y: Bools, cells: int, threshold: float, rng: np.random.Generator | None) -> dict[str, bool]:
+def rejections(
+    z: Floats, y: Bools, cells: int, threshold: float, rng: np.random.Generator | None
+) -> dict[str, bool]:
     """Which tests reject calibration.
 
     Parameters
@@ -91,11 +104,17 @@ def rejections(z: Floats, y: Bools, cells: int, threshold: float, rng: np.random
     found = {
         "interval, k = 1": _top_statistic(z, y, cells) >= zero_threshold(n, _ALPHA, cells, 2),
         "interval, k = K": bool(debiased[0] >= zero_threshold(n, _ALPHA, cells, 2, 2)),
-        "interval, k = K, m": bool(coarse.statistic(debiased=True)[0] >= zero_threshold(n, _ALPHA, half, 2, 2)),
+        "interval, k = K, m": bool(
+            coarse.statistic(debiased=True)[0] >= zero_threshold(n, _ALPHA, half, 2, 2)
+        ),
         "T-Cal, one threshold": bool(t_cal[0] > threshold),
     }
     if rng:
-        tests = {"T-Cal": t_cal, "T-Cal, m": coarse.statistic(debiased=False), "exact, k = K": debiased}
+        tests = {
+            "T-Cal": t_cal,
+            "T-Cal, m": coarse.statistic(debiased=False),
+            "exact, k = K": debiased,
+        }
         found |= {name: reject(statistics) for name, statistics in tests.items()}
     return found
 
@@ -122,7 +141,9 @@ METHODS = {
 _DRAWN = ("interval, k = 1", "interval, k = K", "T-Cal, one threshold", "T-Cal, m", "exact, k = K")
 
 
-def simulate_rows(setting: int, n: int, beta: float, runs: int, rng: np.random.Generator) -> tuple[Floats, Bools]:
+def simulate_rows(
+    setting: int, n: int, beta: float, runs: int, rng: np.random.Generator
+) -> tuple[Floats, Bools]:
     """Scores of the first class, ascending, and whether the rows have it: arrays of shape (runs, n)."""
     z = np.sort(rng.beta(*SHAPES[setting], (runs, n)), axis=1)
     return z, rng.random((runs, n)) < SymmetricPair(*SHAPES[setting], beta).distorted(z)
@@ -137,11 +158,15 @@ def calibrated_threshold(setting: int, n: int, seed: int) -> float:
     return float(np.quantile([one.statistic(debiased=False)[0] for one in bins], LEVEL))
 
 
-def compare_power(setting: int, n: int, index: int, runs: int, redrawn: int, seed: int) -> dict[str, list[int]]:
+def compare_power(
+    setting: int, n: int, index: int, runs: int, redrawn: int, seed: int
+) -> dict[str, list[int]]:
     """For each test, how many data sets it rejects, and of how many; labels are redrawn for the first `redrawn`."""
     law = SETTINGS[setting]
     threshold = calibrated_threshold(setting, n, seed)
-    sets = simulate_rows(setting, n, law.betas[index], runs, generator_for(seed, setting, n, index, 0, _ROWS))
+    sets = simulate_rows(
+        setting, n, law.betas[index], runs, generator_for(seed, setting, n, index, 0, _ROWS)
+    )
     counts = {name: [0, 0] for name in METHODS}
     for run, (z, y) in enumerate(zip(*sets, strict=True)):
         rng = generator_for(seed, setting, n, index, run, _REDRAWN) if run < redrawn else None
@@ -157,12 +182,21 @@ _QUICK = {100: (0, 10, 14, 20), 1000: (10, 20)}
 
 
 def _pieces(size: Size, seed: int) -> Sequence[Piece]:
-    runs = {100: (1000, 1000), 1000: (1000, 200)} if size == "full" else {100: (60, 60), 1000: (20, 5)}
+    runs = (
+        {100: (1000, 1000), 1000: (1000, 200)} if size == "full" else {100: (60, 60), 1000: (20, 5)}
+    )
     return [
         Piece(
             f"setting-{setting}-n-{n}-beta-{index:02d}",
             compare_power,
-            {"setting": setting, "n": n, "index": index, "runs": many, "redrawn": redrawn, "seed": seed},
+            {
+                "setting": setting,
+                "n": n,
+                "index": index,
+                "runs": many,
+                "redrawn": redrawn,
+                "seed": seed,
+            },
         )
         for n, (many, redrawn) in runs.items()
         for setting in SHAPES
@@ -178,13 +212,20 @@ def _points(results: Mapping[str, Any]) -> list[PowerPoint]:
         error = math.sqrt(true_squared_error(int(setting), beta))
         for name, (hits, runs) in found.items():
             low, high = clopper_pearson(hits, runs, 0.95)
-            points.append(PowerPoint(int(n), int(setting), beta, error, name, hits / runs, float(low), float(high)))
+            points.append(
+                PowerPoint(
+                    int(n), int(setting), beta, error, name, hits / runs, float(low), float(high)
+                )
+            )
     return points
 
 
 def _assemble(results: Mapping[str, Any], size: Size) -> Outcome:  # noqa: ARG001  # the pieces know their sizes
     points = _points(results)
-    rows = [Row((f"{p.n:,}", str(p.setting), f"{p.beta:g}", f"{p.error:.4f}", p.method), p.power) for p in points]
+    rows = [
+        Row((f"{p.n:,}", str(p.setting), f"{p.beta:g}", f"{p.error:.4f}", p.method), p.power)
+        for p in points
+    ]
     methods = "; ".join(f"`{name}`: {words}" for name, words in METHODS.items())
     note = (
         f"Level 0.1; β = 1 is calibrated, so the last row of each block is the level. {_data_sets(results)} The "
@@ -216,12 +257,24 @@ def _remarks(points: Sequence[PowerPoint]) -> tuple[str, ...]:
     power = {(p.n, p.setting, p.beta, p.method): p.power for p in points}
 
     def largest_gap(one: str, other: str) -> str:
-        gaps = {key[:3]: value - power[(*key[:3], other)] for key, value in power.items() if key[3] == one}
+        gaps = {
+            key[:3]: value - power[(*key[:3], other)]
+            for key, value in power.items()
+            if key[3] == one
+        }
         n, setting, beta = max(gaps, key=lambda key: abs(gaps[key]))
-        return f"{gaps[n, setting, beta]:+.3f} (setting {setting}, {n:,} rows, β = {beta:g})".replace("-", "−")
+        return (
+            f"{gaps[n, setting, beta]:+.3f} (setting {setting}, {n:,} rows, β = {beta:g})".replace(
+                "-", "−"
+            )
+        )
 
-    levels = {name: [p.power for p in points if p.method == name and p.beta == 1] for name in METHODS}
-    spans = "; ".join(f"{name} {min(found):.3f} to {max(found):.3f}" for name, found in levels.items() if found)
+    levels = {
+        name: [p.power for p in points if p.method == name and p.beta == 1] for name in METHODS
+    }
+    spans = "; ".join(
+        f"{name} {min(found):.3f} to {max(found):.3f}" for name, found in levels.items() if found
+    )
     return (
         "The paper says that the power of its interval and of T-Cal is very similar. Largest difference in power "
         f"between the interval for k = 1 and T-Cal: {largest_gap('interval, k = 1', 'T-Cal, m')} in m parts, which "

@@ -22,12 +22,29 @@ from trueness_papers.record import Row, Table
 __all__ = ["ZERO_RULE"]
 
 _ALPHA = 0.1
-_LAWS = {"uniform": (1.0, 1.0), "Beta(5, 0.5)": (5.0, 0.5), "Beta(12, 0.25)": (12.0, 0.25), "Beta(50, 1)": (50.0, 1.0)}
+_LAWS = {
+    "uniform": (1.0, 1.0),
+    "Beta(5, 0.5)": (5.0, 0.5),
+    "Beta(12, 0.25)": (12.0, 0.25),
+    "Beta(50, 1)": (50.0, 1.0),
+}
 _RARE = {"Beta(0.3, 60)": (0.3, 60.0)}
 _ROWS_AND_BINS = {50: (5, 10), 100: (6, 20), 1000: (16, 50)}
 """By the rule n^0.4, and as in the paper; 10 for 50 rows."""
-_QUICK = (("uniform", 50, 10), ("uniform", 100, 20), ("Beta(50, 1)", 100, 20), ("Beta(0.3, 60)", 100, 6))
-_SEVERAL = ((3, 8, 5000), (3, 16, 5000), (3, 32, 5000), (10, 10, 100), (10, 20, 1000), (10, 20, 20_000))
+_QUICK = (
+    ("uniform", 50, 10),
+    ("uniform", 100, 20),
+    ("Beta(50, 1)", 100, 20),
+    ("Beta(0.3, 60)", 100, 6),
+)
+_SEVERAL = (
+    (3, 8, 5000),
+    (3, 16, 5000),
+    (3, 32, 5000),
+    (10, 10, 100),
+    (10, 20, 1000),
+    (10, 20, 20_000),
+)
 """Classes, cells per axis and rows, for k = 2."""
 _KNOWN = {(3, 8, "reachable"): 1.36, (3, 8, "published"): 1.19}
 
@@ -40,13 +57,24 @@ def _pieces(size: Size, seed: int) -> Sequence[Piece]:
         Piece(
             f"one-{i:02d}",
             level_of_zero,
-            {"law": laws[law], "n": n, "bins": b, "runs": runs, "exact_runs": exact, "seed": [seed, 1, i]},
+            {
+                "law": laws[law],
+                "n": n,
+                "bins": b,
+                "runs": runs,
+                "exact_runs": exact,
+                "seed": [seed, 1, i],
+            },
         )
         for i, (law, n, b) in enumerate(cases)
         if size == "full" or (law, n, b) in _QUICK
     ]
     two = [
-        Piece(f"two-{i:02d}", spread_of_two, {"classes": k, "cells": m, "n": n, "runs": several, "seed": [seed, 2, i]})
+        Piece(
+            f"two-{i:02d}",
+            spread_of_two,
+            {"classes": k, "cells": m, "n": n, "runs": several, "seed": [seed, 2, i]},
+        )
         for i, (k, m, n) in enumerate(_SEVERAL)
         if size == "full" or i in (0, 3)
     ]
@@ -67,8 +95,12 @@ def level_of_zero(
             if run < exact_runs:
                 found = calibration_test(y, p, method="exact", bins=bins, resamples=199, seed=rng)
                 rejected += found.pvalue <= _ALPHA + 1e-9
-                away += sums_of_bins(as_binned(y, p, EqualWidth(bins), {}, moments=True).parts[0]).variance
-    unit = math.sqrt(bins * null_variance(None)) / n  # the statistic is T divided by its assumed standard deviation
+                away += sums_of_bins(
+                    as_binned(y, p, EqualWidth(bins), {}, moments=True).parts[0]
+                ).variance
+    unit = (
+        math.sqrt(bins * null_variance(None)) / n
+    )  # the statistic is T divided by its assumed standard deviation
     threshold = zero_threshold(n, _ALPHA, bins, None) / unit
     return {
         "published": int((statistics >= threshold).sum()),
@@ -80,7 +112,9 @@ def level_of_zero(
     }
 
 
-def spread_of_two(classes: int, cells: int, n: int, runs: int, seed: Sequence[int]) -> dict[str, float]:
+def spread_of_two(
+    classes: int, cells: int, n: int, runs: int, seed: Sequence[int]
+) -> dict[str, float]:
     """Standard deviation of T with k = 2 for calibrated scores, uniform on the simplex."""
     rng = np.random.default_rng(seed)
     found = np.empty(runs)
@@ -107,7 +141,10 @@ def _levels(results: Mapping[str, Any]) -> Table:
         if kind != "one":
             continue
         law, n, bins = _case(int(index))
-        for name, hits, runs in (("published rule", "published", "runs"), ("exact test", "exact", "exact runs")):
+        for name, hits, runs in (
+            ("published rule", "published", "runs"),
+            ("exact test", "exact", "exact runs"),
+        ):
             low, high = clopper_pearson(found[hits], found[runs], 0.95)
             labels = (law, f"{n:,}", str(bins), name)
             rows.append(Row(labels, found[hits] / found[runs], low=float(low), high=float(high)))
@@ -139,9 +176,7 @@ def _spreads(results: Mapping[str, Any]) -> Table:
             level = f"rejected at 0.1: {found[support] / found['runs']:.3f}"
             rows.append(Row(labels, ratio, known, ratio - error, ratio + error, note=level))
     headings = ("classes", "cells per axis", "rows", "support of σ₀")
-    note = (
-        "Two of 3 or 10 uniform scores, k = 2. The ratio should be 1; σ₀ is a limit of many cells with many rows each."
-    )
+    note = "Two of 3 or 10 uniform scores, k = 2. The ratio should be 1; σ₀ is a limit of many cells with many rows each."
     source = "not published: simulated beforehand, number of rows not recorded"
     title = "Standard deviation of T, calibrated, in units of the σ₀ of (10)"
     return Table(title, source, headings, tuple(rows), 0.006, 3, note, against="reference")
@@ -151,7 +186,10 @@ def _assemble(results: Mapping[str, Any], size: Size) -> Outcome:  # noqa: ARG00
     levels, spreads = _levels(results), _spreads(results)
     published = {row.labels: row.ours for row in levels.rows if row.labels[-1] == "published rule"}
     exact = [row.ours for row in levels.rows if row.labels[-1] == "exact test"]
-    most, least = max(published, key=published.__getitem__), min(published, key=published.__getitem__)
+    most, least = (
+        max(published, key=published.__getitem__),
+        min(published, key=published.__getitem__),
+    )
     remark = (
         "At nominal 0.1 the published rule rejects calibrated scores in "
         f"{published[least]:.3f} ({least[0]}, {least[1]} rows, {least[2]} bins) to {published[most]:.3f} ({most[0]}, "

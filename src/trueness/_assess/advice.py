@@ -17,7 +17,10 @@ SegmentRow: TypeAlias = Mapping[str, Any]
 """One row of `Segments.rows()`."""
 OFF = ("miscalibrated", "slightly-miscalibrated")
 LONGEST = 30  # letters of a name
-_STEEP, _SEPARATED = 2, 0.95  # slope, and share of the variance explained, of rows that the model seems to know
+_STEEP, _SEPARATED = (
+    2,
+    0.95,
+)  # slope, and share of the variance explained, of rows that the model seems to know
 _FEWEST_CLUSTERS = 6
 """With fewer, no test by the signs of clusters reaches 0.05."""
 
@@ -61,14 +64,19 @@ def advise(a: Asked, verdict: Verdict, segments: Segments | None) -> Advice:
 
 
 def worst_segment(rows: Sequence[SegmentRow]) -> SegmentRow | None:
-    """The flagged segment that costs most, first of those that differ from all rows; None if none is flagged."""
+    """The flagged segment that costs most, first of those that differ from all rows.
+
+    None if none is flagged.
+    """
     flagged = [one for one in rows if one["flagged"]]
     return max(flagged, key=lambda one: bool(one["differs"]), default=None)
 
 
 def is_as_all_rows(segment: SegmentRow, verdict: Any) -> bool:
     """Whether all rows are off, and no flagged segment was shown to differ from them."""
-    return bool(verdict.rejected and not segment["differs"] and not math.isnan(segment["overall_pvalue"]))
+    return bool(
+        verdict.rejected and not segment["differs"] and not math.isnan(segment["overall_pvalue"])
+    )
 
 
 def segment_name(segment: SegmentRow) -> str:
@@ -162,13 +170,17 @@ def _about_the_worst(a: Asked, verdict: Verdict) -> Advice:
     each = a.ask("classes")
     worst = next((one.worst for one in verdict.flags if one.worst in each), next(iter(each)))
     found: Advice = quietly(each[worst].ask, "advice")
-    return replace(found, phrase=f"For {shorten(worst, LONGEST)}: {found.phrase}", value=found.value or worst)
+    return replace(
+        found, phrase=f"For {shorten(worst, LONGEST)}: {found.phrase}", value=found.value or worst
+    )
 
 
 # ---- a map
 
 
-def _with_remedies(a: Asked, verdict: Verdict, fixes: Remedies, best: Remedy, *, clear: bool) -> Advice:
+def _with_remedies(
+    a: Asked, verdict: Verdict, fixes: Remedies, best: Remedy, *, clear: bool
+) -> Advice:
     tally = a.view("confidence").tally
     certain = None if tally is None else inside_cells(tally.parts[0])
     if certain is not None and certain.wrong and not best.gain_low > 0:
@@ -189,19 +201,28 @@ def _with_remedies(a: Asked, verdict: Verdict, fixes: Remedies, best: Remedy, *,
 
 def _is_corrected(fixes: Remedies, best: Remedy) -> bool:
     """Whether a prior correction leaves no error that can be shown."""
-    before, after = fixes.before.ece_interval, best.ece_interval
+    before = fixes.before.ece_interval
+    after = best.ece_interval
     known = before is not None and after is not None and after.includes_zero
     return best.name == PRIOR_CORRECTION and best.gain > 0 and known
 
 
 def _recalibration(a: Asked, fixes: Remedies, best: Remedy, *, clear: bool) -> Advice:
-    sure = f"The map would {best.promise}." if clear else "The gain is not clear yet: check it on new rows."
+    if clear:
+        sure = f"The map would {best.promise}."
+    else:
+        sure = "The gain is not clear yet: check it on new rows."
     reason = f"On held-out rows the {_change(fixes.before, best)}. {sure}{_own_rows_question(a)}"
-    before, after = fixes.before.ece_interval, best.ece_interval
+    before = fixes.before.ece_interval
+    after = best.ece_interval
     errors = fixes.before.ece, best.ece
     if before is not None and after is not None:
         errors = before.estimate, after.estimate
-    known: dict[str, Any] = {"calibrator": repr(best.calibrator), "before": errors[0], "after": errors[1]}
+    known: dict[str, Any] = {
+        "calibrator": repr(best.calibrator),
+        "before": errors[0],
+        "after": errors[1],
+    }
     known["chance"] = best.chance if best.gain > 0 else best.log_loss_chance
     shift: PriorShift | None = quietly(a.ask, "prior_shift")
     found = Advice("recalibrate", f"Recalibrate with {best.with_article}", reason, numbers=known)
@@ -221,12 +242,19 @@ def _prior_correction(shift: PriorShift, reason: str) -> Advice:
     by = f"{factor:,.0f}" if factor >= 10 else f"{factor:.2f}"
     phrase = f"{'Divide' if more else 'Multiply'} the odds by {by}"
     known = {"weight": shift.weight, "weight_low": shift.low, "weight_high": shift.high}
-    return Advice("correct-prior", phrase, reason, calibrator=PriorCorrection(weight=shift.weight), numbers=known)
+    return Advice(
+        "correct-prior",
+        phrase,
+        reason,
+        calibrator=PriorCorrection(weight=shift.weight),
+        numbers=known,
+    )
 
 
 def _change(before: Remedy, after: Remedy) -> str:
     """The error before and after, with the limits of what is left."""
-    first, second = before.ece_interval, after.ece_interval
+    first = before.ece_interval
+    second = after.ece_interval
     if first is None or second is None:
         return "ECE goes from {} to {} percentage points".format(*points(before.ece, after.ece))
     error, left, *ends = points(first.estimate, second.estimate, *second.hull)
@@ -247,14 +275,18 @@ def _change(before: Remedy, after: Remedy) -> str:
 
 def span_above_zero(low: str, high: str) -> str:
     """The limits of an error above zero; a lower one that rounds to 0 is not shown as 0."""
-    return f"{low} to {high}" if float(low) > 0 else f"above 0 to {high}"
+    if float(low) > 0:
+        return f"{low} to {high}"
+    return f"above 0 to {high}"
 
 
 def _own_rows_question(a: Asked) -> str:
     """Whether the model was trained on these rows: it separates them nearly perfectly, and is timid; empty if not."""
     if not _estimate(a, "slope").low > _STEEP:
         return ""
-    explained, all_of_it = (quietly(a.estimate, key).value for key in ("discrimination", "uncertainty"))
+    explained, all_of_it = (
+        quietly(a.estimate, key).value for key in ("discrimination", "uncertainty")
+    )
     if not explained > _SEPARATED * all_of_it:
         return ""
     return " Was the model trained on these rows? Labels that it separates so well suggest it: then use new rows."

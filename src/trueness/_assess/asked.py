@@ -36,14 +36,19 @@ class Asked:
         return replace(self, **changes)
 
     def view(self, kind: View, *, keep: bool = False) -> Evidence:
-        """The rows as a question reads them; `keep` keeps two columns that are one binary problem otherwise."""
+        """The rows as a question reads them.
+
+        `keep` keeps two columns that are one binary problem otherwise.
+        """
         return self.rows.view(kind, "keep" if keep else "binary")
 
     def ask(self, question: str, **options: Any) -> Any:
         """The answer; an error says why these rows, or these options, do not allow it."""
         settings = (self.level, self.seed, self.draws, repr(self.rule))
         # How often progress is reported, and by how many threads, is no part of the question.
-        asked = {name: value for name, value in options.items() if name not in ("report", "workers")}
+        asked = {
+            name: value for name, value in options.items() if name not in ("report", "workers")
+        }
         key = (question, settings, _frozen(asked))
         return self.rows.answer(key, partial(self.makers[question], self, **options))
 
@@ -72,7 +77,9 @@ class Asked:
         rows = self.rows.evidence.rows
         is_matrix = rows is not None and rows.p.ndim == 2 and rows.y.ndim == 1
         binary = is_matrix and self.view("confidence").view == "binary"
-        return kind if is_matrix and not binary else None
+        if is_matrix and not binary:
+            return kind
+        return None
 
     def shared(self, question: tuple[Any, ...], compute: Callable[[], Answer]) -> Answer:
         """What is the same at every level, such as draws."""
@@ -95,4 +102,6 @@ def _frozen(value: Any) -> Hashable:
         return ("array", value.dtype.str, value.shape, value.tobytes())
     if isinstance(value, list | tuple):
         return tuple(map(_frozen, value))
-    return value if isinstance(value, Hashable) else ("object", id(value))
+    if isinstance(value, Hashable):
+        return value
+    return ("object", id(value))

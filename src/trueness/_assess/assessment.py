@@ -46,8 +46,9 @@ from trueness.typing import ArrayLike, Kind, Missing, RowOptions
 class Assessment:
     """The answers to every question about one model; each is found when it is first asked.
 
-    Make it with :func:`trueness.assess`. A number depends on the rows, the level and the seed: not on what was asked
-    before, nor on whether it is asked here, of a function of the same name, or read off a report.
+    Make it with :func:`trueness.assess`. A number depends on the rows, the level and the seed: not
+    on what was asked before, nor on whether it is asked here, of a function of the same name, or
+    read off a report.
 
     Where the rows do not allow an answer it is None, and `notes` says why.
     """
@@ -58,7 +59,13 @@ class Assessment:
     def __getstate__(self) -> dict[str, Any]:
         """Rows and settings, not the memo."""
         kept = self._asked
-        return {"rows": kept.rows, "level": kept.level, "seed": kept.seed, "rule": kept.rule, "draws": kept.draws}
+        return {
+            "rows": kept.rows,
+            "level": kept.level,
+            "seed": kept.seed,
+            "rule": kept.rule,
+            "draws": kept.draws,
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._asked = Asked(makers=MAKERS, **state)
@@ -84,11 +91,15 @@ class Assessment:
     def n(self) -> int:
         """Rows."""
         evidence = self._asked.rows.evidence
-        return evidence.sums.n if evidence.rows is None else evidence.rows.n
+        if evidence.rows is None:
+            return evidence.sums.n
+        return evidence.rows.n
 
     def at(self, *, level: float | None = None) -> "Assessment":
         """The same rows at another level; what was drawn and summed is shared."""
-        return self if level is None else Assessment(self._asked.but(level=_checked_level(level)))
+        if level is None:
+            return self
+        return Assessment(self._asked.but(level=_checked_level(level)))
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -115,13 +126,17 @@ class Assessment:
         found: Interval | None = self._asked.possible("interval")
         return found
 
-    def estimate(self, measure: str | Callable[..., float], *, kind: Kind | None = None, **options: Any) -> Estimate:
+    def estimate(
+        self, measure: str | Callable[..., float], *, kind: Kind | None = None, **options: Any
+    ) -> Estimate:
         """A measure with its limits or its noise floor, as :func:`trueness.estimate`.
 
-        A measure that these rows do not determine is nan, and its note says why. Without an option of its own, bins are
-        those of the assessment. `kind` is the view of a matrix.
+        A measure that these rows do not determine is nan, and its note says why. Without an option
+        of its own, bins are those of the assessment. `kind` is the view of a matrix.
         """
-        found: Estimate = self._asked.ask("estimate", measure=measure, kind=self._asked.kind(kind), **options)
+        found: Estimate = self._asked.ask(
+            "estimate", measure=measure, kind=self._asked.kind(kind), **options
+        )
         return found
 
     def floor(
@@ -157,7 +172,10 @@ class Assessment:
 
     @property
     def panel(self) -> Panel | None:
-        """The numbers of a validation, as :func:`trueness.panel`; None for a matrix and for sums of bins."""
+        """The numbers of a validation, as :func:`trueness.panel`.
+
+        None for a matrix and for sums of bins.
+        """
         found: Panel | None = self._asked.possible("panel")
         return found
 
@@ -177,14 +195,20 @@ class Assessment:
     def classes(self) -> "Mapping[str, Assessment] | None":
         """An assessment of each class against the rest, or of each label; None for one problem.
 
-        Each has the level at which Holm's method judges it, so that the verdicts hold jointly at this level.
+        Each has the level at which Holm's method judges it, so that the verdicts hold jointly at
+        this level.
         """
         found: dict[str, Asked] | None = self._asked.ask("classes")
-        return None if found is None else {name: Assessment(asked) for name, asked in found.items()}
+        if found is None:
+            return None
+        return {name: Assessment(asked) for name, asked in found.items()}
 
     @property
     def remedies(self) -> Remedies | None:
-        """The scores beside each suitable calibrator, on rows that it was not fitted on; None for sums and few rows."""
+        """The scores beside each suitable calibrator, on rows that it was not fitted on.
+
+        None for sums and few rows.
+        """
         found: Remedies | None = self._asked.ask("remedies")
         return found
 
@@ -197,8 +221,9 @@ class Assessment:
     def cross_fitted(self, calibrator: Any) -> "Assessment":
         """An assessment of the scores that the calibrator gives to rows it was not fitted on.
 
-        Each fifth of the rows is scored by a copy that was fitted to the others, clusters kept together; the fit is the
-        one of `remedies`. Of more than 100,000 rows, as many are drawn; the calibrator itself stays unfitted.
+        Each fifth of the rows is scored by a copy that was fitted to the others, clusters kept
+        together; the fit is the one of `remedies`. Of more than 100,000 rows, as many are drawn;
+        the calibrator itself stays unfitted.
         """
         return Assessment(cross_fitted(self._asked, calibrator))
 
@@ -217,8 +242,13 @@ class Assessment:
         found: Gate = self._asked.ask("gate", bounds=bounds, require=require)
         return found
 
-    def compare(self, other: "Assessment", measure: str | Callable[..., float] = "squared_ece") -> Comparison:
-        """The difference to another model of the same rows, as :func:`trueness.compare`; 'self' minus 'other'."""
+    def compare(
+        self, other: "Assessment", measure: str | Callable[..., float] = "squared_ece"
+    ) -> Comparison:
+        """The difference to another model of the same rows, as :func:`trueness.compare`.
+
+        'self' minus 'other'.
+        """
         models = {"self": self._asked.view("confidence"), "other": other._asked.view("confidence")}
         require_same_rows(models)
         found: Comparison = compare_of(models, measure, level=self.level, seed=self.seed)
@@ -230,8 +260,16 @@ class Assessment:
         """Verdict, test, set, power, bins and segments as plain values, with level, seed and notes."""
         named = ("verdict", "test", "interval", "power", "bins", "segments")
         records = {name: getattr(self, name) for name in named}
-        plain = {name: None if record is None else record.to_dict() for name, record in records.items()}
-        return {"n": self.n, "level": self.level, "seed": self.seed, **plain, "notes": list(self.notes)}
+        plain = {
+            name: None if record is None else record.to_dict() for name, record in records.items()
+        }
+        return {
+            "n": self.n,
+            "level": self.level,
+            "seed": self.seed,
+            **plain,
+            "notes": list(self.notes),
+        }
 
     def __str__(self) -> str:
         return "\n".join(in_words(self._asked))
@@ -283,26 +321,27 @@ def assess(
     cluster : array-like of shape (n,), optional
         A cluster name for each row; rows of one cluster may depend on each other.
     bins : int, sequence of edges or bin rule, optional
-        The bins of measures and of the table of bins; by default 10 of equal width, or those of the sums.
+        The bins of measures and of the table of bins; by default 10 of equal width, or those of the
+        sums.
     level : float, default 0.95
         Confidence level of all limits, and one minus the error rate of every decision.
     seed : int or numpy.random.Generator, default 0
         For all random draws; a Generator supplies one number. `a.seed` has it.
     weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
-        What weights are: 'frequency', whole numbers that count rows; 'importance', sampling weights of any unit. 'auto'
-        takes whole numbers for the first and others for the second.
+        What weights are: 'frequency', whole numbers that count rows; 'importance', sampling weights
+        of any unit. 'auto' takes whole numbers for the first and others for the second.
     rounded_to : float, optional
         The unit to which the scores were rounded, as for :func:`calibration_test`.
     kind, labels, pos_label, sample_weight, missing, clip_tolerance, sum_tolerance, from_logits, percent, ignore_index
-        As for :func:`ece`. Without `kind`, each question about a matrix has the view of the function of its name: the
-        top label, or every class.
+        As for :func:`ece`. Without `kind`, each question about a matrix has the view of the
+        function of its name: the top label, or every class.
 
     Returns
     -------
     Assessment
-        `verdict`, `test`, `interval`, `estimate(measure)`, `floor(measure)`, `bins`, `power`, `panel`, `segments`,
-        `slices`, `classes`, `remedies`, `advice`, `cross_fitted(calibrator)`, `gate(…)`; ``print`` shows the first of
-        them.
+        `verdict`, `test`, `interval`, `estimate(measure)`, `floor(measure)`, `bins`, `power`,
+        `panel`, `segments`, `slices`, `classes`, `remedies`, `advice`, `cross_fitted(calibrator)`,
+        `gate(…)`; ``print`` shows the first of them.
 
     Examples
     --------
@@ -367,9 +406,10 @@ def asked_of(
 ) -> Asked:
     """What an assessment asks.
 
-    A function that asks one question needs no copy of the rows, and each measure has its `own_bins`. `slice_groups` is
-    into how many groups slices cut a column of numbers, None if slices are not asked for, and `slices_from` how many
-    columns it takes for slices to say more than segments.
+    A function that asks one question needs no copy of the rows, and each measure has its
+    `own_bins`. `slice_groups` is into how many groups slices cut a column of numbers, None if
+    slices are not asked for, and `slices_from` how many columns it takes for slices to say more
+    than segments.
     """
     level = checked_level(level)
     seed = whole_seed(seed)
@@ -380,7 +420,8 @@ def asked_of(
     if isinstance(y_true, Accumulator):
         if y_true.by is not None:
             groups = sums_by_group(y_true, by, crossed, alone=y_prob is None and not rows)
-        y_true, by = y_true.total, None
+        y_true = y_true.total
+        by = None
     how: Any = {"two_columns": "keep", "cluster": cluster, "weight_type": weight_type}
     read = Evidence.of(y_true, y_prob, rows, **how).rounded(unit)
     columns: tuple[SegmentColumn, ...] = ()
@@ -396,7 +437,14 @@ def asked_of(
         columns = tuple(column.at(counted) for column in columns)
         slice_columns = tuple(column.at(counted) for column in slice_columns)
     labels = labels_of(read, y_true, rows) if copied else Labels()
-    kept = ModelRows(evidence, columns=columns, slice_columns=slice_columns, groups=groups, labels=labels, given=given)
+    kept = ModelRows(
+        evidence,
+        columns=columns,
+        slice_columns=slice_columns,
+        groups=groups,
+        labels=labels,
+        given=given,
+    )
     rule = default_rule(evidence) if rule is None and not own_bins else rule
     return Asked(kept, MAKERS, level, seed, rule)
 

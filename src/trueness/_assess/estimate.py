@@ -29,55 +29,61 @@ def estimate(
     Parameters
     ----------
     measure : callable or str
-        A function of the library (``tn.ece``, ``functools.partial(tn.ece, bins=15)``), its name (``"ece"``), a part of
-        :func:`corp` (``"miscalibration"``, ``"discrimination"``, ``"uncertainty"``), ``"l2"``, ``"free_intercept"``,
-        ``"prevalence"``, ``"accuracy"``, or your own function of a :class:`Tally` that returns one number.
+        A function of the library (``tn.ece``, ``functools.partial(tn.ece, bins=15)``), its name
+        (``"ece"``), a part of :func:`corp` (``"miscalibration"``, ``"discrimination"``,
+        ``"uncertainty"``), ``"l2"``, ``"free_intercept"``, ``"prevalence"``, ``"accuracy"``, or
+        your own function of a :class:`Tally` that returns one number.
     y_true, y_prob
-        As for :func:`ece`. A :class:`Tally`, :class:`Sketch` or :class:`Binned` replaces both; a measure that it does
-        not determine is nan, and `note` says why.
+        As for :func:`ece`. A :class:`Tally`, :class:`Sketch` or :class:`Binned` replaces both; a
+        measure that it does not determine is nan, and `note` says why.
     level : float, default 0.95
         Confidence level, more than 1/2.
     cluster : array-like of shape (n,), optional
         A cluster name for each row; rows of one cluster may depend on each other.
     sample_weight : array-like of shape (n,), optional
-        Whole numbers are frequencies: a weight of 2 counts the row twice. Others are sampling weights.
+        Whole numbers are frequencies: a weight of 2 counts the row twice. Others are sampling
+        weights.
     seed : int or numpy.random.Generator, default 0
         For noise floors and for limits that redraw labels.
     floor : bool, default True
         Whether to simulate the noise floor of a measure that is biased upwards.
     method : {'auto', 'bootstrap'}, default 'auto'
-        'bootstrap', for your own function only: the basic bootstrap with 999 resamples of rows or clusters. It assumes
-        that the function varies around its true value, so it fails for a calibration error near zero.
+        'bootstrap', for your own function only: the basic bootstrap with 999 resamples of rows or
+        clusters. It assumes that the function varies around its true value, so it fails for a
+        calibration error near zero.
     **options
-        Options of the measure (`bins`, `norm`, `curve`, …) and of the rows (`kind`, `pos_label`, `missing`, …).
+        Options of the measure (`bins`, `norm`, `curve`, …) and of the rows (`kind`, `pos_label`,
+        `missing`, …).
 
     Returns
     -------
     Estimate
-        `value` is what the measure itself returns; `low` ≤ `value` ≤ `high`; `method`; `standard_error`; `floor` and
-        `floor_high`; `definition`, `kind` and `bins`; `note`.
+        `value` is what the measure itself returns; `low` ≤ `value` ≤ `high`; `method`;
+        `standard_error`; `floor` and `floor_high`; `definition`, `kind` and `bins`; `note`.
 
     Notes
     -----
-    ``docs/guide/inference.md`` describes the methods of limits, and ``docs/evidence/coverage.md`` has their coverage.
-    The l2 error and its square have value and limits of :func:`ece_interval`.
+    ``docs/guide/inference.md`` describes the methods of limits, and ``docs/evidence/coverage.md``
+    has their coverage. The l2 error and its square have value and limits of :func:`ece_interval`.
 
-    For MCE, TCE, smooth ECE, ICI, E50, E90, Emax, miscalibration and your own functions no valid interval is known:
-    they are biased upwards, and a percentile bootstrap would exclude zero for most calibrated models. Instead `floor`
-    is the mean of the measure over labels drawn from the scores, as a calibrated model would have them, and
-    `floor_high` its upper quantile.
+    For MCE, TCE, smooth ECE, ICI, E50, E90, Emax, miscalibration and your own functions no valid
+    interval is known: they are biased upwards, and a percentile bootstrap would exclude zero for
+    most calibrated models. Instead `floor` is the mean of the measure over labels drawn from the
+    scores, as a calibrated model would have them, and `floor_high` its upper quantile.
 
-    A matrix of two columns is the binary problem of the second, unless `kind` is given. A mean over classes has an
-    interval only if it is a mean of rows too (Brier score, log loss).
+    A matrix of two columns is the binary problem of the second, unless `kind` is given. A mean over
+    classes has an interval only if it is a mean of rows too (Brier score, log loss).
 
-    With ``kind="multilabel"`` each label is a binary problem. `each` has them with limits at the level 1 − α/L
-    (Bonferroni), which hold for all L labels together; so does their mean, the limits of the mean over labels. Images
-    (dense predictions) are clusters by default; the mean over their classes is computed in the same way.
+    With ``kind="multilabel"`` each label is a binary problem. `each` has them with limits at the
+    level 1 − α/L (Bonferroni), which hold for all L labels together; so does their mean, the limits
+    of the mean over labels. Images (dense predictions) are clusters by default; the mean over their
+    classes is computed in the same way.
 
     References
     ----------
-    W. J. Venables and B. D. Ripley, Modern Applied Statistics with S, 2002 (profile likelihood). E. R. DeLong et al.,
-    Comparing the areas under two or more correlated receiver operating characteristic curves, Biometrics, 1988.
+    W. J. Venables and B. D. Ripley, Modern Applied Statistics with S, 2002 (profile likelihood). E.
+    R. DeLong et al., Comparing the areas under two or more correlated receiver operating
+    characteristic curves, Biometrics, 1988.
 
     Examples
     --------
@@ -95,6 +101,17 @@ def estimate(
     question = question_of(measure, options)
     checked_word(method, "method", ("auto", "bootstrap"))
     weight_type: Any = "auto" if y_prob is None else question.options.get("weight_type", "auto")
-    a = asked_of(y_true, y_prob, rows, cluster=cluster, level=level, seed=seed, weight_type=weight_type, own_bins=True)
-    found: Estimate = a.ask("estimate", measure=measure, floor=floor, method=method, strict=True, **options)
+    a = asked_of(
+        y_true,
+        y_prob,
+        rows,
+        cluster=cluster,
+        level=level,
+        seed=seed,
+        weight_type=weight_type,
+        own_bins=True,
+    )
+    found: Estimate = a.ask(
+        "estimate", measure=measure, floor=floor, method=method, strict=True, **options
+    )
     return found

@@ -17,10 +17,13 @@ from trueness.typing import Floats, Ints
 FOLDS = 5
 LEAST_ROWS = 20
 _MOST_ROWS = 100_000
-_SCORES, _LEAST_DRAWN = 4 * 10**6, 1_000
+_SCORES = 4 * 10**6
+_LEAST_DRAWN = 1_000
 """Scores of a matrix that calibrators are tried on, and the rows they are tried on at least."""
 _MOST_CLUSTERED = 50_000  # signs are drawn row by row
-_FEW_ROWS = 1_000  # up to here rows are dealt into folds twice, so that chance in the deal matters less
+_FEW_ROWS = (
+    1_000  # up to here rows are dealt into folds twice, so that chance in the deal matters less
+)
 
 
 class Deal(NamedTuple):
@@ -30,7 +33,8 @@ class Deal(NamedTuple):
     place: Ints
     """The place of each of these rows among all rows."""
     folds: list[Ints]
-    """The fold of each row, in each deal: folds have equally many rows, or equally many whole clusters."""
+    """The fold of each row, in each deal: folds have equally many rows, or equally many whole
+    clusters."""
 
 
 def is_splittable(evidence: Evidence) -> bool:
@@ -48,7 +52,9 @@ def deal(a: Asked) -> Deal:
 
 def held_out(a: Asked, calibrator: Any) -> list[Evidence]:
     """For each deal, the rows with the scores that the calibrator gave them from the other folds."""
-    found: list[Evidence] = a.shared(("held out", *_identity(calibrator)), partial(_held_out, deal(a), calibrator))
+    found: list[Evidence] = a.shared(
+        ("held out", *_identity(calibrator)), partial(_held_out, deal(a), calibrator)
+    )
     return found
 
 
@@ -62,12 +68,16 @@ def cross_fitted(a: Asked, calibrator: Any) -> Asked:
     order = np.argsort(dealt.place)
     some = dealt.place[order]
     base = a.view("confidence").at(some)
-    rows = Sample(after.y[order], after.p[order], None if after.w is None else after.w[order], after.classes)
+    rows = Sample(
+        after.y[order], after.p[order], None if after.w is None else after.w[order], after.classes
+    )
     rows.tolerance = after.tolerance
     evidence = replace(base, rows=rows, given=None, memory={})
     columns = tuple(column.at(some) for column in a.rows.columns)
     slices = tuple(column.at(some) for column in a.rows.slice_columns)
-    return a.but(rows=ModelRows(evidence, columns=columns, slice_columns=slices, labels=a.rows.labels))
+    return a.but(
+        rows=ModelRows(evidence, columns=columns, slice_columns=slices, labels=a.rows.labels)
+    )
 
 
 def fitted(calibrator: Any, learn: Evidence) -> Any:
@@ -82,7 +92,8 @@ def fitted(calibrator: Any, learn: Evidence) -> Any:
 
 
 def _held_out(dealt: Deal, calibrator: Any) -> list[Evidence]:
-    rows, deals = dealt.rows.matrix, []
+    rows = dealt.rows.matrix
+    deals = []
     for fold in dealt.folds:
         out: Floats = np.empty(rows.p.shape)
         for i in range(FOLDS):
@@ -152,4 +163,6 @@ def _score_of_content(scores: Floats) -> Floats:
         return scores
     by = np.random.default_rng(0).standard_normal(scores.shape[1])
     step = max(1, _SCORES // scores.shape[1])
-    return np.concatenate([(scores[i : i + step] * by).sum(axis=1) for i in range(0, len(scores), step)])
+    return np.concatenate(
+        [(scores[i : i + step] * by).sum(axis=1) for i in range(0, len(scores), step)]
+    )

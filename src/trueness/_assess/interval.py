@@ -40,50 +40,57 @@ def ece_interval(
     Parameters
     ----------
     y_true, y_prob
-        As for :func:`ece`. With k = 1, a :class:`Tally` of a vector of scores, or of kind 'confidence', can replace
-        both.
+        As for :func:`ece`. With k = 1, a :class:`Tally` of a vector of scores, or of kind
+        'confidence', can replace both.
     k : int, optional
-        Number of largest probabilities of each row that are examined jointly; 1 by default. For k = K all of them, in
-        class order: full calibration.
+        Number of largest probabilities of each row that are examined jointly; 1 by default. For k =
+        K all of them, in class order: full calibration.
     bins : int, sequence of edges or bin rule, optional
-        An int is the number of cells per axis, the mK of Sun et al. (for k = K the number of parts of an edge of the
-        simplex, their m). Rules that depend on the labels are refused; ``method="analytic"`` needs cells of equal
-        volume, so an int or :class:`EqualWidth`; and k > 1 needs an int. By default 'score' with k = 1 uses cells cut
-        by mass and by width (see Notes), and everything else max(2, round(n^{2/(4 + d)})) cells with d = min(k, K − 1),
-        or 1 for a vector. The result names the bins.
+        An int is the number of cells per axis, the mK of Sun et al. (for k = K the number of parts
+        of an edge of the simplex, their m). Rules that depend on the labels are refused;
+        ``method="analytic"`` needs cells of equal volume, so an int or :class:`EqualWidth`; and k >
+        1 needs an int. By default 'score' with k = 1 uses cells cut by mass and by width (see
+        Notes), and everything else max(2, round(n^{2/(4 + d)})) cells with d = min(k, K − 1), or 1
+        for a vector. The result names the bins.
     smoothness : float, optional
-        Where the default is n^{2/(4 + d)}: the number of cells for an error of Hölder smoothness s, 0 < s ≤ 1, is
-        max(2, round(n^{2/(4s + d)})); 1 by default. The paper's rule of thumb, its Remark 2.1, says so of m, up to a
-        constant; for a matrix and k < K, where cells per axis are mK, that constant is 1/K here.
+        Where the default is n^{2/(4 + d)}: the number of cells for an error of Hölder smoothness s,
+        0 < s ≤ 1, is max(2, round(n^{2/(4s + d)})); 1 by default. The paper's rule of thumb, its
+        Remark 2.1, says so of m, up to a constant; for a matrix and k < K, where cells per axis are
+        mK, that constant is 1/K here.
     level : float, default 0.95
         Nominal coverage, more than 1/2.
     method : str, default 'score'
-        'score': the set contains zero if a test of calibration with labels drawn from the scores does not reject
-        (the omnibus test of :func:`calibration_test`; with `bins`, or k > 1, its 'exact' test in these cells); the ends
-        invert a test at the spread that each value would have. 'analytic': the published set, Algorithm 1 of Sun et al.
-        For comparison: 'bootstrap' (percentile), 'basic-bootstrap', 'centred-bootstrap' (around the mean of the
-        resampled estimates), 'subsampling' or 'politis-romano' (as the paper's text cites it: ⌊√n⌋ rows without
-        replacement, quantiles inverted), 'subsampling-published' (the variant of the authors' code: with replacement,
-        not inverted), 'hulc' and 'adaptive-hulc' (the hull of estimates from parts of the rows).
+        'score': the set contains zero if a test of calibration with labels drawn from the scores
+        does not reject (the omnibus test of :func:`calibration_test`; with `bins`, or k > 1, its
+        'exact' test in these cells); the ends invert a test at the spread that each value would
+        have. 'analytic': the published set, Algorithm 1 of Sun et al. For comparison: 'bootstrap'
+        (percentile), 'basic-bootstrap', 'centred-bootstrap' (around the mean of the resampled
+        estimates), 'subsampling' or 'politis-romano' (as the paper's text cites it: ⌊√n⌋ rows
+        without replacement, quantiles inverted), 'subsampling-published' (the variant of the
+        authors' code: with replacement, not inverted), 'hulc' and 'adaptive-hulc' (the hull of
+        estimates from parts of the rows).
     squared : bool, default False
         Whether to return the squared error, whose estimate may be negative.
     cluster : array-like of shape (n,), optional
-        A cluster name for each row; rows of one cluster may be dependent (answers to one prompt, visits of a patient),
-        and different clusters are independent. For 'score' with k = 1, from labels and scores; see Notes.
+        A cluster name for each row; rows of one cluster may be dependent (answers to one prompt,
+        visits of a patient), and different clusters are independent. For 'score' with k = 1, from
+        labels and scores; see Notes.
     weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
-        'auto': whole numbers are frequencies, others importance weights. 'frequency': whole numbers; a weight of 2
-        counts the row twice. 'importance': sampling weights; each row counts once, whatever its weight; for 'score'
-        with k = 1; see Notes.
+        'auto': whole numbers are frequencies, others importance weights. 'frequency': whole
+        numbers; a weight of 2 counts the row twice. 'importance': sampling weights; each row counts
+        once, whatever its weight; for 'score' with k = 1; see Notes.
     resamples : int, optional
-        Number of resamples for the bootstraps, the subsamplings and 'adaptive-hulc', 500 by default; the other
-        methods take none.
+        Number of resamples for the bootstraps, the subsamplings and 'adaptive-hulc', 500 by
+        default; the other methods take none.
     seed : int or numpy.random.Generator, default 0
-        For random draws: 'score' draws at least 999 sets of labels, and with `cluster` as many sets of signs.
+        For random draws: 'score' draws at least 999 sets of labels, and with `cluster` as many sets
+        of signs.
     support : {'published', 'reachable'}, default 'published'
-        For 'analytic' with 1 < k < K: the scores over which the spread under calibration is computed.
+        For 'analytic' with 1 < k < K: the scores over which the spread under calibration is
+        computed.
     **rows
-        As for :func:`ece`; `sample_weight` must be whole numbers unless `weight_type` is 'importance'. For a matrix
-        with k = 1, `kind` is 'confidence'.
+        As for :func:`ece`; `sample_weight` must be whole numbers unless `weight_type` is
+        'importance'. For a matrix with k = 1, `kind` is 'confidence'.
 
     Returns
     -------
@@ -94,58 +101,66 @@ def ece_interval(
     -----
     ``docs/evidence/coverage.md`` has the coverage of all methods in more than a hundred scenarios.
 
-    All methods use the debiased estimate :math:`T` of :func:`squared_ece`, whose target is the error of cells, the
-    squared difference of event rate and mean score. Errors that change sign within a cell cancel, so that this target
-    may lie below the error of the scores themselves; `finer` of the result, the estimate in finer cells, shows how much
-    that may be.
+    All methods use the debiased estimate :math:`T` of :func:`squared_ece`, whose target is the
+    error of cells, the squared difference of event rate and mean score. Errors that change sign
+    within a cell cancel, so that this target may lie below the error of the scores themselves;
+    `finer` of the result, the estimate in finer cells, shows how much that may be.
 
-    'analytic' is Algorithm 1 of the paper. Its test of zero compares :math:`T` with a spread that assumes that every
-    cell is occupied: far too large with rare events or confident models, so that the set contains zero too often, and
-    too small with few rows. If no cell has two rows, :math:`T` is 0 whatever the labels; its formulas still give a set,
-    which comes with a warning, and the other methods refuse such cells.
+    'analytic' is Algorithm 1 of the paper. Its test of zero compares :math:`T` with a spread that
+    assumes that every cell is occupied: far too large with rare events or confident models, so that
+    the set contains zero too often, and too small with few rows. If no cell has two rows, :math:`T`
+    is 0 whatever the labels; its formulas still give a set, which comes with a warning, and the
+    other methods refuse such cells.
 
-    'score', derived in ``docs/methods/score-interval.md``, has by default two partitions, both blind to the labels. The
-    estimate and the lower end come from n^0.4 cells of equal mass, cut at the edges of n^0.4 cells of equal width too:
-    joining cells can only hide error, so a lower limit for the joined ones holds. The upper end comes from n^0.65 cells
-    of equal mass, cut at the same edges, in which little can hide. Errors over so few rows that these cells do not
-    separate them are still missed: over 1.5 % of 1,500 confident or rare scores the set covers about 0.87 at level 0.9.
+    'score', derived in ``docs/methods/score-interval.md``, has by default two partitions, both
+    blind to the labels. The estimate and the lower end come from n^0.4 cells of equal mass, cut at
+    the edges of n^0.4 cells of equal width too: joining cells can only hide error, so a lower limit
+    for the joined ones holds. The upper end comes from n^0.65 cells of equal mass, cut at the same
+    edges, in which little can hide. Errors over so few rows that these cells do not separate them
+    are still missed: over 1.5 % of 1,500 confident or rare scores the set covers about 0.87 at
+    level 0.9.
 
-    **Few events.** If one class has fewer than three rows, or fewer than three labels are the less probable one of
-    their cell (confident scores, nearly always right), residuals say little about the spread, and the ends rest on
-    exact binomial limits. For 25 events in 25 rows of score 1 the upper end is 0.113 at level 0.9: the score may be too
-    high by as much.
+    **Few events.** If one class has fewer than three rows, or fewer than three labels are the less
+    probable one of their cell (confident scores, nearly always right), residuals say little about
+    the spread, and the ends rest on exact binomial limits. For 25 events in 25 rows of score 1 the
+    upper end is 0.113 at level 0.9: the score may be too high by as much.
 
-    **Clusters.** Pairs of rows of one cluster are left out of :math:`T`: they would measure dependence. For
-    the N rows of a bin, N_g of them and the sum S_g of their residuals y − p in cluster g,
+    **Clusters.** Pairs of rows of one cluster are left out of :math:`T`: they would measure
+    dependence. For the N rows of a bin, N_g of them and the sum S_g of their residuals y − p in
+    cluster g,
 
     .. math:: T = \frac1n \sum_b N \frac{S^2 - \sum_g S_g^2}{N^2 - \sum_g N_g^2} .
 
-    The set excludes zero if T is large both among its values for random signs of the residuals of each cluster and
-    among those for labels drawn from the scores, and its spread comes from sums over clusters. This is not exact: it
-    needs many clusters, none of which dominates. Below 20 effective clusters, :math:`(\sum n_g)^2 / \sum n_g^2` of
-    their sizes, there is a :class:`FewClustersWarning`.
+    The set excludes zero if T is large both among its values for random signs of the residuals of
+    each cluster and among those for labels drawn from the scores, and its spread comes from sums
+    over clusters. This is not exact: it needs many clusters, none of which dominates. Below 20
+    effective clusters, :math:`(\sum n_g)^2 / \sum n_g^2` of their sizes, there is a
+    :class:`FewClustersWarning`.
 
-    **Importance weights** give the error of the population that the weights restore, by the weighted :math:`T` of
-    :func:`squared_ece`. Every row is then its own cluster: zero must also withstand random signs of :math:`T`, because
-    labels cannot be drawn from the scores if weights depend on the label.
+    **Importance weights** give the error of the population that the weights restore, by the
+    weighted :math:`T` of :func:`squared_ece`. Every row is then its own cluster: zero must also
+    withstand random signs of :math:`T`, because labels cannot be drawn from the scores if weights
+    depend on the label.
 
-    **Two columns.** A matrix of two columns is the binary problem of the second, unless `k` or `kind='confidence'` is
-    given.
+    **Two columns.** A matrix of two columns is the binary problem of the second, unless `k` or
+    `kind='confidence'` is given.
 
-    **Resampling.** Up to 2,000 rows the bootstraps draw rows. Above that, or from bins, they draw the sums of bins:
-    rows and events from their exact distribution and, given these, the sum of the scores from the normal distribution
-    with the mean and variance of drawn rows. The resampling methods do not keep their level close to zero, where the
-    percentile bootstrap almost never covers.
+    **Resampling.** Up to 2,000 rows the bootstraps draw rows. Above that, or from bins, they draw
+    the sums of bins: rows and events from their exact distribution and, given these, the sum of the
+    scores from the normal distribution with the mean and variance of drawn rows. The resampling
+    methods do not keep their level close to zero, where the percentile bootstrap almost never
+    covers.
 
-    For k = K the simplex cells depend on the order of the classes when K ≥ 4. For k > 1 sums are floats, so another
-    order of the rows changes results by rounding and, with 'score', the labels drawn for a seed.
+    For k = K the simplex cells depend on the order of the classes when K ≥ 4. For k > 1 sums are
+    floats, so another order of the rows changes results by rounding and, with 'score', the labels
+    drawn for a seed.
 
     References
     ----------
-    Sun, Chaudhari, Barnett, Dobriban, "A confidence interval for the l2 expected calibration error", 2025.
-    Efron, "Bootstrap methods: another look at the jackknife", 1979. Politis, Romano, "Large sample confidence regions
-    based on subsamples under minimal assumptions", 1994. Kuchibhotla, Balakrishnan, Wasserman, "The HulC: confidence
-    regions from convex hulls", 2024.
+    Sun, Chaudhari, Barnett, Dobriban, "A confidence interval for the l2 expected calibration
+    error", 2025. Efron, "Bootstrap methods: another look at the jackknife", 1979. Politis, Romano,
+    "Large sample confidence regions based on subsamples under minimal assumptions", 1994.
+    Kuchibhotla, Balakrishnan, Wasserman, "The HulC: confidence regions from convex hulls", 2024.
 
     Examples
     --------
@@ -169,7 +184,9 @@ def ece_interval(
     checked_question(k, bins, level, method, smoothness, resamples, support)
     check_flag(squared, "squared")
     checked_word(weight_type, "weight_type", ("auto", "frequency", "importance"))
-    a = asked_of(y_true, y_prob, rows, cluster=cluster, level=level, seed=seed, weight_type=weight_type)
+    a = asked_of(
+        y_true, y_prob, rows, cluster=cluster, level=level, seed=seed, weight_type=weight_type
+    )
     options = {"k": k, "bins": bins, "method": method, "squared": squared, "smoothness": smoothness}
     found: Interval = a.ask("interval", resamples=resamples, support=support, **options)
     return found

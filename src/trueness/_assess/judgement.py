@@ -19,10 +19,12 @@ from trueness.results._segments import ClassRow
 from trueness.results._verdict import Code, DetectionPower, Flags
 
 FEW_ROWS = 20
-"""With fewer rows no bin may hold two, so there is no confidence set, and a test has next to no power."""
+"""With fewer rows no bin may hold two, so there is no confidence set, and a test has next to no
+power."""
 NEEDED = ("slope", "intercept", "observed_expected")
 """Measures whose limits a verdict needs."""
-_SMALL, _SMALL_SHARE = 0.02, 0.1
+_SMALL = 0.02
+_SMALL_SHARE = 0.1
 """An error is slight if its upper limit is at most this, and this share of the rarer label's."""
 
 
@@ -39,10 +41,19 @@ def judge(
     classes: Sequence[ClassRow] | None,
 ) -> Verdict:
     """Decide from what is known."""
-    rejected, top_label = is_rejected(test, interval, level), evidence.view == "confidence"
+    rejected = is_rejected(test, interval, level)
+    top_label = evidence.view == "confidence"
     score, rate, _ = evidence.means
-    known: Any = {name: estimates.get(name) for name in ("ece", "slope", "observed_expected", "auc")}
-    known |= {"rate": rate, "mean_score": score, "test": test, "interval": interval, "top_label": top_label}
+    known: Any = {
+        name: estimates.get(name) for name in ("ece", "slope", "observed_expected", "auc")
+    }
+    known |= {
+        "rate": rate,
+        "mean_score": score,
+        "test": test,
+        "interval": interval,
+        "top_label": top_label,
+    }
     known |= {"prior_shift": prior_shift, "power": power, "clustered": evidence.dependent}
     known |= {"segmented": segments is not None, "classes": 0 if classes is None else len(classes)}
     if evidence.tally is not None:
@@ -52,7 +63,9 @@ def judge(
         known["scores"] = float(part.score[0]), float(part.score[-1])
     found = Verdict("undetermined", evidence.sums.n, level, Level(level).alpha, rejected, **known)
     flags = tuple(filter(None, (_flagged_segments(segments), _flagged_classes(classes))))
-    return replace(found, flags=flags, code=_code(replace(found, flags=flags)), all_rows=_code(found))
+    return replace(
+        found, flags=flags, code=_code(replace(found, flags=flags)), all_rows=_code(found)
+    )
 
 
 def is_rejected(test: Significance | None, interval: Interval | None, level: float) -> bool:
@@ -118,20 +131,33 @@ def _code(v: Verdict) -> Code:
     if v.rejected or v.flags:
         most = min(_SMALL, _SMALL_SHARE * min(v.rate, 1 - v.rate))
         slight = v.interval is not None and v.interval.high <= most and not v.flags
-        return "slightly-miscalibrated" if slight else "miscalibrated"
+        if slight:
+            return "slightly-miscalibrated"
+        return "miscalibrated"
     if v.test is None and v.interval is None:
-        return "too-few-rows" if v.n < FEW_ROWS else "undetermined"
-    if v.test is not None and v.test.too_good is not None and v.test.too_good <= min(TOO_GOOD, v.alpha / 10):
+        if v.n < FEW_ROWS:
+            return "too-few-rows"
+        return "undetermined"
+    if (
+        v.test is not None
+        and v.test.too_good is not None
+        and v.test.too_good <= min(TOO_GOOD, v.alpha / 10)
+    ):
         return "too-good"
-    return "no-evidence" if v.power is not None and v.power.enough else "too-few-rows"
+    if v.power is not None and v.power.enough:
+        return "no-evidence"
+    return "too-few-rows"
 
 
 def power_of(evidence: Evidence, alpha: float, seed: int) -> DetectionPower:
     """Power to detect a miscalibration that matters, for as many independent rows as these are worth."""
     cells = evidence.cells
-    effective, clusters = float(cells.weight.sum()), None
+    effective = float(cells.weight.sum())
+    clusters = None
     if not cells.whole:
-        effective = effective if cells.squares is None else effective**2 / float(cells.squares.sum())
+        effective = (
+            effective if cells.squares is None else effective**2 / float(cells.squares.sum())
+        )
     if evidence.cluster is not None:
         rows = evidence.clustered
         clusters = effective_number(rows.cluster, rows.w if rows.counts else None)
@@ -145,9 +171,11 @@ def _flagged_segments(segments: Segments | None) -> Flags | None:
     own = segments.flagged & segments.differs
     i = int(np.argmax(own if own.any() else segments.flagged))  # the costliest comes first
     name = f"{segments.column[i]} = {segments.value[i]}"
-    ratio, number = float(segments.ratio[i]), int(segments.flagged.sum())
+    ratio = float(segments.ratio[i])
+    number = int(segments.flagged.sum())
     tested = None if np.isnan(segments.overall_pvalue).all() else int(own.sum())
-    finding, joint = segments.finding[i], segments.joint_pvalue
+    finding = segments.finding[i]
+    joint = segments.joint_pvalue
     return Flags("segment", number, len(segments.value), name, finding, ratio, joint, tested)
 
 

@@ -64,7 +64,11 @@ _ABOUT_ROWS = ("", "y_true", "y_prob", "measure", "sample_weight", "kind", "clus
 def test(a: Asked, **options: Any) -> Significance:
     """A test of calibration; the omnibus test takes as many draws as the level needs."""
     evidence = a.view("confidence", keep=options.get("k") is not None)
-    if options.get("resamples") is None and options.get("method", "omnibus") == "omnibus" and _is_one(evidence):
+    if (
+        options.get("resamples") is None
+        and options.get("method", "omnibus") == "omnibus"
+        and _is_one(evidence)
+    ):
         # As for the confidence set, so that both have one p-value.
         options["resamples"] = a.draws or required_draws(Level(a.level).alpha)
     return test_of(evidence, seed=a.seed, **options)
@@ -85,11 +89,15 @@ def power(a: Asked) -> DetectionPower | None:
 
 
 def prior_shift(a: Asked) -> PriorShift | None:
-    """One factor on the odds of all scores; None for a top label, for several problems and for sums of bins."""
+    """One factor on the odds of all scores.
+
+    None for a top label, for several problems and for sums of bins.
+    """
     evidence = a.view("confidence")
     if evidence.view != "binary" or evidence.tally is None:
         return None
-    intercept, slope = a.estimate("intercept"), a.estimate("slope")
+    intercept = a.estimate("intercept")
+    slope = a.estimate("slope")
     found = shift_of_limits(intercept, slope, inside_cells(evidence.cells), a.level)
     return replace(found, note=evidence.note)
 
@@ -139,7 +147,10 @@ def estimate(
     strict: bool = False,
     **options: Any,
 ) -> Estimate:
-    """A measure with its limits or noise floor; unless `strict`, nan with a note where the rows do not allow it."""
+    """A measure with its limits or noise floor.
+
+    Unless `strict`, nan with a note where the rows do not allow it.
+    """
     question = asked_question(a, measure, options)
     if checked_word(method, "method", ("auto", "bootstrap")) == "bootstrap":
         question = _with_bootstrap(question, measure)
@@ -161,7 +172,9 @@ def _with_bootstrap(question: Question, measure: Any) -> Question:
     if question.measure.key:
         got = f"got 'bootstrap' with {measure_name(measure) if callable(measure) else measure!r}"
         remedy = "A bootstrap does not cover a calibration error near zero."
-        raise InputError("method", "must be 'auto' for a measure of the library", got, remedy=remedy)
+        raise InputError(
+            "method", "must be 'auto' for a measure of the library", got, remedy=remedy
+        )
     limits = partial(bootstrap_limits, question.function)
     return question._replace(measure=question.measure._replace(limits=limits))
 
@@ -192,7 +205,10 @@ def _draws(
     resamples: int | None = None,
     **how: Any,
 ) -> dict[str, Floats]:
-    """Values for redrawn labels, which no level changes; drawn once for an estimate and a noise floor."""
+    """Values for redrawn labels, which no level changes.
+
+    Drawn once for an estimate and a noise floor.
+    """
 
     def of_one(question: Question) -> Floats:
         return floor_draws({"": question}, evidence, seed, resamples=resamples, **how)[""]
@@ -203,13 +219,24 @@ def _draws(
     }
 
 
-def _draws_of(question: Question, evidence: Evidence, resamples: int | None = None) -> tuple[Any, ...]:
+def _draws_of(
+    question: Question, evidence: Evidence, resamples: int | None = None
+) -> tuple[Any, ...]:
     """What identifies the draws of a measure."""
-    return ("draws", question.measure.key or question.measure.function, question.options, evidence.view, resamples)
+    return (
+        "draws",
+        question.measure.key or question.measure.function,
+        question.options,
+        evidence.view,
+        resamples,
+    )
 
 
 def draw_together(a: Asked, measures: Iterable[Any], kind: Any = None) -> None:
-    """Draw labels once for several measures whose floors will be asked for; each is as if it had been asked alone."""
+    """Draw labels once for several measures whose floors will be asked for.
+
+    Each is as if it had been asked alone.
+    """
     evidence = a.view(kind or "classwise")
     missing: dict[str, Question] = {}
     for measure in measures:
@@ -246,7 +273,9 @@ def floor(
     draws = partial(_draws, a, resamples=resamples, workers=workers, report=report)
     # The bins of the assessment are no option of the measure.
     name = question.display_name if by_position else question_of(measure, options).display_name
-    return noise_floor_of(evidence, question, name=name, level=a.level, seed=a.seed, draws=draws, **how)
+    return noise_floor_of(
+        evidence, question, name=name, level=a.level, seed=a.seed, draws=draws, **how
+    )
 
 
 def bins(a: Asked) -> BinTable:
@@ -264,7 +293,9 @@ def panel(a: Asked, curve: FlexibleMethod = "spline", floor: bool = True) -> Pan
     own: dict[str, Any] = {"curve": curve}
     found = {}
     for key in NAMES:
-        options: dict[str, Any] = own if key in ("ici", "e50", "e90", "emax") and curve != "spline" else {}
+        options: dict[str, Any] = (
+            own if key in ("ici", "e50", "e90", "emax") and curve != "spline" else {}
+        )
         if not floor:
             options = {**options, "floor": False}
         found[key] = quietly(a.ask, "estimate", measure=key, kind=None, **options)
@@ -274,7 +305,9 @@ def panel(a: Asked, curve: FlexibleMethod = "spline", floor: bool = True) -> Pan
     tests = tuple(filter(None, (quietly(a.possible, "test", method=method) for method in methods)))
     clusters = None if clustered is None else clustered.clusters
     in_buckets = evidence.rows is None
-    return panel_of_answers(found, tests, evidence.cells, a.level, curve, clusters, in_buckets=in_buckets)
+    return panel_of_answers(
+        found, tests, evidence.cells, a.level, curve, clusters, in_buckets=in_buckets
+    )
 
 
 # ---- parts of the rows
@@ -287,7 +320,9 @@ def segments(a: Asked, resamples: int | None = None) -> Segments | None:
         return describe_segments(rows.groups, a.level, resamples, a.seed, rows.evidence.rounded_to)
     if not rows.columns:
         return None
-    return segments_of(a.view("confidence"), rows.columns, level=a.level, resamples=resamples, seed=a.seed)
+    return segments_of(
+        a.view("confidence"), rows.columns, level=a.level, resamples=resamples, seed=a.seed
+    )
 
 
 def slices(a: Asked, **options: Any) -> Slices | None:
@@ -321,11 +356,16 @@ def joint_levels(problems: Mapping[str, Asked], level: float) -> dict[str, Asked
     strictest = Level.of_alpha(alpha / len(problems)).confidence
     # As many draws for each, so that p-values and confidence sets of any level agree.
     draws = draws_for(len(problems), alpha)
-    tests = [quietly(one.but(level=strictest, draws=draws).possible, "test") for one in problems.values()]
+    tests = [
+        quietly(one.but(level=strictest, draws=draws).possible, "test") for one in problems.values()
+    ]
     # A problem whose test is not possible counts as one that shows nothing.
     pvalues = np.array([1.0 if test is None else test.pvalue for test in tests])
     levels = _holm_levels(pvalues, alpha)
-    return {name: one.but(level=own, draws=draws) for (name, one), own in zip(problems.items(), levels, strict=True)}
+    return {
+        name: one.but(level=own, draws=draws)
+        for (name, one), own in zip(problems.items(), levels, strict=True)
+    }
 
 
 def _problems(a: Asked) -> dict[str, ModelRows] | None:
@@ -336,7 +376,9 @@ def _problems(a: Asked) -> dict[str, ModelRows] | None:
         if len(sums.parts) == 1:
             return None
         named = zip(sums.classes or (), sums.parts, strict=True)
-        parts = {str(name): type(sums)("binary", (part,)) for name, part in named if part.totals.rows}
+        parts = {
+            str(name): type(sums)("binary", (part,)) for name, part in named if part.totals.rows
+        }
         return {name: ModelRows(Evidence.of_sums(part)) for name, part in parts.items()}
     if evidence.view == "binary":
         return None
@@ -357,7 +399,12 @@ def _holm_levels(pvalues: Floats, alpha: float) -> list[float]:
 def gate(a: Asked, bounds: Any, require: bool = False) -> Gate:
     """Whether errors keep their bounds."""
     return gate_of(
-        {("", ""): a.view("confidence")}, bounds, require=require, level=a.level, seed=a.seed, about=_no_name
+        {("", ""): a.view("confidence")},
+        bounds,
+        require=require,
+        level=a.level,
+        seed=a.seed,
+        about=_no_name,
     )
 
 
@@ -370,7 +417,9 @@ def _no_name(_names: Any) -> Any:
 
 def remedies(a: Asked) -> Remedies | None:
     """Calibrators on held-out rows; None where the rows cannot be split."""
-    from trueness._assess.remedies import remedies as tried  # loads scikit-learn, which other questions do not need
+    from trueness._assess.remedies import (
+        remedies as tried,
+    )  # loads scikit-learn, which other questions do not need
 
     return tried(a)
 
@@ -382,10 +431,16 @@ def absent_answers(a: Asked) -> Iterator[str]:
     """Why some answers are None."""
     evidence = a.view("confidence")
     if a.rows.groups is None and not a.rows.columns:
-        why = "no column was passed as `by`" if evidence.rows is not None else "these are sums without groups"
+        if evidence.rows is not None:
+            why = "no column was passed as `by`"
+        else:
+            why = "these are sums without groups"
         yield f"There are no segments: {why}."
     if not a.rows.slice_columns:
-        why = "slices need labels and scores" if evidence.rows is None else "slices need two columns in `by`"
+        if evidence.rows is None:
+            why = "slices need labels and scores"
+        else:
+            why = "slices need two columns in `by`"
         yield f"There are no slices: {why}."
     if not is_splittable(evidence):
         yield f"There are no remedies: {_why_not_split(evidence)}."

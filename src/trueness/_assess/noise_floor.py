@@ -46,46 +46,49 @@ def noise_floor(
 ) -> NoiseFloor:
     r"""The values of a measure for a perfectly calibrated model with the same scores.
 
-    Labels are drawn from the scores, as if these were the true probabilities, and measured, many times. An observed
-    value within the range of the results is no evidence of miscalibration.
+    Labels are drawn from the scores, as if these were the true probabilities, and measured, many
+    times. An observed value within the range of the results is no evidence of miscalibration.
 
     Parameters
     ----------
     measure : callable or str
-        A measure (``tn.ece``, ``functools.partial(tn.tce, bins=5)``), its name, or any function of your own of a
-        :class:`Tally` that returns one number.
+        A measure (``tn.ece``, ``functools.partial(tn.tce, bins=5)``), its name, or any function of
+        your own of a :class:`Tally` that returns one number.
     y_prob : array-like of shape (n,) or (n, K), or sums
-        Scores. The labels of a tally give the observed value. A class-wise tally does not keep the scores of a row
-        together and is refused.
+        Scores. The labels of a tally give the observed value. A class-wise tally does not keep the
+        scores of a row together and is refused.
     y_true : array-like of shape (n,), optional
         Labels, for the observed value.
     observed : float, optional
         The observed value, if labels are not available.
     resamples : int, optional
-        Number of sets of labels. The smallest p-value is 1/(resamples + 1). By default 999 for up to 4,096 distinct
-        scores, or pools of them, 99 for up to 200,000 and 19 for more.
+        Number of sets of labels. The smallest p-value is 1/(resamples + 1). By default 999 for up
+        to 4,096 distinct scores, or pools of them, 99 for up to 200,000 and 19 for more.
     level : float, default 0.95
-        The probability with which a calibrated model shows at most `high`, the one-sided upper value.
+        The probability with which a calibrated model shows at most `high`, the one-sided upper
+        value.
     alternative : {'greater', 'less', 'two-sided'}, default 'greater'
-        Which values are evidence against calibration: large ones (any calibration error), small ones, or both (for
-        example a calibration slope).
+        Which values are evidence against calibration: large ones (any calibration error), small
+        ones, or both (for example a calibration slope).
     weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
-        'auto': whole numbers are frequencies, others importance weights. 'frequency': whole numbers; a weight of 2
-        counts the row twice, with a label each. 'importance': a row of any weight has one label.
+        'auto': whole numbers are frequencies, others importance weights. 'frequency': whole
+        numbers; a weight of 2 counts the row twice, with a label each. 'importance': a row of any
+        weight has one label.
     seed : int or numpy.random.Generator, default 0
         The same seed gives the same values with any number of workers.
     workers : int, default 1
         Number of threads; a measure of your own must be thread-safe if there are several.
     progress : bool or callable, default True
-        A progress bar on stderr, if that is a terminal and the run takes more than half a second; or a function of
-        (done, total).
+        A progress bar on stderr, if that is a terminal and the run takes more than half a second;
+        or a function of (done, total).
     **rows
         As for :func:`trueness.ece`.
 
     Returns
     -------
     NoiseFloor
-        Mean, standard deviation and quantiles of the simulated values, the observed value and its p-value.
+        Mean, standard deviation and quantiles of the simulated values, the observed value and its
+        p-value.
 
     Notes
     -----
@@ -93,18 +96,21 @@ def noise_floor(
 
     .. math:: \frac{1 + \#\{m^* \ge m\}}{R + 1} ,
 
-    which under calibration is at most α with probability at most α, for any measure, number of rows and R.
-    'two-sided' is twice the smaller of the two one-sided p-values. An undefined simulated value (nan) counts as extreme
-    and is left out of mean and quantiles; a warning gives their number.
+    which under calibration is at most α with probability at most α, for any measure, number of rows
+    and R. 'two-sided' is twice the smaller of the two one-sided p-values. An undefined simulated
+    value (nan) counts as extreme and is left out of mean and quantiles; a warning gives their
+    number.
 
-    The events among rows of one score are a binomial draw, so nothing is sorted again. This includes 'confidence' and
-    'top-label', where the top label is correct with its predicted probability. For 'classwise' one class is drawn per
-    row, since the columns of a row are dependent; rows that do not sum to exactly 1 are divided by their sum.
+    The events among rows of one score are a binomial draw, so nothing is sorted again. This
+    includes 'confidence' and 'top-label', where the top label is correct with its predicted
+    probability. For 'classwise' one class is drawn per row, since the columns of a row are
+    dependent; rows that do not sum to exactly 1 are divided by their sum.
 
     References
     ----------
-    Bröcker, Smith, "Increasing the reliability of reliability diagrams", Weather and Forecasting, 2007. Vaicenavicius,
-    Widmann, Andersson, Lindsten, Roll, Schön, "Evaluating model calibration in classification", AISTATS, 2019.
+    Bröcker, Smith, "Increasing the reliability of reliability diagrams", Weather and
+    Forecasting, 2007. Vaicenavicius, Widmann, Andersson, Lindsten, Roll, Schön, "Evaluating model
+    calibration in classification", AISTATS, 2019.
 
     Examples
     --------
@@ -131,11 +137,17 @@ def noise_floor(
     how: Any = {"level": level, "seed": seed, "weight_type": weight_type, "own_bins": True}
     if isinstance(y_prob, Tally | Sketch | Binned):
         if y_true is not None:
-            raise InputError("y_true", "must be left out when `y_prob` is a Tally, which holds labels and scores")
-        of_sums: NoiseFloor = asked_of(y_prob, None, rows, **how).ask("floor", measure=measure, **options)
+            raise InputError(
+                "y_true", "must be left out when `y_prob` is a Tally, which holds labels and scores"
+            )
+        of_sums: NoiseFloor = asked_of(y_prob, None, rows, **how).ask(
+            "floor", measure=measure, **options
+        )
         return of_sums
     if y_true is not None:
-        of_rows: NoiseFloor = asked_of(y_true, y_prob, rows, **how).ask("floor", measure=measure, **options)
+        of_rows: NoiseFloor = asked_of(y_true, y_prob, rows, **how).ask(
+            "floor", measure=measure, **options
+        )
         return of_rows
     # Nothing is said of labels that only stand in for those that are not there.
     with collected_warnings(OneClassWarning):
@@ -150,7 +162,8 @@ def _placeholder_labels(y_prob: Any, rows: RowOptions) -> Any:
     n = next(iter(shape), 1)
     if rows.get("kind") == "multilabel" or len(shape) > 2:
         return np.zeros(shape if len(shape) == 2 else (n, *shape[2:]), dtype=np.uint8)
-    named, positive = rows.get("labels"), rows.get("pos_label")
+    named = rows.get("labels")
+    positive = rows.get("pos_label")
     if named is None and positive is None:
         return np.zeros(n, dtype=np.uint8)
     return [positive if named is None else next(iter(named))] * n

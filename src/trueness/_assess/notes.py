@@ -23,7 +23,12 @@ class Notes:
             self.sentences.append(sentence)
 
     def attempt(
-        self, name: str, compute: Callable[[], Result], reason: str | None = None, *, warn: bool = True
+        self,
+        name: str,
+        compute: Callable[[], Result],
+        reason: str | None = None,
+        *,
+        warn: bool = True,
     ) -> Result | None:
         """The result; or None and a note with the reason, by default the library's message.
 
@@ -43,4 +48,6 @@ def collect_warnings(notes: Notes) -> Iterator[None]:
     with collected_warnings() as caught:
         yield
     for kind, message in caught:
-        notes.add(notes.wording.get(kind, message.replace("; returning nan.", ".")))  # a page returns nothing
+        notes.add(
+            notes.wording.get(kind, message.replace("; returning nan.", "."))
+        )  # a page returns nothing

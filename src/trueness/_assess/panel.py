@@ -32,11 +32,11 @@ def panel(
     Parameters
     ----------
     y_true, y_prob
-        As for :func:`trueness.ece`, or a :class:`trueness.Tally` or :class:`trueness.Sketch` in place of both. A matrix
-        must have two columns, of which the second is the score.
+        As for :func:`trueness.ece`, or a :class:`trueness.Tally` or :class:`trueness.Sketch` in
+        place of both. A matrix must have two columns, of which the second is the score.
     curve : {'spline', 'loess'}, default 'spline'
-        The calibration curve of ICI, E50, E90 and Emax: logistic regression on a restricted cubic spline of the
-        log-odds, or local quadratic regression.
+        The calibration curve of ICI, E50, E90 and Emax: logistic regression on a restricted cubic
+        spline of the log-odds, or local quadratic regression.
     floor : bool, default True
         Whether to draw labels for the noise floors, which takes most of the time.
     seed : int or numpy.random.Generator, optional
@@ -47,26 +47,28 @@ def panel(
     Returns
     -------
     Panel
-        A mapping, with ``str``, ``to_frame()``, ``to_dict()`` and ``text(style="tripod")``. Its keys are
-        ``observed_expected``; ``intercept`` with the slope fixed at 1 (calibration in the large); ``slope``, and
-        ``free_intercept`` of the same model; the proper scores ``brier``, ``scaled_brier`` and ``log_loss``; ``auc``,
-        for orientation; ``ici``, ``e50``, ``e90`` and ``emax``, the mean, median, 90th percentile and maximum of the
-        distance between scores and calibration curve; ``ece`` in ten bins of equal width; and, as
-        :class:`trueness.Significance`, the tests ``spiegelhalter`` and ``cox``, with clusters only the first.
+        A mapping, with ``str``, ``to_frame()``, ``to_dict()`` and ``text(style="tripod")``. Its
+        keys are ``observed_expected``; ``intercept`` with the slope fixed at 1 (calibration in the
+        large); ``slope``, and ``free_intercept`` of the same model; the proper scores ``brier``,
+        ``scaled_brier`` and ``log_loss``; ``auc``, for orientation; ``ici``, ``e50``, ``e90`` and
+        ``emax``, the mean, median, 90th percentile and maximum of the distance between scores and
+        calibration curve; ``ece`` in ten bins of equal width; and, as
+        :class:`trueness.Significance`, the tests ``spiegelhalter`` and ``cox``, with clusters only
+        the first.
 
     Notes
     -----
-    Each estimate names its method. Scores of exactly 0 and 1 have infinite log-odds: slope, intercepts and splines
-    leave them out, and the panel counts them. Numbers agree with R's ``rms::val.prob``, except that its Emax, E90 and
-    Eavg come from ``lowess``, and that its C leaves out scores of 0 and 1 and truncates the others to multiples of
-    0.0002.
+    Each estimate names its method. Scores of exactly 0 and 1 have infinite log-odds: slope,
+    intercepts and splines leave them out, and the panel counts them. Numbers agree with R's
+    ``rms::val.prob``, except that its Emax, E90 and Eavg come from ``lowess``, and that its C
+    leaves out scores of 0 and 1 and truncates the others to multiples of 0.0002.
 
     References
     ----------
-    E. W. Steyerberg et al., Assessing the performance of prediction models: a framework for traditional and novel
-    measures, Epidemiology 21 (2010), 128-138.
-    B. Van Calster et al., A calibration hierarchy for risk models was defined: from utopia to empirical data, Journal
-    of Clinical Epidemiology 74 (2016), 167-176.
+    E. W. Steyerberg et al., Assessing the performance of prediction models: a framework for
+    traditional and novel measures, Epidemiology 21 (2010), 128-138.
+    B. Van Calster et al., A calibration hierarchy for risk models was defined: from utopia to
+    empirical data, Journal of Clinical Epidemiology 74 (2016), 167-176.
 
     Examples
     --------

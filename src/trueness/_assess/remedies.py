@@ -25,7 +25,8 @@ from trueness.recalibrate._auto_candidates import LEAST_CHANCE, chance_of_gain
 from trueness.results._remedies import PRIOR_CORRECTION, BinningGuarantee, Course, Remedies, Remedy
 
 _BINS = 10
-_ROWS_PER_BIN, _ROWS_PER_RANGE = 200, 50
+_ROWS_PER_BIN = 200
+_ROWS_PER_RANGE = 50
 AUTOMATIC = "automatic calibration"
 """Name of the map to use unless there is a reason for another one."""
 # Class and parameters of every map; parts of the automatic one have the names that it gives them.
@@ -46,8 +47,10 @@ _MAPS: dict[str, tuple[str, dict[str, Any]]] = {
 _VECTOR = (AUTOMATIC, "Platt scaling", "isotonic regression", "histogram binning")
 _MATRIX = (AUTOMATIC, "structured vector scaling", "temperature scaling")
 _LEAST_SHARE = 0.1  # of a part of the automatic map that is tried by itself
-# Beyond, parameters per class, or the many fits of the automatic map, would take longer than everything else.
-_MANY_CLASSES, _MOST_AUTOMATIC = 50, 10_000
+# Beyond, parameters per class, or the many fits of the automatic map, would take longer than
+# everything else.
+_MANY_CLASSES = 50
+_MOST_AUTOMATIC = 10_000
 
 
 class _Task(NamedTuple):
@@ -62,8 +65,9 @@ class _Task(NamedTuple):
 def remedies(a: Asked) -> Remedies | None:
     """The scores before and after each suitable calibrator; None without rows enough to split.
 
-    A prior shift that was shown adds the prior correction. Once the scores are known to be miscalibrated, a map
-    is recommended as soon as it is expected to gain, in the Brier score or else in the log loss.
+    A prior shift that was shown adds the prior correction. Once the scores are known to be
+    miscalibrated, a map is recommended as soon as it is expected to gain, in the Brier score or
+    else in the log loss.
     """
     evidence = a.view("confidence")
     if not is_splittable(evidence):
@@ -76,7 +80,8 @@ def remedies(a: Asked) -> Remedies | None:
     with collect_warnings(notes):
         task = _Task(a, a.rule or default_rule(evidence), deal(a), notes)
     if task.deal.place.size < sample.y.size:
-        used, n = task.deal.place.size, sample.y.size
+        used = task.deal.place.size
+        n = sample.y.size
         notes.add(f"Calibrators were tried on {used:,} of the {n:,} rows, drawn at random.")
     names = _map_names(sample)
     parts = _parts(task) if AUTOMATIC in names else ()
@@ -90,7 +95,9 @@ def remedies(a: Asked) -> Remedies | None:
         if found is not None:
             tried[name] = replace(found[0], parts=parts if name == AUTOMATIC else ()), found[1]
     after = [remedy for remedy, _ in tried.values()]
-    one_class = bool((sample.y == sample.y.flat[0]).all())  # then no map can be judged, and each has a gain for certain
+    one_class = bool(
+        (sample.y == sample.y.flat[0]).all()
+    )  # then no map can be judged, and each has a gain for certain
     best = None if one_class else _best(tried, task, miscalibrated=miscalibrated)
     infinite = [one.name for one in (before, *after) if one.log_loss == math.inf]
     zero = "an observed outcome had predicted probability 0."
@@ -108,32 +115,44 @@ def remedies(a: Asked) -> Remedies | None:
 
 def _worded_notes(sample: Sample) -> Notes:
     """Notes in which warnings of single fits are about all of them."""
-    maps, ends = ("All maps but histogram binning", "0 or 1") if sample.p.ndim == 1 else ("These maps", "0")
-    moved = f"{maps} need logits, which scores of exactly {ends} do not have: these were moved inwards."
+    maps, ends = (
+        ("All maps but histogram binning", "0 or 1") if sample.p.ndim == 1 else ("These maps", "0")
+    )
+    moved = (
+        f"{maps} need logits, which scores of exactly {ends} do not have: these were moved inwards."
+    )
     wording: dict[type[Warning], str] = {MovedScoresWarning: moved}
     if sample.p.ndim == 1 and np.ptp(sample.p) == 0:
         wording[SeparableWarning] = "All scores are equal: a map only shifts them."
     return Notes(wording)
 
 
-def _best(tried: dict[str, tuple[Remedy, Evidence]], task: _Task, *, miscalibrated: bool) -> str | None:
-    """The map with the lowest Brier score, if it is probably better; or a preferred one as good as it.
+def _best(
+    tried: dict[str, tuple[Remedy, Evidence]], task: _Task, *, miscalibrated: bool
+) -> str | None:
+    """The map with the lowest Brier score, if it is probably better.
 
-    Where the scores are known to be miscalibrated and no map lowers the Brier score, the log loss decides. A map with
-    an infinite log loss is passed over if another one gains. Preferred is the prior correction, since one factor on
-    the odds leaves the order of the rows alone and its cause can be named; then the automatic map, whose lead or lag
-    among maps of equal merit is chance.
+    Or a preferred one as good as it.
+
+    Where the scores are known to be miscalibrated and no map lowers the Brier score, the log loss
+    decides. A map with an infinite log loss is passed over if another one gains. Preferred is the
+    prior correction, since one factor on the odds leaves the order of the rows alone and its cause
+    can be named; then the automatic map, whose lead or lag among maps of equal merit is chance.
     """
-    chance, score = 0.5 if miscalibrated else LEAST_CHANCE, "brier"
+    chance = 0.5 if miscalibrated else LEAST_CHANCE
+    score = "brier"
     better = {name: one for name, one in tried.items() if one[0].chance > chance}
     if miscalibrated and not better:
-        better, score = {name: one for name, one in tried.items() if one[0].log_loss_chance > chance}, "log_loss"
+        better = {name: one for name, one in tried.items() if one[0].log_loss_chance > chance}
+        score = "log_loss"
     better = {name: one for name, one in better.items() if math.isfinite(one[0].log_loss)} or better
     best = min(better, key=lambda name: float(getattr(better[name][0], score)), default=None)
     if best is None:
         return None
     for name in (PRIOR_CORRECTION, AUTOMATIC):
-        if name in better and (name == best or not _gain(better[name][1], better[best][1], task, score)[1] > 0):
+        if name in better and (
+            name == best or not _gain(better[name][1], better[best][1], task, score)[1] > 0
+        ):
             return name
     return best
 
@@ -143,7 +162,10 @@ def _map_names(sample: Sample) -> tuple[str, ...]:
     if sample.p.ndim == 1:
         return _VECTOR
     n, k = sample.p.shape
-    quick = {AUTOMATIC: n * k**2 <= _MOST_AUTOMATIC, "structured vector scaling": k <= _MANY_CLASSES}
+    quick = {
+        AUTOMATIC: n * k**2 <= _MOST_AUTOMATIC,
+        "structured vector scaling": k <= _MANY_CLASSES,
+    }
     return tuple(name for name in _MATRIX if quick.get(name, True))
 
 
@@ -154,7 +176,9 @@ def _parts(task: _Task) -> tuple[dict[str, Any], ...]:
     if mixture is None:
         return ()
     shares = zip(mixture.candidates_, mixture.weights_.tolist(), strict=True)
-    return tuple({"name": name, "share": share} for name, share in sorted(shares, key=lambda one: -one[1]))
+    return tuple(
+        {"name": name, "share": share} for name, share in sorted(shares, key=lambda one: -one[1])
+    )
 
 
 def _calibrator(name: str, task: _Task) -> Any:
@@ -163,10 +187,13 @@ def _calibrator(name: str, task: _Task) -> Any:
     if kind != "HistogramBinning":
         return make(**parameters)
     rows = task.deal.rows.matrix
-    scheme, n_bins = _scheme(rows), _histogram_bins(int(rows.y.size))
+    scheme = _scheme(rows)
+    n_bins = _histogram_bins(int(rows.y.size))
     if rows.w is not None and bool((rows.w % 1 != 0).any()):  # ranks need whole rows
         scheme = "fixed-width"
-    return make(n_bins, scheme, seed=task.asked.seed) if scheme == "randomized" else make(n_bins, scheme)
+    if scheme == "randomized":
+        return make(n_bins, scheme, seed=task.asked.seed)
+    return make(n_bins, scheme)
 
 
 def _histogram_bins(n: int) -> int:
@@ -175,8 +202,13 @@ def _histogram_bins(n: int) -> int:
 
 
 def _scheme(rows: Sample) -> str:
-    """'umd' if there are no ties, which its guarantee requires; otherwise ties are broken at random."""
-    return "umd" if rows.w is None and np.unique(rows.p).size == rows.y.size else "randomized"
+    """'umd' if there are no ties, which its guarantee requires.
+
+    Otherwise ties are broken at random.
+    """
+    if rows.w is None and np.unique(rows.p).size == rows.y.size:
+        return "umd"
+    return "randomized"
 
 
 def _cross_fitted(name: str, task: _Task) -> tuple[Remedy, Evidence]:
@@ -184,7 +216,8 @@ def _cross_fitted(name: str, task: _Task) -> tuple[Remedy, Evidence]:
     calibrator = _calibrator(name, task)
     deals = held_out(task.asked, calibrator)
     found = _remedy(name, calibrator, deals, task)
-    own, level = task.deal.rows, task.asked.level
+    own = task.deal.rows
+    level = task.asked.level
 
     def gains(score: str) -> dict[str, Any]:
         gain, low, high = np.mean([_gain(own, one, task, score) for one in deals], axis=0).tolist()
@@ -223,18 +256,30 @@ def _remedy(name: str, calibrator: Any, deals: list[Evidence], task: _Task) -> R
     )
 
 
-def _guarantee(sample: Sample, level: float, notes: Notes, *, clustered: bool) -> BinningGuarantee | None:
-    """The guarantee of uniform-mass binning of all rows; it needs independent rows, and two in every bin."""
+def _guarantee(
+    sample: Sample, level: float, notes: Notes, *, clustered: bool
+) -> BinningGuarantee | None:
+    """The guarantee of uniform-mass binning of all rows.
+
+    It needs independent rows, and two in every bin.
+    """
     if clustered:
         notes.add("There is no guarantee for histogram binning: it requires independent rows.")
         return None
     if sample.p.ndim != 1 or sample.w is not None:
         return None
-    n, n_bins = int(sample.y.size), _histogram_bins(int(sample.y.size))
+    n = int(sample.y.size)
+    n_bins = _histogram_bins(int(sample.y.size))
     if n < 2 * n_bins:
         return None
     scheme: Any = _scheme(sample)
-    epsilon: Callable[..., float] = partial(recalibrate.epsilon, n, n_bins, alpha=Level(level).alpha, scheme=scheme)
+    epsilon: Callable[..., float] = partial(
+        recalibrate.epsilon, n, n_bins, alpha=Level(level).alpha, scheme=scheme
+    )
     kinds = ("conditional", "marginal")
-    both = notes.attempt("The guarantee of histogram binning", lambda: [float(epsilon(kind=kind)) for kind in kinds])
-    return None if both is None else BinningGuarantee(n, n_bins, scheme, both[0], level, both[1])
+    both = notes.attempt(
+        "The guarantee of histogram binning", lambda: [float(epsilon(kind=kind)) for kind in kinds]
+    )
+    if both is None:
+        return None
+    return BinningGuarantee(n, n_bins, scheme, both[0], level, both[1])

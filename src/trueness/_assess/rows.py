@@ -1,4 +1,7 @@
-"""The rows or sums of one model, as every question about it reads them; and what has been answered."""
+"""The rows or sums of one model, as every question about it reads them.
+
+And what has been answered.
+"""
 
 import threading
 from collections.abc import Callable, Hashable, Mapping
@@ -44,7 +47,8 @@ class Labels(NamedTuple):
 class ModelRows:
     """The rows of one model in every view, and the memo of its answers.
 
-    Assessments of one model at several levels share it. It is safe to be asked from several threads.
+    Assessments of one model at several levels share it. It is safe to be asked from several
+    threads.
     """
 
     def __init__(
@@ -58,7 +62,9 @@ class ModelRows:
         given: Any = None,
     ) -> None:
         self.evidence = evidence
-        self.columns, self.slice_columns, self.groups = columns, slice_columns, groups
+        self.columns = columns
+        self.slice_columns = slice_columns
+        self.groups = groups
         self.labels = Labels() if labels is None else labels
         self.given = given
         self._views: dict[tuple[View, TwoColumns], Evidence] = {}
@@ -161,12 +167,17 @@ def _copied(rows: Sample) -> Sample:
         rows.dropped,
         rows.logits,
     )
-    found.ignored, found.pixels, found.note = rows.ignored, rows.pixels, rows.note
+    found.ignored = rows.ignored
+    found.pixels = rows.pixels
+    found.note = rows.note
     return found
 
 
 def _counted(evidence: Evidence) -> Evidence:
-    """The rows that count; weights that are all 1 are no weights. Clusters are numbered as they appear."""
+    """The rows that count; weights that are all 1 are no weights.
+
+    Clusters are numbered as they appear.
+    """
     assert evidence.rows is not None
     w = evidence.rows.w
     if w is not None:
@@ -183,4 +194,6 @@ def default_rule(evidence: Evidence) -> BinRule:
         return EqualWidth(10)
     edges = evidence.given.parts[0].edges
     equal = EqualWidth(edges.size - 1)
-    return equal if np.array_equal(edges, equal.fixed_edges) else Edges(edges)
+    if np.array_equal(edges, equal.fixed_edges):
+        return equal
+    return Edges(edges)

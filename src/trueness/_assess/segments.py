@@ -35,31 +35,34 @@ def segments(
 ) -> Segments:
     r"""Find the segments of the rows that are miscalibrated, and what each costs.
 
-    Every value of every column is a segment. All are tested jointly: if the scores are calibrated, the probability that
-    any segment is flagged is at most 1 − level, for any number of rows and segments, overlapping ones included.
+    Every value of every column is a segment. All are tested jointly: if the scores are calibrated,
+    the probability that any segment is flagged is at most 1 − level, for any number of rows and
+    segments, overlapping ones included.
 
     Parameters
     ----------
     y_true, y_prob
-        As for :func:`trueness.ece`. For a matrix, the largest score of each row is examined; a matrix of two columns is
-        the binary problem of its second column. Or pass sums by group in place of both: an
-        :class:`trueness.Accumulator` with groups, or a dict as returned by :func:`trueness.scan_groups`, whose keys are
-        the groups (tuples for several columns).
+        As for :func:`trueness.ece`. For a matrix, the largest score of each row is examined; a
+        matrix of two columns is the binary problem of its second column. Or pass sums by group in
+        place of both: an :class:`trueness.Accumulator` with groups, or a dict as returned by
+        :func:`trueness.scan_groups`, whose keys are the groups (tuples for several columns).
     by : array-like of shape (n,), dict of such, or frame
-        The columns. Missing values are a segment of their own. Numeric columns with more than 12 distinct values are
-        cut into five groups of about equal size; convert them to text to keep every value. With a dict of sums, the
-        name of the groups, or the names of the columns.
+        The columns. Missing values are a segment of their own. Numeric columns with more than 12
+        distinct values are cut into five groups of about equal size; convert them to text to keep
+        every value. With a dict of sums, the name of the groups, or the names of the columns.
     crossed : int, default 1
         The most columns to cross: with 2, every pair of values of two columns is a segment, too.
     level : float, default 0.95
         Level of the joint test, and of all limits together.
     resamples : int, optional
-        Number of sets of labels redrawn from the scores, by default 999, or more for a level above 0.98.
+        Number of sets of labels redrawn from the scores, by default 999, or more for a level above
+        0.98.
     seed : int or numpy.random.Generator, default 0
-        For redrawn labels and random signs, from which p-values are estimated; the command's default is 0.
+        For redrawn labels and random signs, from which p-values are estimated; the command's
+        default is 0.
     rounded_to : float, optional
-        The unit to which the scores were rounded, as for :func:`trueness.calibration_test`: scores of exactly 0 and 1
-        that labels contradict are moved by up to half of it for the test.
+        The unit to which the scores were rounded, as for :func:`trueness.calibration_test`: scores
+        of exactly 0 and 1 that labels contradict are moved by up to half of it for the test.
     cluster, **rows
         As for :func:`trueness.estimate`.
 
@@ -70,40 +73,43 @@ def segments(
 
     Notes
     -----
-    **Test.** Two statistics per segment: the gap :math:`\sum (y - p)`, by the exact two-sided tail of the number of
-    events (Poisson-binomial), which is `pvalue`; and the score of the slope, :math:`\sum (y - p)(x - \bar x)` with
-    :math:`x = \mathrm{logit}\,p`, which sees scores that are too extreme or too moderate though right on average. The
-    adjusted p-value compares the tail of a segment with the smallest of all segments for R sets of labels redrawn from
-    the scores (step-down max-T of Westfall and Young); it stops at 1/(R + 1), unless a proven bound is smaller. An
-    error that changes neither the mean nor the slope of a segment is not detected: test such a segment alone by
-    :func:`trueness.calibration_test`.
+    **Test.** Two statistics per segment: the gap :math:`\sum (y - p)`, by the exact two-sided tail
+    of the number of events (Poisson-binomial), which is `pvalue`; and the score of the slope,
+    :math:`\sum (y - p)(x - \bar x)` with :math:`x = \mathrm{logit}\,p`, which sees scores that are too extreme or too moderate though right on average. The
+    adjusted p-value compares the tail of a segment with the smallest of all segments for R sets of
+    labels redrawn from the scores (step-down max-T of Westfall and Young); it stops at 1/(R + 1),
+    unless a proven bound is smaller. An error that changes neither the mean nor the slope of a
+    segment is not detected: test such a segment alone by :func:`trueness.calibration_test`.
 
-    **The whole.** `overall_pvalue` is that of the same test after the shift and slope of all rows are undone: whether a
-    segment differs from the error of all rows. Its level is approximate.
+    **The whole.** `overall_pvalue` is that of the same test after the shift and slope of all rows
+    are undone: whether a segment differs from the error of all rows. Its level is approximate.
 
-    **Limits** of the gap and of observed/expected are Clopper-Pearson limits of the event rate, minus or divided by the
-    mean score, each at the level :math:`\mathrm{level}^{1/m}` for :math:`m` segments (Šidák 1967). In segments whose
-    events have a variance of 5 or more, the number of labels is multiplied by how much the scores reduce the variance
-    of a label, the smaller of two estimates: from the scores and from the labels.
+    **Limits** of the gap and of observed/expected are Clopper-Pearson limits of the event rate,
+    minus or divided by the mean score, each at the level :math:`\mathrm{level}^{1/m}` for :math:`m`
+    segments (Šidák 1967). In segments whose events have a variance of 5 or more, the number of
+    labels is multiplied by how much the scores reduce the variance of a label, the smaller of two
+    estimates: from the scores and from the labels.
 
     **Shrinkage.** `shrunk_gap` assumes that the log-odds of each segment of a column are shifted by
     :math:`\mu + \tau t_s`, with :math:`t_s` from Student's t distribution with 4 degrees of freedom; all segments of
-    the column give :math:`\mu` and :math:`\tau`. Its limits cover about as often as stated on average over segments,
-    not for each one. `cost` is :math:`w_s\,\mathrm{shrunk\_gap}_s^2` with the share :math:`w_s` of the rows, in
-    units of the Brier score.
+    the column give :math:`\mu` and :math:`\tau`. Its limits cover about as often as stated on
+    average over segments, not for each one. `cost` is :math:`w_s\,\mathrm{shrunk\_gap}_s^2` with
+    the share :math:`w_s` of the rows, in units of the Brier score.
 
-    **Weights** that are whole numbers count rows. With others, each row has one label; the tail comes from the first
-    three moments of :math:`\sum w (y - p)`, the joint test stays exact, and limits use the effective number of rows.
+    **Weights** that are whole numbers count rows. With others, each row has one label; the tail
+    comes from the first three moments of :math:`\sum w (y - p)`, the joint test stays exact, and
+    limits use the effective number of rows.
 
-    **Clusters.** The cluster sums of the residuals get random signs, as in :func:`trueness.calibration_test`; the
-    larger of both p-values counts. This needs many clusters: segments with fewer than 20 effective ones are named in
-    `notes`, and if all rows have fewer, there is a :class:`trueness.FewClustersWarning`. **Sums** with mean scores of
-    cells or bins have slightly too large tails (Hoeffding 1956).
+    **Clusters.** The cluster sums of the residuals get random signs, as in
+    :func:`trueness.calibration_test`; the larger of both p-values counts. This needs many clusters:
+    segments with fewer than 20 effective ones are named in `notes`, and if all rows have fewer,
+    there is a :class:`trueness.FewClustersWarning`. **Sums** with mean scores of cells or bins have
+    slightly too large tails (Hoeffding 1956).
 
     References
     ----------
-    Z. Šidák, Rectangular confidence regions for the means of multivariate normal distributions, Journal of the American
-    Statistical Association 62 (1967), 626-633.
+    Z. Šidák, Rectangular confidence regions for the means of multivariate normal distributions,
+    Journal of the American Statistical Association 62 (1967), 626-633.
 
     Examples
     --------
@@ -120,8 +126,11 @@ def segments(
     """
     draws = None if resamples is None else checked_resamples(resamples)
     if isinstance(y_true, Accumulator | Mapping):
-        level, seed = checked_level(level), whole_seed(seed)
-        read = sums_by_group(y_true, by, crossed, alone=y_prob is None and cluster is None and not rows)
+        level = checked_level(level)
+        seed = whole_seed(seed)
+        read = sums_by_group(
+            y_true, by, crossed, alone=y_prob is None and cluster is None and not rows
+        )
         unit = None if rounded_to is None else checked_fraction(rounded_to, "rounded_to")
         return describe_segments(read, level, draws, seed, unit)
     if by is None:

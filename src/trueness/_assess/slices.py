@@ -5,7 +5,13 @@ from functools import partial
 from typing import Any, Literal, TypeAlias, Unpack
 
 from trueness._assess.assessment import asked_of
-from trueness._input.arguments import Seed, checked_resamples, checked_whole, checked_word, whole_seed
+from trueness._input.arguments import (
+    Seed,
+    checked_resamples,
+    checked_whole,
+    checked_word,
+    whole_seed,
+)
 from trueness._input.segment_columns import GROUPS
 from trueness._level import check_drawn_level, checked_level
 from trueness._tally.accumulator import Accumulator
@@ -39,35 +45,38 @@ def worst_slices(
 ) -> Slices:
     r"""Find the slices of the rows where the scores are wrong, among all values of many columns and their pairs.
 
-    A slice is a set of rows that share the values of one or more columns, such as "age < 25 and region = north". All
-    are tested jointly: if the scores are calibrated, the probability that any slice is flagged is at most 1 − level.
-    The limits of the gap hold for all slices together, and so for the one that is looked at because it is the worst.
+    A slice is a set of rows that share the values of one or more columns, such as "age < 25 and
+    region = north". All are tested jointly: if the scores are calibrated, the probability that any
+    slice is flagged is at most 1 − level. The limits of the gap hold for all slices together, and
+    so for the one that is looked at because it is the worst.
 
     Parameters
     ----------
     y_true, y_prob
-        As for :func:`trueness.ece`. For a matrix, the largest score of each row is examined; a matrix of two columns is
-        the binary problem of its second column. Or pass sums by group in place of both, as :func:`trueness.scan_groups`
-        returns them for a list of columns: one group-by on any engine.
+        As for :func:`trueness.ece`. For a matrix, the largest score of each row is examined; a
+        matrix of two columns is the binary problem of its second column. Or pass sums by group in
+        place of both, as :func:`trueness.scan_groups` returns them for a list of columns: one
+        group-by on any engine.
     columns : dict of array-like of shape (n,), or frame
-        The columns, one or many. Missing values are a value of their own. Numeric columns with many values are cut into
-        five groups of about equal size. The score itself, cut in the same way, is a further column. With sums, the
-        names of the columns.
+        The columns, one or many. Missing values are a value of their own. Numeric columns with many
+        values are cut into five groups of about equal size. The score itself, cut in the same way,
+        is a further column. With sums, the names of the columns.
     depth : int, default 2
-        The most columns in a slice. Up to 2, every slice is tested. From 3 on, slices are searched for in one half of
-        the rows, and the 100 worst are tested and measured on the other half.
+        The most columns in a slice. Up to 2, every slice is tested. From 3 on, slices are searched
+        for in one half of the rows, and the 100 worst are tested and measured on the other half.
     min_rows : int, optional
-        The least number of rows in a slice, or in each half of it where halves are taken; by default a thousandth of
-        all rows, but at least 50.
+        The least number of rows in a slice, or in each half of it where halves are taken; by
+        default a thousandth of all rows, but at least 50.
     cuts : {'quantiles', 'tree'}, default 'quantiles'
-        How numeric columns are cut. 'tree': where the error changes, found in one half of the rows; slices are then
-        tested and measured on the other half.
+        How numeric columns are cut. 'tree': where the error changes, found in one half of the rows;
+        slices are then tested and measured on the other half.
     level : float, default 0.95
         Level of the joint test, and of all limits together.
     most : int, default 100
         The most slices in the result.
     resamples : int, optional
-        Number of sets of labels, and of random signs, drawn: by default 499, or 199 for large tables.
+        Number of sets of labels, and of random signs, drawn: by default 499, or 199 for large
+        tables.
     seed : int or numpy.random.Generator, default 0
         For redrawn labels, random signs and halves of the rows; the command's default is 0.
     cluster, **rows
@@ -84,31 +93,37 @@ def worst_slices(
 
     Notes
     -----
-    **Test.** The gap of each slice, in standard deviations and corrected for skewness, is compared with the largest of
-    all slices for labels redrawn from the scores, as in :func:`segments` (step-down max-T). Where labels cannot be
-    redrawn (above about :math:`10^8` rows times combinations of columns), tails of a binomial distribution are adjusted
-    by Holm's method; `method` says which.
+    **Test.** The gap of each slice, in standard deviations and corrected for skewness, is compared
+    with the largest of all slices for labels redrawn from the scores, as in :func:`segments`
+    (step-down max-T). Where labels cannot be redrawn (above about :math:`10^8` rows times
+    combinations of columns), tails of a binomial distribution are adjusted by Holm's method;
+    `method` says which.
 
-    **Limits** are those of :func:`segments`, at a common level found by random signs of the residuals. As p-values have
-    another source, limits may exclude 0 where p is just above 1 − level; `flagged` follows p.
+    **Limits** are those of :func:`segments`, at a common level found by random signs of the
+    residuals. As p-values have another source, limits may exclude 0 where p is just above 1 −
+    level; `flagged` follows p.
 
-    **Overlap.** If "region = north" is off, so is most of what it contains. `distinct` marks the slices that remain:
-    going down the list, one whose rows outside the slices before it are off by at least three standard errors.
+    **Overlap.** If "region = north" is off, so is most of what it contains. `distinct` marks the
+    slices that remain: going down the list, one whose rows outside the slices before it are off by
+    at least three standard errors.
 
-    **Audit.** With probability `level`, no slice of at least `min_rows` rows has a gap beyond `worst_gap_high`: the
-    scores are multicalibrated (Hébert-Johnson, Kim, Reingold, Rothblum 2018) on all these slices within that number.
+    **Audit.** With probability `level`, no slice of at least `min_rows` rows has a gap beyond
+    `worst_gap_high`: the scores are multicalibrated (Hébert-Johnson, Kim, Reingold, Rothblum 2018)
+    on all these slices within that number.
 
-    **Clusters.** Random signs of clusters give a second p-value; the larger one counts. Slices that are worth fewer
-    than 20 clusters of equal size are left out. ``docs/methods/worst-slices.md`` has formulas and proofs.
+    **Clusters.** Random signs of clusters give a second p-value; the larger one counts. Slices that
+    are worth fewer than 20 clusters of equal size are left out. ``docs/methods/worst-slices.md``
+    has formulas and proofs.
 
     References
     ----------
-    Ú. Hébert-Johnson, M. Kim, O. Reingold, G. Rothblum, Multicalibration: calibration for the (computationally-
-    identifiable) masses, ICML 2018.
+    Ú. Hébert-Johnson, M. Kim, O. Reingold, G. Rothblum, Multicalibration: calibration for the
+    (computationally- identifiable) masses, ICML 2018.
 
     Examples
     --------
-    Ten columns; where the first is 1 and the second 2, the odds are twice those that were predicted:
+    Ten columns; where the first is 1 and the second 2, the odds are twice those that were
+    predicted:
 
     >>> import numpy as np
     >>> import trueness as tn
@@ -122,7 +137,8 @@ def worst_slices(
     ('x0 = 1 and x1 = 2', 'under-predicted')
     """
     level = checked_level(level)
-    depth, most = checked_whole(depth, "depth"), checked_whole(most, "most")
+    depth = checked_whole(depth, "depth")
+    most = checked_whole(most, "most")
     cuts = checked_word(cuts, "cuts", ("quantiles", "tree"))  # type: ignore[assignment]  # one of these
     least = None if min_rows is None else checked_whole(min_rows, "min_rows")
     draws = None if resamples is None else checked_resamples(resamples)
@@ -131,14 +147,24 @@ def worst_slices(
     options: dict[str, Any] = {"most": most, "depth": depth, "least": least, "resamples": draws}
     try:
         if isinstance(y_true, Accumulator | Mapping):
-            sums = sums_by_group(y_true, columns, 1, alone=y_prob is None and cluster is None and not rows)
+            sums = sums_by_group(
+                y_true, columns, 1, alone=y_prob is None and cluster is None and not rows
+            )
             if depth > 2 or cuts == "tree":
-                raise InputError("y_true", "must be labels for depth 3 and for a tree", "sums cannot be halved")
+                raise InputError(
+                    "y_true", "must be labels for depth 3 and for a tree", "sums cannot be halved"
+                )
             return slices_of_groups(sums, SlicePlan(whole_seed(seed), level, **options))
         if columns is None:
             raise InputError("columns", "must be a dict of columns or a frame", "got None")
         groups = FINE if cuts == "tree" else GROUPS
-        how: Any = {"slice_groups": groups, "slices_from": 1, "cluster": cluster, "level": level, "seed": seed}
+        how: Any = {
+            "slice_groups": groups,
+            "slices_from": 1,
+            "cluster": cluster,
+            "level": level,
+            "seed": seed,
+        }
         # A slice of one class has limits of its own.
         with collected_warnings(OneClassWarning):
             a = asked_of(y_true, y_prob, rows, by=columns, **how)

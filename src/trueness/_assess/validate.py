@@ -31,12 +31,13 @@ from trueness.recalibrate._calibrator import warn_once
 from trueness.results import Estimate, Panel, Validation
 from trueness.typing import ArrayLike, Bools, Floats, Ints
 
-_FOLDS, _RESAMPLES = 5, 200
+_FOLDS = 5
+_RESAMPLES = 200
 _MOST_DRAWS = 100  # resamples of one class that are drawn again
-_CROSSFIT = (
-    "Limits treat these predictions as fixed: they do not include how the models would vary with other training rows."
+_CROSSFIT = "Limits treat these predictions as fixed: they do not include how the models would vary with other training rows."
+_BOOTSTRAP = (
+    "Limits are those of the apparent value, moved by the optimism, which is taken as known."
 )
-_BOOTSTRAP = "Limits are those of the apparent value, moved by the optimism, which is taken as known."
 _MUCH_OPTIMISM = 0.5
 _MEMORISED = (
     f" The optimism of the slope exceeds {_MUCH_OPTIMISM:g}: the models seem to memorise rows, and the correction is "
@@ -71,28 +72,30 @@ def validate(
 ) -> Validation:
     r"""Panel of a classifier as it would be on new rows, from the rows it is trained on.
 
-    A classifier looks better on its training rows than on new ones. Either every row is predicted by a model that was
-    fitted without it, or the difference, called optimism, is estimated by the bootstrap and subtracted.
+    A classifier looks better on its training rows than on new ones. Either every row is predicted
+    by a model that was fitted without it, or the difference, called optimism, is estimated by the
+    bootstrap and subtracted.
 
     Parameters
     ----------
     estimator : classifier
-        With `predict_proba` and two classes; clones are fitted. Pass the whole procedure, tuning and selection of
-        features included, as a pipeline: steps taken before are not corrected for.
+        With `predict_proba` and two classes; clones are fitted. Pass the whole procedure, tuning
+        and selection of features included, as a pipeline: steps taken before are not corrected for.
     X, y
         The training rows and their classes.
     cv : int, splitter or iterable of (train, test), default 5
         For 'crossfit'. An int means stratified folds, drawn by `seed`, that keep `groups`
-        together. No row may be in two test parts; rows in none, such as the first ones of a ``TimeSeriesSplit``, are
-        left out.
+        together. No row may be in two test parts; rows in none, such as the first ones of a
+        ``TimeSeriesSplit``, are left out.
     method : {'crossfit', 'bootstrap'}
-        'crossfit' pools predictions for rows outside the training part. 'bootstrap' is Harrell's correction; it uses
-        all rows to fit, but is itself too optimistic for models that memorise rows, such as trees.
+        'crossfit' pools predictions for rows outside the training part. 'bootstrap' is Harrell's
+        correction; it uses all rows to fit, but is itself too optimistic for models that memorise
+        rows, such as trees.
     level : float, default 0.95
         Confidence level of all limits.
     groups : array-like of shape (n,), optional
-        Rows of one group, such as a patient, stay in one fold, are resampled together, and are the clusters of the
-        limits.
+        Rows of one group, such as a patient, stay in one fold, are resampled together, and are the
+        clusters of the limits.
     sample_weight : array-like of shape (n,), optional
         Weights for the panels and, if it takes them, for fitting the estimator.
     pos_label : optional
@@ -117,20 +120,21 @@ def validate(
 
     Notes
     -----
-    'bootstrap': a model :math:`f_b` is fitted on rows drawn with replacement; a measure :math:`M` has the optimism
+    'bootstrap': a model :math:`f_b` is fitted on rows drawn with replacement; a measure :math:`M`
+    has the optimism
 
     .. math:: O = \frac1B \sum_b \left(M(f_b, \text{resample}_b) - M(f_b, \text{all rows})\right) ,
 
-    and the corrected value is :math:`M(f, \text{all rows}) - O`. Resamples on which a measure is not finite (the slope
-    of separated classes) are left out of its mean.
+    and the corrected value is :math:`M(f, \text{all rows}) - O`. Resamples on which a measure is
+    not finite (the slope of separated classes) are left out of its mean.
 
     References
     ----------
-    F. E. Harrell, K. L. Lee and D. B. Mark, Multivariable prognostic models: issues in developing models, evaluating
-    assumptions and adequacy, and measuring and reducing errors, Statistics in Medicine 15 (1996), 361-387.
-    H. Noma, T. Shinozaki, K. Iba, S. Teramukai and T. A. Furukawa, Confidence intervals of prediction accuracy measures
-    for multivariable prediction models based on the bootstrap-based optimism correction methods, Statistics in
-    Medicine 40 (2021), 5691-5701.
+    F. E. Harrell, K. L. Lee and D. B. Mark, Multivariable prognostic models: issues in developing
+    models, evaluating assumptions and adequacy, and measuring and reducing errors, Statistics in
+    Medicine 15 (1996), 361-387. H. Noma, T. Shinozaki, K. Iba, S. Teramukai and T. A. Furukawa,
+    Confidence intervals of prediction accuracy measures for multivariable prediction models based
+    on the bootstrap-based optimism correction methods, Statistics in Medicine 40 (2021), 5691-5701.
 
     Examples
     --------
@@ -147,10 +151,14 @@ def validate(
     """
     crossfit = checked_word(method, "method", ("crossfit", "bootstrap")) == "crossfit"
     if crossfit and resamples is not None:
-        raise InputError("resamples", "is used by `method='bootstrap'` only", remedy="Leave it out.")
+        raise InputError(
+            "resamples", "is used by `method='bootstrap'` only", remedy="Leave it out."
+        )
     if not crossfit and not (isinstance(cv, int) and cv == _FOLDS):
         raise InputError("cv", "is used by `method='crossfit'` only", remedy="Leave it out.")
-    level, seed, report = checked_level(level), whole_seed(seed), reporter(progress)
+    level = checked_level(level)
+    seed = whole_seed(seed)
+    report = reporter(progress)
     check_jobs(n_jobs)
     number = _RESAMPLES if resamples is None else checked_resamples(resamples)
     rows = _training_rows(estimator, X, y, groups, sample_weight, pos_label)
@@ -187,7 +195,12 @@ class _Rows(NamedTuple):
 
 
 def _training_rows(
-    estimator: Any, X: Any, y: ArrayLike, groups: ArrayLike | None, sample_weight: ArrayLike | None, pos_label: Any
+    estimator: Any,
+    X: Any,
+    y: ArrayLike,
+    groups: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+    pos_label: Any,
 ) -> _Rows:
     if estimator is None or isinstance(estimator, FrozenEstimator):
         got = "got None" if estimator is None else "got a FrozenEstimator"
@@ -200,7 +213,10 @@ def _training_rows(
     X, y, classes = classifiers.rows_and_classes(X, y)
     known = classes.tolist()
     if len(known) != 2:
-        one = "Validate one class against the rest: `validate(estimator, X, y == one_class)`." if len(known) > 2 else ""
+        if len(known) > 2:
+            one = "Validate one class against the rest: `validate(estimator, X, y == one_class)`."
+        else:
+            one = ""
         raise InputError("y", "must have two classes", f"got {len(known)}", remedy=one)
     if pos_label is not None:
         check_pos_label(pos_label)
@@ -211,20 +227,34 @@ def _training_rows(
     takes = has_fit_parameter(estimator, "sample_weight")
     if w is not None and not takes:
         name = type(estimator).__name__
-        warn(f"`sample_weight` is used by the panels only: {name} does not take it.", TruenessWarning)
+        warn(
+            f"`sample_weight` is used by the panels only: {name} does not take it.", TruenessWarning
+        )
     group = None if groups is None else group_codes(groups, "groups", y.size)
     return _Rows(estimator, X, y, classes, event, group, w, w if takes else None)
 
 
 def _fitted_scores(rows: _Rows, train: Ints | None, test: Ints | None = None) -> Floats:
-    """Scores of the event in the rows `test` from a clone fitted on the rows `train`; None means all rows."""
-    X, y, w = rows.X, rows.y, rows.fit_w
+    """Scores of the event in the rows `test` from a clone fitted on the rows `train`.
+
+    None means all rows.
+    """
+    X = rows.X
+    y = rows.y
+    w = rows.fit_w
     if train is not None:
-        X, y, w = _safe_indexing(X, train), y[train], None if w is None else w[train]
+        X = _safe_indexing(X, train)
+        y = y[train]
+        w = None if w is None else w[train]
     fitted = clone(rows.estimator).fit(X, y, **({} if w is None else {"sample_weight": w}))
     if not hasattr(fitted, "predict_proba"):
         got = f"{type(rows.estimator).__name__} has none"
-        raise InputError("estimator", "must have `predict_proba`", got, remedy="Wrap it in `tn.CalibratedClassifier`.")
+        raise InputError(
+            "estimator",
+            "must have `predict_proba`",
+            got,
+            remedy="Wrap it in `tn.CalibratedClassifier`.",
+        )
     scored = rows.X if test is None else _safe_indexing(rows.X, test)
     matrix = classifiers.base_scores(fitted, scored, rows.classes, "probabilities", matrix=True)
     return np.asarray(matrix[:, rows.event])
@@ -238,7 +268,9 @@ def _folds(cv: Any, rows: _Rows, seed: int) -> list[tuple[Ints, Ints]]:
         cv = kind(_FOLDS if cv is None else int(cv), shuffle=True, random_state=state)
     if classifiers.takes_groups(cv) and rows.group is None:
         raise InputError("groups", f"must be given for cv={type(cv).__name__}(…)", "got none")
-    arguments = {"groups": rows.group} if classifiers.takes_groups(cv) else {}  # others warn that they ignore groups
+    arguments = (
+        {"groups": rows.group} if classifiers.takes_groups(cv) else {}
+    )  # others warn that they ignore groups
     folds = classifiers.split_rows(cv, rows.X, rows.y, arguments)
     if not folds:
         raise InputError("cv", "must have at least one fold", "it has none")
@@ -253,7 +285,9 @@ def _folds(cv: Any, rows: _Rows, seed: int) -> list[tuple[Ints, Ints]]:
     return folds
 
 
-def _reported(report: Report, n_jobs: int | None, number: int, tasks: Iterator[Any]) -> Iterator[tuple[int, Floats]]:
+def _reported(
+    report: Report, n_jobs: int | None, number: int, tasks: Iterator[Any]
+) -> Iterator[tuple[int, Floats]]:
     """What the tasks return, by their numbers; each is reported when it has been used."""
     report(0, number)
     for done, scores in enumerate(Parallel(n_jobs=n_jobs, return_as="generator")(tasks)):
@@ -262,10 +296,16 @@ def _reported(report: Report, n_jobs: int | None, number: int, tasks: Iterator[A
 
 
 def _crossfit(
-    rows: _Rows, folds: list[tuple[Ints, Ints]], apparent: Panel, options: dict[str, Any], fits: Callable[..., Any]
+    rows: _Rows,
+    folds: list[tuple[Ints, Ints]],
+    apparent: Panel,
+    options: dict[str, Any],
+    fits: Callable[..., Any],
 ) -> Validation:
     p = np.full(rows.y.size, np.nan)
-    for i, scores in fits(len(folds), (delayed(_fitted_scores)(rows, train, test) for train, test in folds)):
+    for i, scores in fits(
+        len(folds), (delayed(_fitted_scores)(rows, train, test) for train, test in folds)
+    ):
         p[folds[i][1]] = scores
     kept = np.zeros(p.size, np.bool_)
     kept[np.concatenate([test for _, test in folds])] = True
@@ -298,18 +338,26 @@ def _bootstrap(
         differences[i] = [own[key] - new[key] for key in apparent.names]
     finite = np.isfinite(differences)
     sums = np.where(finite, differences, 0.0).sum(axis=0)
-    means = np.divide(sums, finite.sum(axis=0), out=np.full(sums.size, np.nan), where=finite.any(axis=0))
+    means = np.divide(
+        sums, finite.sum(axis=0), out=np.full(sums.size, np.nan), where=finite.any(axis=0)
+    )
     optimism = dict(zip(apparent.names, means.tolist(), strict=True))
-    moved = tuple(_moved(key, e, optimism[key]) for key, e in zip(apparent.names, apparent.estimates, strict=True))
+    moved = tuple(
+        _moved(key, e, optimism[key])
+        for key, e in zip(apparent.names, apparent.estimates, strict=True)
+    )
     note = "Test statistics are not corrected and left out."
     corrected = replace(apparent, estimates=moved, tests=(), note=note)
     memorised = not abs(optimism["slope"]) <= _MUCH_OPTIMISM
-    return Validation(apparent, corrected, optimism, "bootstrap", number, _BOOTSTRAP + memorised * _MEMORISED)
+    return Validation(
+        apparent, corrected, optimism, "bootstrap", number, _BOOTSTRAP + memorised * _MEMORISED
+    )
 
 
 def _resample(rows: _Rows, rng: np.random.Generator) -> Ints:
     """Rows, or whole groups of rows, drawn with replacement until both classes are there."""
-    events, n = rows.events, rows.y.size
+    events = rows.events
+    n = rows.y.size
     if rows.group is not None:
         order = np.argsort(rows.group, kind="stable")
         members = np.split(order, np.flatnonzero(np.diff(rows.group[order])) + 1)
@@ -317,17 +365,28 @@ def _resample(rows: _Rows, rng: np.random.Generator) -> Ints:
         if rows.group is None:
             drawn = rng.integers(n, size=n)
         else:
-            drawn = np.concatenate([members[i] for i in rng.integers(len(members), size=len(members))])
+            drawn = np.concatenate(
+                [members[i] for i in rng.integers(len(members), size=len(members))]
+            )
         if 0 < events[drawn].sum() < drawn.size:
             return np.asarray(drawn, np.int64)
     demand = "must have enough rows of each class to be resampled"
-    raise InputError("y", demand, f"{_MOST_DRAWS} resamples had one class only", remedy="Use `method='crossfit'`.")
+    raise InputError(
+        "y",
+        demand,
+        f"{_MOST_DRAWS} resamples had one class only",
+        remedy="Use `method='crossfit'`.",
+    )
 
 
 def _moved(key: str, estimate: Estimate, optimism: float) -> Estimate:
     """The estimate minus the optimism; there is no noise floor, since no scores belong to it."""
     least, most = _RANGES.get(key, (-np.inf, np.inf))
-    low, high = (float(np.clip(limit - optimism, least, most)) for limit in (estimate.low, estimate.high))
+    low, high = (
+        float(np.clip(limit - optimism, least, most)) for limit in (estimate.low, estimate.high)
+    )
     method = f"{estimate.method}, moved" if estimate.bounded else ""
     unknown: dict[str, Any] = dict.fromkeys(("floor", "floor_high"), float("nan"))
-    return replace(estimate, value=estimate.value - optimism, low=low, high=high, method=method, **unknown)
+    return replace(
+        estimate, value=estimate.value - optimism, low=low, high=high, method=method, **unknown
+    )

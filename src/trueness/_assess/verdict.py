@@ -35,32 +35,33 @@ def verdict(
     Parameters
     ----------
     y_true, y_prob
-        As for :func:`trueness.ece`, or sums in place of both; the groups of an Accumulator are segments. For a matrix,
-        the largest score of each row is judged and every class beside it; a matrix of two columns is the binary problem
-        of its second column.
+        As for :func:`trueness.ece`, or sums in place of both; the groups of an Accumulator are
+        segments. For a matrix, the largest score of each row is judged and every class beside it; a
+        matrix of two columns is the binary problem of its second column.
     by : array-like, mapping of columns or frame, optional
         Columns that divide the rows into segments, which are judged jointly.
     crossed : int, default 1
         The most columns to cross: with 2, every pair of values of two columns is a segment, too.
     level : float, default 0.95
-        One minus the probability of a false answer to each question: whether all rows are calibrated, whether all
-        segments are (jointly), and whether all classes are. Labels that agree too well with the scores are called so
-        in at most 0.1 % of calibrated data sets.
+        One minus the probability of a false answer to each question: whether all rows are
+        calibrated, whether all segments are (jointly), and whether all classes are. Labels that
+        agree too well with the scores are called so in at most 0.1 % of calibrated data sets.
     seed : int or numpy.random.Generator, default 0
         For redrawn labels.
     rounded_to : float, optional
-        The unit to which the scores were rounded, as for :func:`trueness.calibration_test`: labels that contradict a
-        score of exactly 0 or 1 are then possible.
+        The unit to which the scores were rounded, as for :func:`trueness.calibration_test`: labels
+        that contradict a score of exactly 0 or 1 are then possible.
     cluster, **rows
         As for :func:`trueness.estimate`.
 
     Returns
     -------
     Verdict
-        `code`: 'miscalibrated', 'slightly-miscalibrated' (shown, but at most 0.02 and a tenth of the rarer label's
-        share), 'no-evidence', 'too-few-rows' (a miscalibration that matters would be noticed with probability below
-        0.8), 'too-good' (the labels agree with the scores better than chance allows) or 'undetermined'. `sentence` says
-        it in words; the other fields are the grounds.
+        `code`: 'miscalibrated', 'slightly-miscalibrated' (shown, but at most 0.02 and a tenth of
+        the rarer label's share), 'no-evidence', 'too-few-rows' (a miscalibration that matters would
+        be noticed with probability below 0.8), 'too-good' (the labels agree with the scores better
+        than chance allows) or 'undetermined'. `sentence` says it in words; the other fields are the
+        grounds.
 
     Examples
     --------
@@ -73,7 +74,12 @@ def verdict(
     if isinstance(y_prob, Mapping):
         each = "{name: tn.verdict(y_true, one) for name, one in y_prob.items()}"
         remedy = f"Judge each, {each}, or pass the dict to `tn.report`."
-        raise InputError("y_prob", "must be the scores of one model", f"got a dict of {len(y_prob)}", remedy=remedy)
+        raise InputError(
+            "y_prob",
+            "must be the scores of one model",
+            f"got a dict of {len(y_prob)}",
+            remedy=remedy,
+        )
     how: Any = {"by": by, "crossed": crossed, "cluster": cluster, "level": level, "seed": seed}
     # The verdict says so itself.
     with collected_warnings(OneClassWarning, FewClustersWarning):

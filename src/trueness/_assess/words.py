@@ -67,7 +67,9 @@ def _worst_bin(table: BinTable) -> str:
         return "No range of scores stands out."
     cost = np.where(outside, table.weight * np.abs(np.nan_to_num(table.gap)), -1.0)
     worst = int(np.argmax(cost))
-    low, high = table.low_edge[worst], table.high_edge[worst]
-    predicted, observed = percent(float(table.score[worst])), percent(float(table.rate[worst]))
+    low = table.low_edge[worst]
+    high = table.high_edge[worst]
+    predicted = percent(float(table.score[worst]))
+    observed = percent(float(table.rate[worst]))
     limits = f"{percent(float(table.low[worst]))} to {percent(float(table.high[worst]))}"
     return f"Scores from {low:.3g} to {high:.3g}: predicted {predicted}, observed {observed} ({limits})."

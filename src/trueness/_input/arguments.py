@@ -15,13 +15,16 @@ _TOO_LARGE = 2**62
 Seed: TypeAlias = int | np.random.Generator | None
 
 
-# The largest numbers that decide how much is computed or stored at once. More is refused before anything is allocated.
+# The largest numbers that decide how much is computed or stored at once. More is refused before
+# anything is allocated.
 MOST_RESAMPLES = 10**6
 MOST_WORKERS = 1024
 MOST_ITERATIONS = 10**6
 
 
-def checked_whole(value: Any, name: str, most: int | None = None, remedy: str = "", *, least: int = 1) -> int:
+def checked_whole(
+    value: Any, name: str, most: int | None = None, remedy: str = "", *, least: int = 1
+) -> int:
     """A whole number of at least `least` and at most `most`."""
     if not _is_whole(value) or value < least:
         raise InputError(name, f"must be a whole number ≥ {least}", f"got {reprlib.repr(value)}")
@@ -35,7 +38,9 @@ def checked_whole(value: Any, name: str, most: int | None = None, remedy: str = 
 
 def checked_resamples(value: Any) -> int:
     """The number of resamples."""
-    return checked_whole(value, "resamples", MOST_RESAMPLES, "A few thousand suffice for most limits and p-values.")
+    return checked_whole(
+        value, "resamples", MOST_RESAMPLES, "A few thousand suffice for most limits and p-values."
+    )
 
 
 def check_jobs(value: Any) -> None:
@@ -47,13 +52,20 @@ def check_jobs(value: Any) -> None:
 
 def checked_fraction(value: Any, name: str) -> float:
     """A number strictly between 0 and 1."""
-    if not is_real(value) or not 0 < value < 1:  # compared as it is: a whole number may be too large for a float
+    if (
+        not is_real(value) or not 0 < value < 1
+    ):  # compared as it is: a whole number may be too large for a float
         raise InputError(name, "must lie strictly between 0 and 1", f"got {value!r}")
     return float(value)
 
 
 def checked_number(
-    value: Any, name: str, demand: str = "a finite number", *, low: float = -math.inf, high: float = math.inf
+    value: Any,
+    name: str,
+    demand: str = "a finite number",
+    *,
+    low: float = -math.inf,
+    high: float = math.inf,
 ) -> float:
     """A number strictly between `low` and `high`, which `demand` describes."""
     if not is_number(value) or not low < value < high:
@@ -92,13 +104,19 @@ def check_flag(value: Any, name: str) -> None:
 def check_ignore_index(value: Any) -> None:
     """Raise unless it can be a label to ignore."""
     if value is not None and not (_is_whole(value) and abs(value) < 2**64):
-        raise InputError("ignore_index", "must be a whole number of 64 bits or None", f"got {value!r}")
+        raise InputError(
+            "ignore_index", "must be a whole number of 64 bits or None", f"got {value!r}"
+        )
 
 
 def check_seed(seed: Any) -> None:
     """Raise unless it can seed a generator; none is made, since most calls draw nothing."""
-    if not (seed is None or isinstance(seed, np.random.Generator) or (_is_whole(seed) and seed >= 0)):
-        raise InputError("seed", "must be a whole number ≥ 0, a numpy Generator or None", f"got {seed!r}")
+    if not (
+        seed is None or isinstance(seed, np.random.Generator) or (_is_whole(seed) and seed >= 0)
+    ):
+        raise InputError(
+            "seed", "must be a whole number ≥ 0, a numpy Generator or None", f"got {seed!r}"
+        )
 
 
 def whole_seed(seed: Seed) -> int:
@@ -174,7 +192,8 @@ _TEXTS = {
 }
 _OPTIONS = tuple(_TYPES)[2:-3]
 
-# An entry of a section of parameters, whose text begins with a reference to `ece`, and the rest of that text.
+# An entry of a section of parameters, whose text begins with a reference to `ece`, and the rest of
+# that text.
 _ENTRY = re.compile(
     r"^(?P<indent> +)(?P<names>[\w*, ]+?)(?P<type> : [^\n]*)?\n"
     r"(?P=indent)    As for :func:`(?:trueness\.)?(?:ece|tally|estimate)`(?P<rest>[^\n]*(?:\n(?P=indent)    [^\n]*)*)$",
@@ -189,17 +208,23 @@ def spelled_out(documented: Documented) -> Documented:
 
 
 def spell_out(docstring: str, kind: str | None = "classwise", *, by: bool = False) -> str:
-    """The docstring with the arguments that are "as for ece" spelled out; `kind` is the default view of a matrix.
+    """The docstring with the arguments that are "as for ece" spelled out.
 
-    Text after the reference is appended to the option that it mentions: the weights, missing values, or else `kind`.
-    A measure takes `by`, too.
+    `kind` is the default view of a matrix.
+
+    Text after the reference is appended to the option that it mentions: the weights, missing
+    values, or else `kind`. A measure takes `by`, too.
     """
 
     def entries(found: re.Match[str]) -> str:
         rest = " ".join(found["rest"].split()).lstrip(".,; ")
         rest = rest[:1].upper() + rest[1:]
         every = (*_OPTIONS, "by") if by else _OPTIONS
-        names = [name for one in found["names"].split(", ") for name in (every if one == "**rows" else [one])]
+        names = [
+            name
+            for one in found["names"].split(", ")
+            for name in (every if one == "**rows" else [one])
+        ]
         target = next((name for name in ("sample_weight", "missing") if f"`{name}" in rest), "kind")
         target = target if "kind" in names else names[-1]
         shown = []

@@ -16,8 +16,11 @@ from trueness.typing import Bools, Ints
 
 DROP_MISSING = Remedy("drop-missing", '`missing="drop"` leaves such rows out.')
 
-# Libraries whose containers narwhals reads. The type of a container names its library, so that none is imported here.
-_FRAME_LIBRARIES = frozenset({"pandas", "polars", "pyarrow", "modin", "cudf", "duckdb", "dask", "ibis", "pyspark"})
+# Libraries whose containers narwhals reads. The type of a container names its library, so that none
+# is imported here.
+_FRAME_LIBRARIES = frozenset(
+    {"pandas", "polars", "pyarrow", "modin", "cudf", "duckdb", "dask", "ibis", "pyspark"}
+)
 _TEXT = str | bytes | bytearray
 _SINGULAR = {"do": "does", "are": "is", "have": "has"}
 _EXACT = 2.0**53  # whole numbers up to here are floats
@@ -41,7 +44,8 @@ class Categories(NamedTuple):
 def categories_of(passed: Any) -> Categories | None:
     """The categories of a pandas Categorical, a Polars Enum or an ordered Arrow dictionary.
 
-    None for a Polars Categorical and an unordered Arrow dictionary, whose order is that in which values first occurred.
+    None for a Polars Categorical and an unordered Arrow dictionary, whose order is that in which
+    values first occurred.
     """
     dtype: Any = getattr(passed, "dtype", None)
     kind = type(dtype).__name__
@@ -49,10 +53,14 @@ def categories_of(passed: Any) -> Categories | None:
         return Categories(tuple(dtype.categories.tolist()), bool(dtype.ordered))
     if kind == "Enum":
         return Categories(tuple(dtype.categories.to_list()), True)
-    if getattr(getattr(passed, "type", None), "ordered", False) and hasattr(passed, "dictionary_encode"):
+    if getattr(getattr(passed, "type", None), "ordered", False) and hasattr(
+        passed, "dictionary_encode"
+    ):
         chunks = getattr(passed, "chunks", [passed])
         orders = {tuple(chunk.dictionary.to_pylist()) for chunk in chunks}
-        return Categories(orders.pop(), True) if len(orders) == 1 else None
+        if len(orders) == 1:
+            return Categories(orders.pop(), True)
+        return None
     return None
 
 
@@ -82,14 +90,22 @@ def _remedy(passed: Any, name: str) -> str:
     if hasattr(passed, "toarray"):
         return f"Use `{name}.toarray()`."
     if isinstance(passed, dict):
-        several = any(hasattr(one, "__len__") and not isinstance(one, _TEXT) for one in passed.values())
-        return f"Pass one of its {len(passed):,} entries." if several else f"Use `list({name}.values())`."
-    return f"Use `list({name})`." if hasattr(passed, "__iter__") and not isinstance(passed, _TEXT) else ""
+        several = any(
+            hasattr(one, "__len__") and not isinstance(one, _TEXT) for one in passed.values()
+        )
+        if several:
+            return f"Pass one of its {len(passed):,} entries."
+        return f"Use `list({name}.values())`."
+    if hasattr(passed, "__iter__") and not isinstance(passed, _TEXT):
+        return f"Use `list({name})`."
+    return ""
 
 
 def _from_numpy(array: NDArray[Any]) -> Column:
     missing = None
-    if hasattr(array, "filled") and hasattr(array, "mask"):  # a masked array; numpy.ma need not be imported
+    if hasattr(array, "filled") and hasattr(
+        array, "mask"
+    ):  # a masked array; numpy.ma need not be imported
         mask = np.broadcast_to(np.asarray(array.mask, dtype=bool), array.shape)
         missing = by_row(mask) if mask.any() else None
     array = np.asarray(array)
@@ -102,21 +118,31 @@ def _from_torch(tensor: Any, name: str) -> NDArray[Any]:
         way_out = "Pad or stack its parts." if layout == "nested" else "Use `.to_dense()`."
         raise InputError(name, "must be a dense tensor", f"got layout {layout}", remedy=way_out)
     if tensor.device.type == "meta":
-        raise InputError(name, "must hold values", "got a tensor on the device 'meta', which holds none")
+        raise InputError(
+            name, "must hold values", "got a tensor on the device 'meta', which holds none"
+        )
     tensor = tensor.detach().cpu()
-    if tensor.dtype.is_floating_point and str(tensor.dtype) not in ("torch.float16", "torch.float64"):
+    if tensor.dtype.is_floating_point and str(tensor.dtype) not in (
+        "torch.float16",
+        "torch.float64",
+    ):
         tensor = tensor.float()  # NumPy has no bfloat16 and no float8; each of them is a float32
     try:
         return np.asarray(tensor.resolve_conj().resolve_neg().numpy())
     except (TypeError, RuntimeError):
-        raise InputError(name, "must be a tensor that NumPy can read", f"got dtype {tensor.dtype}") from None
+        raise InputError(
+            name, "must be a tensor that NumPy can read", f"got dtype {tensor.dtype}"
+        ) from None
 
 
 def _from_sequence(passed: Any, name: str) -> Column:
     array = _as_array(passed, name)
     size = np.abs(array) if array.dtype == np.float64 else np.zeros(0)
-    if array.ndim == 1 and (array.dtype.kind in "US" or ((size > _EXACT) & (size < math.inf)).any()):
-        # NumPy writes ["a", nan] as ["a", "nan"], [1, "a"] as ["1", "a"], and rounds [-1, 2**63 + 1]: keep the objects.
+    if array.ndim == 1 and (
+        array.dtype.kind in "US" or ((size > _EXACT) & (size < math.inf)).any()
+    ):
+        # NumPy writes ["a", nan] as ["a", "nan"], [1, "a"] as ["1", "a"], and rounds [-1, 2**63 +
+        # 1]: keep the objects.
         array = np.empty(len(passed), dtype=object)
         array[:] = passed
     return _from_numpy(array)
@@ -145,12 +171,16 @@ def _from_frame(passed: Any, name: str) -> Column:
     import narwhals.stable.v2 as nw
 
     arrow = sys.modules.get("pyarrow")
-    if arrow is not None and isinstance(passed, arrow.Array):  # narwhals wraps the chunked ones only
+    if arrow is not None and isinstance(
+        passed, arrow.Array
+    ):  # narwhals wraps the chunked ones only
         passed = arrow.chunked_array([passed])
     try:
         wrapped = nw.from_native(passed, allow_series=True, pass_through=True)
     except nw.exceptions.DuplicateError:
-        raise InputError(name, "must have columns of different names", "some have the same") from None
+        raise InputError(
+            name, "must have columns of different names", "some have the same"
+        ) from None
     if isinstance(wrapped, nw.LazyFrame):
         raise InputError(name, "must be in memory", "got a lazy frame", remedy="Collect it first.")
     if isinstance(wrapped, nw.DataFrame):
@@ -187,7 +217,9 @@ def _from_series(series: Any) -> Column:
 
 def by_row(mask: Bools) -> Bools:
     """Which rows have a True."""
-    return np.asarray(mask.any(axis=tuple(range(1, mask.ndim)))) if mask.ndim > 1 else np.array(mask, ndmin=1)
+    if mask.ndim > 1:
+        return np.asarray(mask.any(axis=tuple(range(1, mask.ndim))))
+    return np.array(mask, ndmin=1)
 
 
 def is_missing(entry: Any) -> bool:
@@ -209,14 +241,34 @@ def is_decimal(entry: Any) -> bool:
 
 def refuse_missing(name: str, missing: Bools) -> NoReturn:
     """Raise for rows with missing values."""
-    refuse_bad(name, "must not have missing values", missing, "rows have one, the first", remedy=DROP_MISSING)
+    refuse_bad(
+        name,
+        "must not have missing values",
+        missing,
+        "rows have one, the first",
+        remedy=DROP_MISSING,
+    )
 
 
 def refuse_bad(
-    name: str, demand: str, bad: Bools, words: str, rows: Ints | None = None, remedy: Remedy | str = ""
+    name: str,
+    demand: str,
+    bad: Bools,
+    words: str,
+    rows: Ints | None = None,
+    remedy: Remedy | str = "",
 ) -> NoReturn:
-    """Raise for bad values: how many there are, and where the first is; `rows` are the user's row numbers."""
-    raise InputError(name, demand, some(int(bad.sum()), bad.size, words), place=first_place(bad, rows), remedy=remedy)
+    """Raise for bad values: how many there are, and where the first is.
+
+    `rows` are the user's row numbers.
+    """
+    raise InputError(
+        name,
+        demand,
+        some(int(bad.sum()), bad.size, words),
+        place=first_place(bad, rows),
+        remedy=remedy,
+    )
 
 
 def some(count: int, total: int, words: str) -> str:
@@ -251,24 +303,35 @@ def _as_float(entry: Any) -> float:
     try:
         value = float(entry)
     except OverflowError:
-        return math.inf if entry > 0 else -math.inf
+        if entry > 0:
+            return math.inf
+        return -math.inf
     if value == 1 and entry > 1:
         return math.nextafter(1, 2)
-    return -math.nextafter(0, 1) if value == 0 and entry < 0 else value
+    if value == 0 and entry < 0:
+        return -math.nextafter(0, 1)
+    return value
 
 
 def _refuse_entry(entry: Any, at: tuple[Any, ...], name: str) -> NoReturn:
     rows = isinstance(entry, list | tuple | np.ndarray) and len(at) == 1
     hint = "Stack the rows into a matrix (`np.stack`)." if rows else ""
     got = f"got {_a(type(entry).__name__)}, {reprlib.repr(entry)},"
-    raise InputError(name, "must hold numbers", got, place=Place(*map(int, at)) if at else None, remedy=hint)
+    raise InputError(
+        name, "must hold numbers", got, place=Place(*map(int, at)) if at else None, remedy=hint
+    )
 
 
 def first_place(bad: Bools, rows: Ints | None = None) -> Place:
-    """Where the first bad value is; `rows` are the user's row numbers, if some rows were dropped."""
+    """Where the first bad value is.
+
+    `rows` are the user's row numbers, if some rows were dropped.
+    """
     row, *column = np.unravel_index(int(np.argmax(bad)), bad.shape)
     return Place(int(row) if rows is None else int(rows[row]), *map(int, column))
 
 
 def _a(noun: str) -> str:
-    return noun if noun.endswith("s") else f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
+    if noun.endswith("s"):
+        return noun
+    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"

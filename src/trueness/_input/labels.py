@@ -8,7 +8,14 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._input.columns import Categories, Column, column, is_missing, refuse_bad, refuse_missing
+from trueness._input.columns import (
+    Categories,
+    Column,
+    column,
+    is_missing,
+    refuse_bad,
+    refuse_missing,
+)
 from trueness._input.scores import format_value
 from trueness.errors import InputError, Remedy, did_you_mean
 from trueness.typing import Bools, Ints
@@ -20,7 +27,8 @@ _KINDS: dict[str, Any] = {"strings": str, "bytes": bytes, "numbers": numbers.Num
 
 def labels_missing(given: Column) -> Bools | None:
     """Mask of the missing labels: masked, null, None or nan."""
-    values, missing = given.values, given.missing
+    values = given.values
+    missing = given.missing
     found = None
     if values.dtype.kind == "f":
         found = np.isnan(values)
@@ -43,7 +51,12 @@ def binary_labels(
     Of two text categories whose order was declared, the last is the event.
     """
     values = _simplest(values)
-    if labels is None and pos_label is None and categories is not None and values.dtype.kind not in "biuf":
+    if (
+        labels is None
+        and pos_label is None
+        and categories is not None
+        and values.dtype.kind not in "biuf"
+    ):
         labels = categories.names if categories.ordered and len(categories.names) == 2 else None
     if labels is not None:
         return _positions(values, two_classes(labels, pos_label), rows).astype(np.uint8)
@@ -54,9 +67,13 @@ def binary_labels(
     if values.size == 0:
         return np.zeros(0, dtype=np.uint8)
     found = _distinct_labels(values)
-    text = f"With a vector of scores, say which of them the scores predict: `pos_label={found[-1]!r}`."
+    text = (
+        f"With a vector of scores, say which of them the scores predict: `pos_label={found[-1]!r}`."
+    )
     remedy = Remedy("pos-label", text, found[-1]) if len(found) < 3 else _NEED_MATRIX
-    raise InputError(NAME, "must be 0 or 1", f"it holds {_kind_of(values)} ({list_labels(found)})", remedy=remedy)
+    raise InputError(
+        NAME, "must be 0 or 1", f"it holds {_kind_of(values)} ({list_labels(found)})", remedy=remedy
+    )
 
 
 def two_classes(labels: Sequence[Any], pos_label: Any) -> list[Any]:
@@ -90,10 +107,13 @@ def _events(values: NDArray[Any], pos_label: Any) -> NDArray[np.uint8]:
     others = [v for v in found if v != pos_label]
     if len(others) > 1:
         if len(others) == len(found):
-            demand, remedy = f"must be a value of `{NAME}` ({list_labels(found)})", did_you_mean(pos_label, found)
+            demand = f"must be a value of `{NAME}` ({list_labels(found)})"
+            remedy = did_you_mean(pos_label, found)
             raise InputError("pos_label", demand, f"got {pos_label!r}", remedy=remedy)
         got = f"got {len(found):,} ({list_labels(found)})"
-        raise InputError(NAME, "must hold two values when the scores are a vector", got, remedy=_NEED_MATRIX)
+        raise InputError(
+            NAME, "must hold two values when the scores are a vector", got, remedy=_NEED_MATRIX
+        )
     if pos_label not in found:  # it may be a number that the array cannot hold
         return np.zeros(values.size, np.uint8)
     if kind == "objects":  # a pos_label such as a tuple would be compared as an array
@@ -111,7 +131,8 @@ def class_labels(
 ) -> tuple[Ints, tuple[Any, ...]]:
     """Labels as column indices, and the classes in column order.
 
-    The order is that of `labels`, else of the names of the columns, else of the categories, else of sorted labels.
+    The order is that of `labels`, else of the names of the columns, else of the categories, else of
+    sorted labels.
     """
     values = _simplest(values)
     if labels is not None:
@@ -134,18 +155,27 @@ def class_labels(
     if len(found) != n_classes:
         got = f"got {len(found):,} ({list_labels(found)}) for {n_classes} columns"
         remedy = Remedy("labels-order", "`labels=` names the columns in order.")
-        raise InputError(NAME, "must have one distinct value per column of `y_prob`", got, remedy=remedy)
+        raise InputError(
+            NAME, "must have one distinct value per column of `y_prob`", got, remedy=remedy
+        )
     return _positions(values, found, rows), tuple(found)
 
 
 def multilabel_names(
-    n_labels: int, labels: Sequence[Any] | None, of_scores: tuple[Any, ...] | None, of_labels: tuple[Any, ...] | None
+    n_labels: int,
+    labels: Sequence[Any] | None,
+    of_scores: tuple[Any, ...] | None,
+    of_labels: tuple[Any, ...] | None,
 ) -> tuple[Any, ...]:
     """The names of the labels in column order: `labels`, else the columns of the labels or scores, else numbers."""
     if labels is not None:
         order = checked_order(labels)
         if len(order) != n_labels:
-            raise InputError("labels", f"must name the {n_labels} labels in column order", f"got {len(order)} names")
+            raise InputError(
+                "labels",
+                f"must name the {n_labels} labels in column order",
+                f"got {len(order)} names",
+            )
         refuse_contradiction(order, of_scores)
         refuse_contradiction(order, of_labels, f"columns of `{NAME}`")
         return tuple(order)
@@ -165,17 +195,26 @@ def refuse_contradiction(
         raise InputError("labels", f"must name the {columns} in their order", got, remedy=remedy)
 
 
-def _serve_as_columns(categories: tuple[Any, ...], n_classes: int, names: tuple[Any, ...] | None) -> bool:
-    """Whether columns are in the order of the categories; columns named after classes are matched by name instead."""
+def _serve_as_columns(
+    categories: tuple[Any, ...], n_classes: int, names: tuple[Any, ...] | None
+) -> bool:
+    """Whether columns are in the order of the categories.
+
+    Columns named after classes are matched by name instead.
+    """
     if set(categories) & set(names or ()):
         return False
     if len(categories) == n_classes:
         refuse_permuted_codes(names, categories)
         return True
-    if all(isinstance(name, numbers.Number) for name in categories):  # class codes, of which some may not occur
+    if all(
+        isinstance(name, numbers.Number) for name in categories
+    ):  # class codes, of which some may not occur
         return False
     got = f"got {len(categories):,} ({list_labels(categories)}) for {n_classes} columns"
-    remedy = Remedy("labels-order", "Categories without rows count too; `labels=` names the columns in order.")
+    remedy = Remedy(
+        "labels-order", "Categories without rows count too; `labels=` names the columns in order."
+    )
     raise InputError(NAME, "must have one category per column of `y_prob`", got, remedy=remedy)
 
 
@@ -187,11 +226,17 @@ def refuse_permuted_codes(
     written = [str(name) for name in names or ()]
     if written != codes and sorted(written) == sorted(codes):
         shown = ", ".join(written[:4]) + (", …" if len(written) > 4 else "")
-        position = ", or pass the frame's `.to_numpy()` to match by position" if argument == "y_prob" else ""
+        if argument == "y_prob":
+            position = ", or pass the frame's `.to_numpy()` to match by position"
+        else:
+            position = ""
         text = f"Say `labels=[{shown}]` to match columns by name{position}."
         remedy = Remedy("labels-order", text, list(names or ()))
         raise InputError(
-            argument, "must have the columns of class codes in order", f"they are named {shown}", remedy=remedy
+            argument,
+            "must have the columns of class codes in order",
+            f"they are named {shown}",
+            remedy=remedy,
         )
 
 
@@ -226,14 +271,18 @@ def explain_labels(y: NDArray[Any], p: NDArray[Any], rows: Ints | None = None) -
     if y.dtype.kind == "f" and (y != np.floor(y)).any():
         remedy = "Labels say what happened, not how likely it was."
     elif len(found) == 2:
-        remedy = Remedy("pos-label", f"Say which value is the event: `pos_label={found[1]}`.", found[1])
+        remedy = Remedy(
+            "pos-label", f"Say which value is the event: `pos_label={found[1]}`.", found[1]
+        )
     elif len(found) == 1:
         text = f"Say what it means: `pos_label={found[0]}`, or `labels=[…]` with the event last."
         remedy = Remedy("pos-label", text, found[0])
     _refuse_labels("must be 0 or 1", y, bad, rows, remedy)
 
 
-def _refuse_labels(demand: str, y: NDArray[Any], bad: Bools, rows: Ints | None, remedy: Remedy | str = "") -> NoReturn:
+def _refuse_labels(
+    demand: str, y: NDArray[Any], bad: Bools, rows: Ints | None, remedy: Remedy | str = ""
+) -> NoReturn:
     first = y[np.argmax(bad)]
     value = first.item() if isinstance(first, np.generic) else first  # 2, not np.int64(2)
     shown = format_value(value) if isinstance(value, float) else reprlib.repr(value)
@@ -258,7 +307,9 @@ def _simplest(values: NDArray[Any]) -> NDArray[Any]:
     if kind in "biufUS":
         return values
     if kind != "O":
-        raise InputError(NAME, "must hold 0/1, bool, integers or strings", f"got dtype {values.dtype}")
+        raise InputError(
+            NAME, "must hold 0/1, bool, integers or strings", f"got dtype {values.dtype}"
+        )
     kinds = {type(v) for v in values}
     if all(issubclass(t, bool | np.bool_) for t in kinds):
         return values.astype(bool)
@@ -266,7 +317,9 @@ def _simplest(values: NDArray[Any]) -> NDArray[Any]:
         return column(values.tolist(), NAME).values
     loose = [t.__name__ for t in kinds if not issubclass(t, Hashable)]
     if loose:
-        raise InputError(NAME, "must hold 0/1, bool, integers or strings", f"got entries of type {loose[0]}")
+        raise InputError(
+            NAME, "must hold 0/1, bool, integers or strings", f"got entries of type {loose[0]}"
+        )
     return values
 
 
@@ -296,22 +349,32 @@ def checked_order(labels: Sequence[Any]) -> list[Any]:
     return order
 
 
-def _positions(values: NDArray[Any], order: list[Any], rows: Ints | None, source: str = "`labels`") -> Ints:
+def _positions(
+    values: NDArray[Any], order: list[Any], rows: Ints | None, source: str = "`labels`"
+) -> Ints:
     position = {name: i for i, name in enumerate(order)}
     if values.dtype.kind == "O":
-        codes = np.fromiter((position.get(v, -1) for v in values), dtype=np.int64, count=values.size)
+        codes = np.fromiter(
+            (position.get(v, -1) for v in values), dtype=np.int64, count=values.size
+        )
     else:
         found, inverse = np.unique(values, return_inverse=True)
-        codes = np.array([position.get(v, -1) for v in found.tolist()], dtype=np.int64)[inverse.ravel()]
+        codes = np.array([position.get(v, -1) for v in found.tolist()], dtype=np.int64)[
+            inverse.ravel()
+        ]
     bad = codes < 0
     if bad.any():
-        _refuse_labels(f"must hold values named in {source} ({list_labels(order)})", values, bad, rows)
+        _refuse_labels(
+            f"must hold values named in {source} ({list_labels(order)})", values, bad, rows
+        )
     return np.asarray(codes)
 
 
 def _kind_of(values: NDArray[Any]) -> str:
     kinds = {type(v) for v in values} if values.dtype.kind == "O" else {values.dtype.type}
-    return next((name for name, of in _KINDS.items() if all(issubclass(t, of) for t in kinds)), "objects")
+    return next(
+        (name for name, of in _KINDS.items() if all(issubclass(t, of) for t in kinds)), "objects"
+    )
 
 
 def list_labels(found: Sequence[Any]) -> str:

@@ -1,4 +1,7 @@
-"""`Sample`: the checked rows (labels, scores, weights), which everything else is computed from; dense ones, too."""
+"""`Sample`: the checked rows (labels, scores, weights), which everything else is computed from.
+
+Dense ones, too.
+"""
 
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -8,7 +11,15 @@ from numpy.typing import NDArray
 
 from trueness._input import scores
 from trueness._input.arguments import check_flag, check_ignore_index, checked_word
-from trueness._input.columns import Column, by_row, categories_of, column, first_place, refuse_bad, refuse_missing
+from trueness._input.columns import (
+    Column,
+    by_row,
+    categories_of,
+    column,
+    first_place,
+    refuse_bad,
+    refuse_missing,
+)
 from trueness._input.labels import (
     binary_labels,
     class_labels,
@@ -23,25 +34,40 @@ from trueness.typing import ArrayLike, Bools, Floats, Ints, Missing
 _ENTRIES = 1 << 20  # looked at in one step
 _FEW = 4  # rows that say nothing about how labels are coded
 _LARGEST = 1e100  # of weights, and of their ratios: their squares are summed, and must neither overflow nor vanish
-_PLAIN = frozenset(map(np.dtype, "?bBhHiIlLqQefd"))  # numbers of at most 8 bytes, in the byte order of the machine
+_PLAIN = frozenset(
+    map(np.dtype, "?bBhHiIlLqQefd")
+)  # numbers of at most 8 bytes, in the byte order of the machine
 
 
 class Sample:
     """Rows of the right shape and type.
 
-    Labels `y` are 0/1 for a vector of scores, column indices (int64) for a matrix, and 0/1 in a column per label if
-    there are several. Scores `p` have shape (n,) or (n, K), float or integer, in any memory order; with `logits`, a
-    matrix before softmax. `w` are weights, or None; `classes` the names of the columns, None for a vector; `tolerance`
-    how far from one a row of a matrix may sum. `rows` are the user's row numbers, for messages, None if no row was
-    `dropped`, of which `ignored` had the label to ignore. `pixels` is the number of rows of an image if predictions are
+    Labels `y` are 0/1 for a vector of scores, column indices (int64) for a matrix, and 0/1 in a
+    column per label if there are several. Scores `p` have shape (n,) or (n, K), float or integer,
+    in any memory order; with `logits`, a matrix before softmax. `w` are weights, or None; `classes`
+    the names of the columns, None for a vector; `tolerance` how far from one a row of a matrix may
+    sum. `rows` are the user's row numbers, for messages, None if no row was `dropped`, of which
+    `ignored` had the label to ignore. `pixels` is the number of rows of an image if predictions are
     dense, else 0; `note` says how an unusual shape was read.
 
-    The range of scores and binary labels is checked in the pass that sums them, because a separate pass would cost as
-    much as the sums. When that pass finds a bad value, it calls :meth:`explain`, which looks again and raises an error
-    that says what is wrong and where.
+    The range of scores and binary labels is checked in the pass that sums them, because a separate
+    pass would cost as much as the sums. When that pass finds a bad value, it calls :meth:`explain`,
+    which looks again and raises an error that says what is wrong and where.
     """
 
-    __slots__ = ("classes", "dropped", "ignored", "logits", "note", "p", "pixels", "rows", "tolerance", "w", "y")
+    __slots__ = (
+        "classes",
+        "dropped",
+        "ignored",
+        "logits",
+        "note",
+        "p",
+        "pixels",
+        "rows",
+        "tolerance",
+        "w",
+        "y",
+    )
 
     def __init__(
         self,
@@ -54,9 +80,17 @@ class Sample:
         dropped: int = 0,
         logits: bool = False,
     ) -> None:
-        self.y, self.p, self.w, self.classes = y, p, w, classes
-        self.tolerance, self.rows, self.dropped, self.logits = tolerance, rows, dropped, logits
-        self.ignored, self.pixels, self.note = 0, 0, ""
+        self.y = y
+        self.p = p
+        self.w = w
+        self.classes = classes
+        self.tolerance = tolerance
+        self.rows = rows
+        self.dropped = dropped
+        self.logits = logits
+        self.ignored = 0
+        self.pixels = 0
+        self.note = ""
 
     @property
     def n(self) -> int:
@@ -66,9 +100,11 @@ class Sample:
     def at(self, some: NDArray[Any], w: Floats | None) -> "Sample":
         """Some of the rows, perhaps repeated, with other weights; they keep their row numbers."""
         rows = np.arange(self.n) if self.rows is None else self.rows
-        p, rows = take(self.p, some), rows[some]
+        p = take(self.p, some)
+        rows = rows[some]
         found = Sample(self.y[some], p, w, self.classes, self.tolerance, rows, logits=self.logits)
-        found.pixels, found.note = self.pixels, self.note
+        found.pixels = self.pixels
+        found.note = self.note
         return found
 
     def explain(self) -> NoReturn:
@@ -88,25 +124,36 @@ class Sample:
 
     def _explain_images(self, p: Any) -> None:
         """Raise the error for the first bad value, or for the worst row sum, with the number of its image."""
-        image, row = np.divmod(np.arange(self.n) if self.rows is None else self.rows, p.images.shape[2])
+        image, row = np.divmod(
+            np.arange(self.n) if self.rows is None else self.rows, p.images.shape[2]
+        )
         off = [0.0] * (int(image.max()) + 1)
         for i in np.unique(image):
             one = np.asarray(p[image == i])
             with in_context(f"Image {i}"):
-                (scores.explain_logits if self.logits else scores.explain_scores)(one, "y_prob", row[image == i])
+                (scores.explain_logits if self.logits else scores.explain_scores)(
+                    one, "y_prob", row[image == i]
+                )
             off[i] = float(np.abs(one.sum(axis=1, dtype=np.float64) - 1).max())
         i = int(np.argmax(off))
         with in_context(f"Image {i}"):
-            scores.explain_sums(np.asarray(p[image == i]), "y_prob", self.tolerance, row[image == i])
+            scores.explain_sums(
+                np.asarray(p[image == i]), "y_prob", self.tolerance, row[image == i]
+            )
 
 
 def plain_sample(y_true: Any, y_prob: Any) -> Sample | None:
-    """Two NumPy vectors that need no conversion, as a Sample; else None. The fast path of most calls."""
+    """Two NumPy vectors that need no conversion, as a Sample; else None.
+
+    The fast path of most calls.
+    """
     if type(y_true) is not np.ndarray or type(y_prob) is not np.ndarray or y_prob.ndim != 1:
         return None
     if y_true.dtype not in _PLAIN or y_prob.dtype not in _PLAIN or y_true.shape != y_prob.shape:
         return None
-    return Sample(y_true, y_prob) if y_prob.size else None
+    if y_prob.size:
+        return Sample(y_true, y_prob)
+    return None
 
 
 def read_sample(
@@ -128,15 +175,17 @@ def read_sample(
 ) -> Sample:
     """Read labels, scores and weights into a Sample.
 
-    `allow_empty` is for sums, whose zero is no rows at all; `allow_none_left` is for a piece of a stream, all of whose
-    rows, if any, may have a missing value or weight 0. A matrix of logits is kept: its probabilities are computed when
-    needed. Scores of more than two dimensions are dense: (B, C, …), with a label per pixel. `multilabel` reads a column
-    of 0/1 for each column of scores.
+    `allow_empty` is for sums, whose zero is no rows at all; `allow_none_left` is for a piece of a
+    stream, all of whose rows, if any, may have a missing value or weight 0. A matrix of logits is
+    kept: its probabilities are computed when needed. Scores of more than two dimensions are dense:
+    (B, C, …), with a label per pixel. `multilabel` reads a column of 0/1 for each column of scores.
     """
     _check_options(missing, ignore_index, from_logits, percent, clip_tolerance, sum_tolerance)
     if multilabel and not (pos_label is None and ignore_index is None):
         name = "ignore_index" if pos_label is None else "pos_label"
-        raise InputError(name, "does not go with `kind='multilabel'`", "labels are 0 or 1 in a column each")
+        raise InputError(
+            name, "does not go with `kind='multilabel'`", "labels are 0 or 1 in a column each"
+        )
     refuse_shuffled_index(y_true, {"y_prob": y_prob, "sample_weight": sample_weight})
     y, p, pixels, note = _shaped(column(y_true, "y_true"), column(y_prob, "y_prob"), multilabel)
     described = labels is not None or pos_label is not None
@@ -157,24 +206,47 @@ def read_sample(
     tolerance = scores.row_sum_tolerance(p.values.dtype, sum_tolerance)
     values = _scores(p.values, clip_tolerance, from_logits, percent, rows, multilabel)
     if multilabel:
-        codes, classes = y.values, multilabel_names(values.shape[1], labels, p.names, y.names)
+        codes = y.values
+        classes = multilabel_names(values.shape[1], labels, p.names, y.names)
     elif values.ndim == 1:
-        codes, classes = binary_labels(y.values, labels, pos_label, rows, categories_of(y_true)), None
+        codes = binary_labels(y.values, labels, pos_label, rows, categories_of(y_true))
+        classes = None
     elif pos_label is not None:
-        raise InputError("pos_label", "is only for a vector of scores", "`y_prob` is a matrix, so use `labels=`")
+        raise InputError(
+            "pos_label", "is only for a vector of scores", "`y_prob` is a matrix, so use `labels=`"
+        )
     else:
-        codes, classes = class_labels(y.values, values.shape[1], labels, p.names, rows, categories_of(y_true))
+        codes, classes = class_labels(
+            y.values, values.shape[1], labels, p.names, rows, categories_of(y_true)
+        )
         if labels is None and y.values.dtype.kind in "iuf" and not (from_logits or allow_none_left):
             _warn_shifted(codes, values)
-    matrix, dropped = values.ndim == 2 and not multilabel, 0 if rows is None else n - rows.size
+    matrix = values.ndim == 2 and not multilabel
+    dropped = 0 if rows is None else n - rows.size
     weights = None if w is None else w.values
-    found = Sample(codes, values, weights, classes, tolerance * matrix, rows, dropped, bool(from_logits and matrix))
-    found.ignored, found.pixels, found.note = 0 if skip is None else int(skip.sum()), pixels, note
+    found = Sample(
+        codes,
+        values,
+        weights,
+        classes,
+        tolerance * matrix,
+        rows,
+        dropped,
+        bool(from_logits and matrix),
+    )
+    found.ignored = 0 if skip is None else int(skip.sum())
+    found.pixels = pixels
+    found.note = note
     return found
 
 
 def _check_options(
-    missing: Any, ignore_index: Any, from_logits: Any, percent: Any, clip_tolerance: Any, sum_tolerance: Any
+    missing: Any,
+    ignore_index: Any,
+    from_logits: Any,
+    percent: Any,
+    clip_tolerance: Any,
+    sum_tolerance: Any,
 ) -> None:
     checked_word(missing, "missing", ("raise", "drop"))
     check_flag(from_logits, "from_logits")
@@ -182,7 +254,12 @@ def _check_options(
     check_ignore_index(ignore_index)
     scores.checked_tolerance(clip_tolerance, "clip_tolerance", 0.1)
     if from_logits and (clip_tolerance or percent or sum_tolerance is not None):
-        name = "clip_tolerance" if clip_tolerance else "percent" if percent else "sum_tolerance"
+        if clip_tolerance:
+            name = "clip_tolerance"
+        elif percent:
+            name = "percent"
+        else:
+            name = "sum_tolerance"
         raise InputError(name, "is only for probabilities", "logits (`from_logits=True`) need none")
 
 
@@ -201,12 +278,16 @@ def _shaped(y: Column, p: Column, multilabel: bool) -> tuple[Column, Column, int
 
 def _warn_shifted(codes: Ints, p: NDArray[Any]) -> None:
     """Warn of labels 1 to K of which the last does not occur, which look like codes 0 to K − 1 without the first."""
-    k, every = p.shape[1], np.arange(codes.size)
+    k = p.shape[1]
+    every = np.arange(codes.size)
     if k == 2 or codes.size < _FEW or codes.min() == 0 or codes.max() != k - 1:
         return
-    read, shifted = (np.asarray(p[every, column], dtype=np.float64) for column in (codes, codes - 1))
+    read, shifted = (
+        np.asarray(p[every, column], dtype=np.float64) for column in (codes, codes - 1)
+    )
     better = shifted - read
-    # Few rows must say so clearly; of many rows, also those of a weak model: three standard deviations.
+    # Few rows must say so clearly; of many rows, also those of a weak model: three standard
+    # deviations.
     if shifted.sum() < 2 * read.sum() and better.sum() < 3 * np.sqrt((better**2).sum()):
         return
     warn(
@@ -223,7 +304,9 @@ def _label_matrix(y: Column, p: Column) -> Column:
         remedy = "Class labels, one per row, need no `kind`." if y.values.ndim == 1 else ""
         raise InputError("", demand, f"got {y.values.shape} and {p.values.shape}", remedy=remedy)
     if p.values.shape[1] == 0:
-        raise InputError("y_prob", "must have a column per label, at least 1", f"got shape {p.values.shape}")
+        raise InputError(
+            "y_prob", "must have a column per label, at least 1", f"got shape {p.values.shape}"
+        )
     found = scores.numeric(y, "y_true")
     gone = by_row(np.isnan(found.values)) if found.values.dtype.kind == "f" else None
     if gone is None or not gone.any():
@@ -239,14 +322,20 @@ def row_weights(given: Any, n_rows: int, pixels: int = 0) -> Column:
         demand = f"must have one entry per row ({n_rows:,})"
         raise InputError("sample_weight", demand, f"got shape {found.values.shape}")
     found = scores.numeric(found, "sample_weight")
-    return found._replace(values=np.require(found.values, dtype=np.float64, requirements=["C", "A"]))
+    return found._replace(
+        values=np.require(found.values, dtype=np.float64, requirements=["C", "A"])
+    )
 
 
 def check_weights(w: Floats, rows: Ints | None = None, *, allow_zeros: bool = False) -> None:
-    """Raise unless every weight is finite and at least 0, and some are above 0; `rows` are the user's row numbers."""
+    """Raise unless every weight is finite and at least 0, and some are above 0.
+
+    `rows` are the user's row numbers.
+    """
     if w.size == 0:
         return
-    high, least = w.max(), w.min()
+    high = w.max()
+    least = w.min()
     if least == 0:
         least = w.min(where=w > 0, initial=np.inf)
     if least >= high / _LARGEST and 1 / _LARGEST <= high <= _LARGEST:
@@ -260,23 +349,36 @@ def check_weights(w: Floats, rows: Ints | None = None, *, allow_zeros: bool = Fa
     if high == 0 and allow_zeros:
         return
     if high == 0:
-        raise InputError("sample_weight", "must have a weight above zero", f"all {w.size:,} are zero")
+        raise InputError(
+            "sample_weight", "must have a weight above zero", f"all {w.size:,} are zero"
+        )
     if 1 / _LARGEST <= high <= _LARGEST:
         demand = f"must be 0 or at least {1 / _LARGEST:g} of the largest weight"
         got = f"they reach from {scores.format_value(least)} to {scores.format_value(high)}"
         remedy = "Set the smallest weights to 0: beside the largest they count for nothing."
-        raise InputError("sample_weight", demand, got, place=first_place(w == least, rows), remedy=remedy)
+        raise InputError(
+            "sample_weight", demand, got, place=first_place(w == least, rows), remedy=remedy
+        )
     demand = f"must have its largest weight between {1 / _LARGEST:g} and {_LARGEST:g}"
     got = f"it is {scores.format_value(high)}"
-    scale = Remedy("rescale-weights", "Multiply all weights by one number: calibration errors do not change.")
+    scale = Remedy(
+        "rescale-weights", "Multiply all weights by one number: calibration errors do not change."
+    )
     raise InputError("sample_weight", demand, got, place=first_place(w == high, rows), remedy=scale)
 
 
 def _scores(
-    values: NDArray[Any], clip_tolerance: float, from_logits: bool, percent: bool, rows: Ints | None, multilabel: bool
+    values: NDArray[Any],
+    clip_tolerance: float,
+    from_logits: bool,
+    percent: bool,
+    rows: Ints | None,
+    multilabel: bool,
 ) -> NDArray[Any]:
     if from_logits:
-        return scores.logistic(values, "y_prob", rows) if values.ndim == 1 or multilabel else values
+        if values.ndim == 1 or multilabel:
+            return scores.logistic(values, "y_prob", rows)
+        return values
     values = scores.fractions(np.asarray(values), "y_prob", rows) if percent else values
     return scores.clip_scores(np.asarray(values) if clip_tolerance else values, clip_tolerance)
 
@@ -287,33 +389,65 @@ def _check_shapes(y: NDArray[Any], p: NDArray[Any]) -> None:
         if y.ndim == 2:
             one_hot = y.dtype.kind in "biuf" and bool((y.sum(axis=1) == 1).all())
             hint = "`np.argmax(y_true, axis=1)` turns one-hot rows into labels. " if one_hot else ""
-            hint += "`kind='multilabel'` reads each column as a label of its own." if y.shape == p.shape else ""
-            hint = "`np.ravel(y_true)` makes a vector of it." if 1 in y.shape else Remedy("multilabel", hint.strip())
-        raise InputError("y_true", "must have one dimension", f"got {y.ndim} (shape {y.shape})", remedy=hint)
+            hint += (
+                "`kind='multilabel'` reads each column as a label of its own."
+                if y.shape == p.shape
+                else ""
+            )
+            if 1 in y.shape:
+                hint = "`np.ravel(y_true)` makes a vector of it."
+            else:
+                hint = Remedy("multilabel", hint.strip())
+        raise InputError(
+            "y_true", "must have one dimension", f"got {y.ndim} (shape {y.shape})", remedy=hint
+        )
     if p.ndim == 0:
-        raise InputError("y_prob", "must have one or two dimensions, or dense ones (B, C, …)", "got a single number")
+        raise InputError(
+            "y_prob",
+            "must have one or two dimensions, or dense ones (B, C, …)",
+            "got a single number",
+        )
     if y.shape[0] != p.shape[0]:
         what = "scores" if p.ndim == 1 else "rows of scores"
-        hint = "Transpose `y_prob` if it has a row per class." if p.shape[0] < p.shape[-1] == y.shape[0] else ""
+        if p.shape[0] < p.shape[-1] == y.shape[0]:
+            hint = "Transpose `y_prob` if it has a row per class."
+        else:
+            hint = ""
         got = f"got {y.shape[0]:,} labels and {p.shape[0]:,} {what}"
         raise InputError("", "`y_true` and `y_prob` must have one entry per row", got, remedy=hint)
     if p.ndim == 2 and p.shape[1] < 2:
-        raise InputError("y_prob", "must have a column per class, at least 2", f"got shape {p.shape}")
+        raise InputError(
+            "y_prob", "must have a column per class, at least 2", f"got shape {p.shape}"
+        )
 
 
 def _without_missing(
-    y: Column, p: Column, w: Column | None, missing: Missing, read: bool, allow_none: bool, skip: Bools | None
+    y: Column,
+    p: Column,
+    w: Column | None,
+    missing: Missing,
+    read: bool,
+    allow_none: bool,
+    skip: Bools | None,
 ) -> tuple[Column, Column, Column | None, Ints | None]:
     """The rows without missing values and without those to `skip`, and their row numbers if some were dropped."""
-    known = (read or missing == "drop" or y.values.dtype.kind == "O" or y.missing is not None) and y.values.ndim == 1
+    known = (
+        read or missing == "drop" or y.values.dtype.kind == "O" or y.missing is not None
+    ) and y.values.ndim == 1
     y = y._replace(missing=labels_missing(y) if known else y.missing)
-    parts = {"y_true": y, "y_prob": p} if w is None else {"y_true": y, "y_prob": p, "sample_weight": w}
+    parts = (
+        {"y_true": y, "y_prob": p} if w is None else {"y_true": y, "y_prob": p, "sample_weight": w}
+    )
     masks = {name: part.missing for name, part in parts.items() if part.missing is not None}
     if missing == "raise" and masks:  # a nan among numbers is noticed in the pass over the rows
         refuse_missing(*next(iter(masks.items())))
     bad = [] if skip is None else [skip]
     if missing == "drop":
-        floats = [part.values for name, part in parts.items() if name != "y_true" and part.values.dtype.kind == "f"]
+        floats = [
+            part.values
+            for name, part in parts.items()
+            if name != "y_true" and part.values.dtype.kind == "f"
+        ]
         bad += [*masks.values(), *map(_nan_rows, floats)]
     gone = np.logical_or.reduce(bad) if bad else None
     if gone is None or not gone.any():
@@ -324,12 +458,19 @@ def _without_missing(
         raise InputError("", demand, f"all {gone.size:,} have a missing value{or_ignored}")
     keep = np.flatnonzero(~gone)
     kept_w = None if w is None else Column(w.values[keep])
-    return Column(y.values[keep], None, y.names), Column(take(p.values, keep), None, p.names), kept_w, keep
+    return (
+        Column(y.values[keep], None, y.names),
+        Column(take(p.values, keep), None, p.names),
+        kept_w,
+        keep,
+    )
 
 
 def _nan_rows(values: NDArray[Any]) -> Bools:
     step = max(1, _ENTRIES * values.shape[0] // max(1, values.size))
-    found = [by_row(np.isnan(values[i : i + step])) for i in range(0, max(1, values.shape[0]), step)]
+    found = [
+        by_row(np.isnan(values[i : i + step])) for i in range(0, max(1, values.shape[0]), step)
+    ]
     return np.concatenate(found)
 
 
@@ -349,21 +490,28 @@ def refuse_shuffled_index(y_true: Any, others: dict[str, Any]) -> None:
 class Pixels:
     """The scores of images as a matrix: a row per pixel that counts, image by image, and a column per class.
 
-    Only the rows or columns that are asked for are copied; an array is made of all of them where one is needed.
+    Only the rows or columns that are asked for are copied; an array is made of all of them where
+    one is needed.
     """
 
     ndim = 2
 
     def __init__(self, images: NDArray[Any], kept: Ints | None = None) -> None:
-        self.images, self.kept = images, kept
+        self.images = images
+        self.kept = kept
         n = images.shape[0] * images.shape[2] if kept is None else kept.size
-        self.shape, self.size, self.dtype = (n, images.shape[1]), n * images.shape[1], images.dtype
+        self.shape = (n, images.shape[1])
+        self.size = n * images.shape[1]
+        self.dtype = images.dtype
 
     def __getitem__(self, key: Any) -> NDArray[Any]:
         if isinstance(key, tuple):
             rows, columns = key
             few = self.images[:, columns]
-            found = few.reshape(-1) if few.ndim == 2 else np.moveaxis(few, 1, -1).reshape(-1, few.shape[1])
+            if few.ndim == 2:
+                found: NDArray[Any] = few.reshape(-1)
+            else:
+                found = np.moveaxis(few, 1, -1).reshape(-1, few.shape[1])
             return (found if self.kept is None else found[self.kept])[rows]
         at = np.arange(*key.indices(self.shape[0])) if isinstance(key, slice) else np.asarray(key)
         at = np.flatnonzero(at) if at.dtype == bool else at
@@ -384,9 +532,14 @@ def take(scores: Any, some: NDArray[Any]) -> Any:
 
 def flatten(y: Column, p: Column) -> tuple[Column, Column]:
     """Labels and scores with a row per pixel; the scores of one channel are a vector."""
-    labels, scores = y.values, p.values
+    labels = y.values
+    scores = p.values
     if scores.shape[1] == 0:
-        raise InputError("y_prob", "must have at least one class on its class axis, the second", f"got {scores.shape}")
+        raise InputError(
+            "y_prob",
+            "must have at least one class on its class axis, the second",
+            f"got {scores.shape}",
+        )
     pixels = scores.shape[:1] + scores.shape[2:]
     if labels.shape == scores.shape and scores.shape[1] == 1:
         labels = labels[:, 0]
@@ -397,18 +550,30 @@ def flatten(y: Column, p: Column) -> tuple[Column, Column]:
             remedy = "If classes stand last, `np.moveaxis(y_prob, -1, 1)` puts them second."
         elif labels.shape == scores.shape:
             remedy = "For P(positive) of each pixel, `y_prob[:, None]` adds the class axis."
-        raise InputError("y_true", demand, f"got {labels.shape} for scores of shape {scores.shape}", remedy=remedy)
+        raise InputError(
+            "y_true",
+            demand,
+            f"got {labels.shape} for scores of shape {scores.shape}",
+            remedy=remedy,
+        )
     if y.missing is not None or p.missing is not None:
         name = "y_true" if p.missing is None else "y_prob"
         remedy = "Give pixels without a label a code of their own, `ignore_index`."
-        raise InputError(name, "must not be masked where it has more than two dimensions", remedy=remedy)
+        raise InputError(
+            name, "must not be masked where it has more than two dimensions", remedy=remedy
+        )
     images = scores.reshape(*scores.shape[:2], -1)
     flat: Any = images.reshape(-1) if images.shape[1] == 1 else Pixels(images)
     return Column(labels.reshape(-1)), Column(flat)
 
 
 def by_pixel(values: NDArray[Any], n: int, pixels: int) -> NDArray[Any]:
-    """A column with an entry per image, or in the shape of the labels, as one per pixel; any other as it is."""
+    """A column with an entry per image, or in the shape of the labels, as one per pixel.
+
+    Any other as it is.
+    """
     if pixels and values.ndim > 1 and values.size == n:
         return values.reshape(-1)
-    return np.repeat(values, pixels) if pixels and values.shape == (n // pixels,) else values
+    if pixels and values.shape == (n // pixels,):
+        return np.repeat(values, pixels)
+    return values

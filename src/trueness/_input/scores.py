@@ -23,8 +23,16 @@ def numeric(given: Column, name: str) -> Column:
         both = [m for m in (given.missing, found.missing) if m is not None]
         return Column(found.values, np.logical_or.reduce(both) if both else None, given.names)
     if kind not in "biuf":
-        what = {"U": "strings", "S": "bytes", "c": "complex numbers", "M": "dates", "m": "durations"}
-        raise InputError(name, "must hold numbers", f"got {what.get(kind, f'dtype {values.dtype}')}")
+        what = {
+            "U": "strings",
+            "S": "bytes",
+            "c": "complex numbers",
+            "M": "dates",
+            "m": "durations",
+        }
+        raise InputError(
+            name, "must hold numbers", f"got {what.get(kind, f'dtype {values.dtype}')}"
+        )
     if kind != "f" or values.dtype.itemsize <= 8:
         return given
     with np.errstate(over="ignore"):
@@ -43,7 +51,10 @@ def row_sum_tolerance(dtype: np.dtype[Any], tolerance: float | None) -> float:
 
 
 def clip_scores(values: NDArray[Any], tolerance: float) -> NDArray[Any]:
-    """Scores with those within `tolerance` of [0, 1] moved to its ends; the others are refused later."""
+    """Scores with those within `tolerance` of [0, 1] moved to its ends.
+
+    The others are refused later.
+    """
     if not tolerance or values.dtype.kind != "f" or not ((values < 0) | (values > 1)).any():
         return values
     wide = values.astype(np.float64)
@@ -86,7 +97,13 @@ def explain_logits(logits: NDArray[Any], name: str, rows: Ints | None = None) ->
         refuse_bad(name, "as logits must be below +inf", bad, "are not, the first", rows)
     none = np.isneginf(logits.max(axis=1))
     if none.any():
-        refuse_bad(name, "as logits must have a finite entry in every row", none, "rows have none, the first", rows)
+        refuse_bad(
+            name,
+            "as logits must have a finite entry in every row",
+            none,
+            "rows have none, the first",
+            rows,
+        )
 
 
 def explain_scores(values: NDArray[Any], name: str, rows: Ints | None = None) -> None:
@@ -101,16 +118,28 @@ def explain_scores(values: NDArray[Any], name: str, rows: Ints | None = None) ->
 
 def refuse_nan(values: NDArray[Any], name: str, rows: Ints | None = None) -> NoReturn:
     """Raise for values of which some are nan."""
-    refuse_bad(name, "must not have missing values", np.isnan(values), "are nan, the first", rows, DROP_MISSING)
+    refuse_bad(
+        name,
+        "must not have missing values",
+        np.isnan(values),
+        "are nan, the first",
+        rows,
+        DROP_MISSING,
+    )
 
 
 def _suggestion(values: NDArray[Any]) -> Remedy | str:
     """A guess at what values outside [0, 1] are, with its remedy."""
-    low, high = float(values.min()), float(values.max())
+    low = float(values.min())
+    high = float(values.max())
     excess = max(-low, high - 1)
     if excess <= _SLIP:
         enough = _round_up(excess)
-        return Remedy("clip", f"The largest excess is {excess:.3g}; `clip_tolerance={enough}` allows it.", enough)
+        return Remedy(
+            "clip",
+            f"The largest excess is {excess:.3g}; `clip_tolerance={enough}` allows it.",
+            enough,
+        )
     whole = bool((values == np.floor(values)).all())
     if low < 0:
         if whole and values.ndim == 1 and high < 10:
@@ -119,11 +148,17 @@ def _suggestion(values: NDArray[Any]) -> Remedy | str:
     if not np.isfinite(high):
         return ""
     if values.ndim == 2 and not np.allclose(values.sum(axis=1, dtype=np.float64), 100, atol=1):
-        return Remedy("divide-rows", "Divide each row by its sum if they are counts or other shares.")
+        return Remedy(
+            "divide-rows", "Divide each row by its sum if they are counts or other shares."
+        )
     if whole and values.ndim == 1 and high < 10:
-        return Remedy("percent", "These look like labels, not scores; `percent=True` if they are percentages.")
+        return Remedy(
+            "percent", "These look like labels, not scores; `percent=True` if they are percentages."
+        )
     percent = Remedy("percent", "These look like percentages: say `percent=True` if they are.")
-    return percent if 1.5 < high <= 100 else ""
+    if 1.5 < high <= 100:
+        return percent
+    return ""
 
 
 def _round_up(excess: float) -> str:
@@ -135,7 +170,9 @@ def _round_up(excess: float) -> str:
     return f"{float(f'{int(digit) + 1}e{power}'):.0e}"
 
 
-def explain_sums(values: NDArray[Any], name: str, tolerance: float, rows: Ints | None = None) -> NoReturn:
+def explain_sums(
+    values: NDArray[Any], name: str, tolerance: float, rows: Ints | None = None
+) -> NoReturn:
     """Raise for rows that do not sum to one, as a pass over the rows has noticed."""
     total = np.ascontiguousarray(values).sum(axis=1, dtype=np.float64)
     off = np.abs(total - 1)
@@ -144,7 +181,10 @@ def explain_sums(values: NDArray[Any], name: str, tolerance: float, rows: Ints |
         bad = off == off.max()
     largest = float(off.max())
     several = "`kind='multilabel'` if each column is a label of its own."
-    remedy = Remedy("multilabel", f"Divide each row by its sum if its entries are shares of the whole; use {several}")
+    remedy = Remedy(
+        "multilabel",
+        f"Divide each row by its sum if its entries are shares of the whole; use {several}",
+    )
     if largest <= 10 * _SLIP:
         enough = _round_up(max(largest, 1e-15))
         text = f"The largest difference is {largest:.3g}; `sum_tolerance={enough}` allows it."
@@ -156,4 +196,6 @@ def explain_sums(values: NDArray[Any], name: str, tolerance: float, rows: Ints |
 def format_value(value: Any) -> str:
     """A number for a message: short, but never rounded to the limit that it exceeds."""
     text = f"{float(value):.{_SHOWN}g}"
-    return text if float(text) == float(value) or not 0 <= float(text) <= 1 else repr(float(value))
+    if float(text) == float(value) or not 0 <= float(text) <= 1:
+        return text
+    return repr(float(value))

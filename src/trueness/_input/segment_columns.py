@@ -14,13 +14,15 @@ from trueness._input.sample import refuse_shuffled_index
 from trueness.errors import InputError
 from trueness.typing import ArrayLike, Bools, Ints
 
-_MOST_NUMBERS, _REPEATED = 12, 5
+_MOST_NUMBERS = 12
+_REPEATED = 5
 GROUPS = 5
 MOST_GRADES = 1000
 MISSING = "(missing)"
 WholeNumbers: TypeAlias = Literal["guess", "names", "measured"]
 Cuts: TypeAlias = tuple[WholeNumbers, int, NDArray[Any] | None]
-"""What whole numbers are, how many groups there are of measurements, and the weights of the rows that are kept."""
+"""What whole numbers are, how many groups there are of measurements, and the weights of the rows
+that are kept."""
 TIMES = " × "
 
 
@@ -36,9 +38,13 @@ class SegmentColumn(NamedTuple):
     code: Ints  # the segment of each row
     values: tuple[str, ...]  # the name of each segment
     note: str = ""  # how numbers were cut into groups, if they were
-    edges: tuple[float, ...] = ()  # for numbers cut into groups: the smallest number of each group but the first
+    edges: tuple[
+        float, ...
+    ] = ()  # for numbers cut into groups: the smallest number of each group but the first
     crossed: int = 1  # how many columns were crossed
-    is_text: tuple[tuple[bool, ...], ...] = ()  # for each value, if known: whether it was text in each column crossed
+    is_text: tuple[
+        tuple[bool, ...], ...
+    ] = ()  # for each value, if known: whether it was text in each column crossed
 
     def rule(self, code: int) -> str:
         """The rows of one segment, in words."""
@@ -46,8 +52,11 @@ class SegmentColumn(NamedTuple):
             return f"{self.name} is missing"
         if not self.edges:
             return f"{self.name} = {self.values[code]}"
-        low, high = ("", *(f"{edge:.6g}" for edge in self.edges))[code], (*map("{:.6g}".format, self.edges), "")[code]
-        return f"{low} ≤ {self.name} < {high}" if low and high else f"{self.name} {f'≥ {low}' if low else f'< {high}'}"
+        low = ("", *(f"{edge:.6g}" for edge in self.edges))[code]
+        high = (*map("{:.6g}".format, self.edges), "")[code]
+        if low and high:
+            return f"{low} ≤ {self.name} < {high}"
+        return f"{self.name} {f'≥ {low}' if low else f'< {high}'}"
 
     def at(self, rows: NDArray[Any]) -> "SegmentColumn":
         """The same column for some of the rows; segments without rows are left out."""
@@ -70,10 +79,13 @@ def read_by(
 ) -> tuple[SegmentColumn, ...]:
     """Read ``by=``: one column, a dict of columns or a frame, without the rows that were dropped.
 
-    Measurements are cut into `groups` of about equal weight. Whole numbers of many values may be those, or names;
-    without `whole`, they are measurements if hardly any is repeated. Crossings of up to `crossed` columns follow.
+    Measurements are cut into `groups` of about equal weight. Whole numbers of many values may be
+    those, or names; without `whole`, they are measurements if hardly any is repeated. Crossings of
+    up to `crossed` columns follow.
     """
-    return () if by is None else with_crossings(_columns(by, y_true, kept, (whole, groups, weight)), crossed)
+    if by is None:
+        return ()
+    return with_crossings(_columns(by, y_true, kept, (whole, groups, weight)), crossed)
 
 
 def with_crossings(columns: tuple[SegmentColumn, ...], crossed: int) -> tuple[SegmentColumn, ...]:
@@ -81,7 +93,10 @@ def with_crossings(columns: tuple[SegmentColumn, ...], crossed: int) -> tuple[Se
     if not columns:
         raise InputError("by", "must hold at least one column", "it has none")
     most = min(checked_whole(crossed, "crossed"), len(columns))
-    return (*columns, *(crossing(some) for k in range(2, most + 1) for some in combinations(columns, k)))
+    return (
+        *columns,
+        *(crossing(some) for k in range(2, most + 1) for some in combinations(columns, k)),
+    )
 
 
 def _columns(by: Any, y_true: ArrayLike, kept: Bools, cuts: Cuts) -> tuple[SegmentColumn, ...]:
@@ -94,7 +109,10 @@ def _columns(by: Any, y_true: ArrayLike, kept: Bools, cuts: Cuts) -> tuple[Segme
         # One by one, since an array of the whole frame would turn numbers beside text into objects.
         return tuple(_read(str(name), by[name], y_true, kept, cuts) for name in given.names)
     if given.values.ndim == 2:
-        return tuple(_read(f"column {j}", values, y_true, kept, cuts) for j, values in enumerate(given.values.T))
+        return tuple(
+            _read(f"column {j}", values, y_true, kept, cuts)
+            for j, values in enumerate(given.values.T)
+        )
     return (_read(str(getattr(by, "name", None) or "by"), by, y_true, kept, cuts),)
 
 
@@ -110,7 +128,9 @@ def _read(name: str, values: Any, y_true: ArrayLike, kept: Bools, cuts: Cuts) ->
     gone = np.zeros(kept.size, dtype=bool) if gone is None else gone
     found = _cut(name, given.values[kept], gone[kept], cuts)
     if cuts[0] != "names" and np.array_equal(given.values, column(y_true, "y_true").values):
-        return found._replace(note=f"{name!r} equals the labels: its segments say nothing about the scores.")
+        return found._replace(
+            note=f"{name!r} equals the labels: its segments say nothing about the scores."
+        )
     return found
 
 
@@ -121,16 +141,23 @@ def _continuous(numbers: NDArray[Any], whole_numbers: WholeNumbers) -> bool:
         return True  # without sorting all of them
     distinct = np.unique(numbers).size
     whole = numbers.dtype.kind in "iu" or bool((numbers == np.floor(numbers)).all())
-    codes = {"guess": distinct * _REPEATED <= numbers.size, "names": True, "measured": False}[whole_numbers]
+    codes = {"guess": distinct * _REPEATED <= numbers.size, "names": True, "measured": False}[
+        whole_numbers
+    ]
     return distinct > _MOST_NUMBERS and not (whole and codes)
 
 
 def _cut(name: str, values: NDArray[Any], gone: Bools, cuts: Cuts) -> SegmentColumn:
     there = values[~gone]
-    note, edges = "", tuple[float, ...]()
+    note = ""
+    edges = tuple[float, ...]()
     if there.dtype.kind == "O" and all(type(one) in (int, float) for one in there):
         there = np.array(there.tolist(), dtype=np.float64)  # numbers beside a missing value
-    if there.dtype.kind == "f" and (there == np.floor(there)).all() and (np.abs(there) < 2**53).all():
+    if (
+        there.dtype.kind == "f"
+        and (there == np.floor(there)).all()
+        and (np.abs(there) < 2**53).all()
+    ):
         there = there.astype(np.int64)  # whole numbers beside a missing value
     if there.dtype.kind in "iuf" and _continuous(there, cuts[0]):
         weight = np.ones(there.size) if cuts[2] is None else cuts[2][~gone]
@@ -141,20 +168,27 @@ def _cut(name: str, values: NDArray[Any], gone: Bools, cuts: Cuts) -> SegmentCol
         if there.dtype.kind == "M" and (there == there.astype("datetime64[D]")).all():
             there = there.astype("datetime64[D]")
         inner, names, is_text = _distinct_texts(there)
-    names = tuple(repr(one) if one == MISSING else one for one in names)  # a text, which is not missing
+    names = tuple(
+        repr(one) if one == MISSING else one for one in names
+    )  # a text, which is not missing
     code = np.full(values.size, len(names), dtype=np.int64)
     if gone.any():
-        names, is_text = (*names, MISSING), (*is_text, False)
+        names = (*names, MISSING)
+        is_text = (*is_text, False)
     code[~gone] = inner
     return SegmentColumn(name, code, names, note, edges, is_text=tuple((one,) for one in is_text))
 
 
 def _distinct_texts(values: NDArray[Any]) -> tuple[Ints, tuple[str, ...], tuple[bool, ...]]:
-    """The number of each value as text, and the texts, sorted; text that a number writes, too, is quoted.
+    """The number of each value as text, and the texts, sorted.
+
+    Text that a number writes, too, is quoted.
 
     The last answer is which of the values were text.
     """
-    if values.dtype.kind in "OU":  # looking up a million texts takes a tenth of the time of sorting them
+    if (
+        values.dtype.kind in "OU"
+    ):  # looking up a million texts takes a tenth of the time of sorting them
         # Not an array of text, which drops NUL at the end.
         seen: dict[tuple[str, bool], int] = {}
         keys = ((str(one), isinstance(one, str)) for one in values.tolist())
@@ -164,12 +198,16 @@ def _distinct_texts(values: NDArray[Any]) -> tuple[Ints, tuple[str, ...], tuple[
         found, code = np.unique(values, return_inverse=True)
         distinct = [(text, False) for text in found.astype(str).tolist()]
     rank = {key: i for i, key in enumerate(sorted(set(distinct)))}
-    names = tuple(repr(text) if is_text and (text, False) in rank else text for text, is_text in rank)
+    names = tuple(
+        repr(text) if is_text and (text, False) in rank else text for text, is_text in rank
+    )
     number = np.array([rank[key] for key in distinct], dtype=np.int64)
     return number[code.reshape(-1)], names, tuple(is_text for _, is_text in rank)
 
 
-def number_groups(values: Any, weight: Any, groups: int = GROUPS) -> tuple[Ints, tuple[str, ...], tuple[float, ...]]:
+def number_groups(
+    values: Any, weight: Any, groups: int = GROUPS
+) -> tuple[Ints, tuple[str, ...], tuple[float, ...]]:
     """The group of each number, of about equal weight, the names of the groups, and where each but the first begins."""
     order = np.argsort(values)
     total = np.cumsum(weight[order], dtype=np.float64)
@@ -201,7 +239,9 @@ def crossing(columns: tuple[SegmentColumn, ...]) -> SegmentColumn:
 class GradeColumn(NamedTuple):
     """The grade of each row."""
 
-    names: tuple[str, ...]  # the grades: the categories of an ordered categorical, or the values, sorted
+    names: tuple[
+        str, ...
+    ]  # the grades: the categories of an ordered categorical, or the values, sorted
     code: Ints  # the number of the grade of each row that is kept
     kept: Bools  # which of the rows have a grade
     ordered: bool  # whether the names are in the order of a categorical
@@ -215,9 +255,12 @@ class GradeColumn(NamedTuple):
 def read_grades(grades: Any, y_true: ArrayLike, rows: Ints, *, drop: bool) -> GradeColumn:
     """Read ``grades=`` for some of the rows; with `drop`, rows without a grade are left out."""
     refuse_shuffled_index(y_true, {"grades": grades})
-    given, n = column(grades, "grades"), column(y_true, "y_true").values.shape[0]
+    given = column(grades, "grades")
+    n = column(y_true, "y_true").values.shape[0]
     if given.values.shape != (n,):
-        raise InputError("grades", f"must have one entry per row ({n:,})", f"got shape {given.values.shape}")
+        raise InputError(
+            "grades", f"must have one entry per row ({n:,})", f"got shape {given.values.shape}"
+        )
     gone = labels_missing(given)
     kept = np.ones(rows.size, dtype=bool) if gone is None else ~gone[rows]
     if gone is not None and not kept.all() and not drop:
@@ -227,12 +270,23 @@ def read_grades(grades: Any, y_true: ArrayLike, rows: Ints, *, drop: bool) -> Gr
     seen: dict[Any, int] = {}
     values = given.values[rows[kept]].tolist()
     try:
-        code = np.fromiter((seen.setdefault(value, len(seen)) for value in values), np.int64, len(values))
+        code = np.fromiter(
+            (seen.setdefault(value, len(seen)) for value in values), np.int64, len(values)
+        )
     except TypeError as reason:
-        raise InputError("grades", "must hold names, such as text or numbers", str(reason)) from None
+        raise InputError(
+            "grades", "must hold names, such as text or numbers", str(reason)
+        ) from None
     categories = categories_of(grades)
-    ranked = [str(name) for name in categories.names] if categories is not None and categories.ordered else None
+    if categories is not None and categories.ordered:
+        ranked = [str(name) for name in categories.names]
+    else:
+        ranked = None
     names = ranked or sorted({str(value) for value in seen})
     if len(names) > MOST_GRADES:
-        raise InputError("grades", f"must have at most {MOST_GRADES:,} different values", f"got {len(names):,}")
-    return GradeColumn(tuple(names), np.array([names.index(str(v)) for v in seen])[code], kept, ranked is not None)
+        raise InputError(
+            "grades", f"must have at most {MOST_GRADES:,} different values", f"got {len(names):,}"
+        )
+    return GradeColumn(
+        tuple(names), np.array([names.index(str(v)) for v in seen])[code], kept, ranked is not None
+    )

@@ -1,8 +1,8 @@
 """The few loops that decide the speed, each behind one name.
 
-Every kernel exists twice: in NumPy (:mod:`trueness._kernels.reference`, which documents it) and in C
-(:mod:`trueness._kernels.compiled`). The compiled one is used if its library could be built, unless the
-environment variable ``TRUENESS_KERNELS`` is ``reference``.
+Every kernel exists twice: in NumPy (:mod:`trueness._kernels.reference`, which documents it) and in
+C (:mod:`trueness._kernels.compiled`). The compiled one is used if its library could be built,
+unless the environment variable ``TRUENESS_KERNELS`` is ``reference``.
 """
 
 import os

@@ -37,12 +37,16 @@ _MOST_GUIDE_CELLS = (1 << 16) - 1
 _RECORD = np.dtype([("key", np.uint64), ("weight", np.float64)])
 
 
-def bin_sums(p: Scores, y: Labels, edges: Floats, table: Ints, *, uniform: bool, moments: bool) -> int:
+def bin_sums(
+    p: Scores, y: Labels, edges: Floats, table: Ints, *, uniform: bool, moments: bool
+) -> int:
     rows = shares(p.size, workers(p.size) if table.nbytes <= _OWN_TABLE else 1)
     return _add_rows("bin_sums", (p, y, edges), table, rows, uniform, moments)
 
 
-def _add_rows(name: str, columns: tuple[Array, ...], table: Array, rows: list[Range], *numbers: Any) -> int:
+def _add_rows(
+    name: str, columns: tuple[Array, ...], table: Array, rows: list[Range], *numbers: Any
+) -> int:
     """Let each thread add its rows to a table of its own; the table gets the sums of all."""
     tables = [table] + [np.zeros_like(table) for _ in rows[1:]]
     status = over_rows(name, rows, lambda i: (*columns, tables[i]), *numbers)
@@ -51,7 +55,9 @@ def _add_rows(name: str, columns: tuple[Array, ...], table: Array, rows: list[Ra
     return status
 
 
-def grouped_bin_sums(p: Scores, y: Labels, group: Codes, edges: Floats, table: Ints, *, uniform: bool) -> int:
+def grouped_bin_sums(
+    p: Scores, y: Labels, group: Codes, edges: Floats, table: Ints, *, uniform: bool
+) -> int:
     return call("grouped_bin_sums", (p, y, group, edges, table), 0, p.size, uniform)
 
 
@@ -62,11 +68,15 @@ def encode_keys(start: Ints, text: Array, code: Codes, *known: Array) -> int:
 def events(p: Scores, y: Labels) -> tuple[int, int]:
     rows = shares(p.size, workers(p.size))
     found = [c_int64() for _ in rows]
-    statuses = in_threads(lambda i: call("count_events", (p, y), *rows[i], byref(found[i])), len(rows))
+    statuses = in_threads(
+        lambda i: call("count_events", (p, y), *rows[i], byref(found[i])), len(rows)
+    )
     return every_fault(statuses), sum(part.value for part in found)
 
 
-def weighted_bin_sums(p: Scores, y: Labels, w: Floats, edges: Floats, table: Floats, *, uniform: bool) -> int:
+def weighted_bin_sums(
+    p: Scores, y: Labels, w: Floats, edges: Floats, table: Floats, *, uniform: bool
+) -> int:
     rows = shares(p.size, workers(p.size) if table.nbytes <= _OWN_TABLE else 1)
     tables = [table] + [np.zeros_like(table) for _ in rows[1:]]
     status = over_rows("weighted_bin_sums", rows, lambda i: (p, y, w, edges, tables[i]), uniform)
@@ -88,7 +98,9 @@ def sketch_sums(p: Scores, y: Labels, table: Ints, ends: Floats) -> int:
     return status
 
 
-def mass_sums(p: Scores, y: Labels, ranks: Ints, *, moments: bool) -> tuple[int, Floats, Floats, Floats, Ints]:
+def mass_sums(
+    p: Scores, y: Labels, ranks: Ints, *, moments: bool
+) -> tuple[int, Floats, Floats, Floats, Ints]:
     table = np.zeros((ranks.size + 1, 2, 5), np.int64)
     cuts, low, high = np.full(ranks.size, np.nan), *np.full((2, ranks.size + 1), np.nan)
     grid = _Grid(p, ranks) if p.size >= _GRID_ROWS and ranks.size <= _GRID_RANKS else None
@@ -104,7 +116,8 @@ def mass_sums(p: Scores, y: Labels, ranks: Ints, *, moments: bool) -> tuple[int,
     ends = np.append(np.searchsorted(keys, keys[at] | np.uint64(1), "right"), keys.size)
     call("key_sums", (keys, ends, table), moments)
 
-    # A score follows the j-th cut wherever bin j+1 is not empty; elsewhere what is written is not used.
+    # A score follows the j-th cut wherever bin j+1 is not empty; elsewhere what is written is not
+    # used.
     scores = _scores_of(keys)
     following = scores[np.minimum(ends[:-1], keys.size - 1)] if keys.size else np.empty(0)
     least, greatest = (grid.least, grid.greatest) if grid else (scores[0], scores[-1])
@@ -126,9 +139,16 @@ class _Grid:
         self.ranks = ranks
 
     def add_rows(self, p: Scores, y: Labels, table: Ints, moments: bool) -> tuple[int, Keys, Ints]:
-        """Add most rows to the table; return the sorted keys of the others, and where in them the cuts are."""
+        """Add most rows to the table.
+
+        Return the sorted keys of the others, and where in them the cuts are.
+        """
         if self.status:
-            return self.status | reference.faults(p, y), np.empty(0, np.uint64), np.empty(0, np.int64)
+            return (
+                self.status | reference.faults(p, y),
+                np.empty(0, np.uint64),
+                np.empty(0, np.int64),
+            )
         through = np.cumsum(self.total)
         # A cell that holds a wanted rank is opened: its rows will be sorted.
         self.opened = np.searchsorted(through, self.ranks, "left")
@@ -141,7 +161,9 @@ class _Grid:
         def work(i: int) -> tuple[int, Keys]:
             keys = np.empty(self.counts[i, self.is_open].sum() + 1, np.uint64)
             n = c_int64()
-            status = call("grid_sums", (p, y, bin_of, tables[i], keys), *self.rows[i], moments, byref(n))
+            status = call(
+                "grid_sums", (p, y, bin_of, tables[i], keys), *self.rows[i], moments, byref(n)
+            )
             return status, keys[: n.value]
 
         tables = np.zeros((len(self.rows), table.shape[0] + 1, 2, 5), np.int64)
@@ -156,7 +178,9 @@ class _Grid:
         occupied = np.flatnonzero(self.total)
         after = np.searchsorted(occupied, self.opened, "right")
         next_cell = occupied[np.minimum(after, occupied.size - 1)]
-        asked = np.flatnonzero((ends == self.open_through) & (after < occupied.size) & ~self.is_open[next_cell])
+        asked = np.flatnonzero(
+            (ends == self.open_through) & (after < occupied.size) & ~self.is_open[next_cell]
+        )
         if asked.size == 0:
             return
         which = np.zeros(GRID_CELLS, np.uint16)
@@ -174,15 +198,24 @@ def cells(p: Scores, y: Labels) -> tuple[int, Floats, Ints, Ints]:
 
     status, pieces = _sorted_pieces(p, sorted_keys)
     if status:
-        return status | reference.faults(p, y), np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64)
+        return (
+            status | reference.faults(p, y),
+            np.empty(0),
+            np.empty(0, np.int64),
+            np.empty(0, np.int64),
+        )
     firsts = _first_cells(pieces)
     score, (count, events) = np.empty(firsts[-1]), np.empty((2, firsts[-1]), np.int64)
     out = score, count, events
-    in_threads(lambda i: call("collect_cells", (pieces[i], *out), len(pieces[i]), firsts[i]), len(pieces))
+    in_threads(
+        lambda i: call("collect_cells", (pieces[i], *out), len(pieces[i]), firsts[i]), len(pieces)
+    )
     return status, score, count, events
 
 
-def weighted_cells(p: Scores, y: Labels, w: Floats) -> tuple[int, Floats, Ints, Floats, Floats, Floats, Floats]:
+def weighted_cells(
+    p: Scores, y: Labels, w: Floats
+) -> tuple[int, Floats, Ints, Floats, Floats, Floats, Floats]:
     def sorted_records(low: int, high: int, room: int) -> tuple[int, Array]:
         records, spare = np.empty((2, room + 1), _RECORD)
         n = c_int64()
@@ -195,9 +228,14 @@ def weighted_cells(p: Scores, y: Labels, w: Floats) -> tuple[int, Floats, Ints, 
         status |= reference.faults(p, y) | reference.weight_faults(w)
         return status, none, np.empty(0, np.int64), none, none, none, none
     firsts = _first_cells(pieces)
-    score, sums = np.empty(firsts[-1]), np.empty((4, firsts[-1]))
-    count, name = np.empty(score.size, np.int64), "collect_weighted_cells"
-    in_threads(lambda i: call(name, (pieces[i], score, count, sums), len(pieces[i]), firsts[i]), len(pieces))
+    score = np.empty(firsts[-1])
+    sums = np.empty((4, firsts[-1]))
+    count = np.empty(score.size, np.int64)
+    name = "collect_weighted_cells"
+    in_threads(
+        lambda i: call(name, (pieces[i], score, count, sums), len(pieces[i]), firsts[i]),
+        len(pieces),
+    )
     return status, score, count, sums[0], sums[1], sums[2], sums[3]
 
 
@@ -212,8 +250,11 @@ def float_sums(table: Ints) -> Floats:
 
 
 def pava(weight: Array, events: Array) -> Ints:
-    kind, starts = "counts" if weight.dtype == np.int64 else "weights", np.empty(weight.size, np.int64)
-    n_blocks = call(f"pava_{kind}", (weight, events, starts, np.empty_like(weight), np.empty_like(events)))
+    kind = "counts" if weight.dtype == np.int64 else "weights"
+    starts = np.empty(weight.size, np.int64)
+    n_blocks = call(
+        f"pava_{kind}", (weight, events, starts, np.empty_like(weight), np.empty_like(events))
+    )
     return starts[:n_blocks].copy()
 
 
@@ -226,9 +267,13 @@ def block_pava(count: Ints, events: Ints, n_min: int, n_max: int) -> Ints:
 
 def top1(P: Scores, y: Ints, tolerance: float) -> tuple[int, Scores, Ints, NDArray[np.uint8]]:
     n = P.shape[0]
-    confidence, predicted, correct = np.empty(n, P.dtype), np.empty(n, np.int64), np.empty(n, np.uint8)
+    confidence = np.empty(n, P.dtype)
+    predicted = np.empty(n, np.int64)
+    correct = np.empty(n, np.uint8)
     rows = shares(n, workers(P.size))
-    status = over_rows("top1", rows, lambda _: (P, y, confidence, predicted, correct), float(tolerance))
+    status = over_rows(
+        "top1", rows, lambda _: (P, y, confidence, predicted, correct), float(tolerance)
+    )
     return status, confidence, predicted, correct
 
 
@@ -258,7 +303,8 @@ def steps(edges: Floats, values: Floats, p: Scores) -> tuple[int, Floats]:
 
 def _guide(edges: Floats, p: Scores) -> Ints:
     """Where among the edges to look for a score."""
-    # A power of two of cells: a few for every edge, unless there are too few scores to repay the work.
+    # A power of two of cells: a few for every edge, unless there are too few scores to repay the
+    # work.
     cells = 1 << min(4 * edges.size, p.size // 4, _MOST_GUIDE_CELLS).bit_length()
     guide = np.empty(cells + 2, np.int64)
     call("make_ranks_guide", (edges, guide))
@@ -272,7 +318,8 @@ def _looked_up(name: str, arrays: tuple[Array, ...]) -> int:
 
 def venn_abers(corner_weight: Ints, corner_events: Ints, unit: int) -> tuple[Ints, Ints]:
     with_event, without = np.empty((2, 3, corner_weight.size - 1), np.int64)
-    counts, hull = np.empty(2, np.int64), np.empty(corner_weight.size, np.int64)
+    counts = np.empty(2, np.int64)
+    hull = np.empty(corner_weight.size, np.int64)
     call("venn_abers", (corner_weight, corner_events, with_event, without, counts, hull), unit)
     return with_event[:, : counts[0]].copy(), without[:, : counts[1]].copy()
 
@@ -283,7 +330,9 @@ def _scores_of(keys: Keys) -> Floats:
 
 def _sort(name: str, items: Array, spare: Array) -> Array:
     """Sort in two buffers; return the one that holds the result."""
-    return spare[: len(items)] if call(name, (items, spare), len(items)) else items
+    if call(name, (items, spare), len(items)):
+        return spare[: len(items)]
+    return items
 
 
 def _pack_and_sort(p: Scores, y: Labels, memory: Array, low: int, high: int) -> tuple[int, Array]:
@@ -302,8 +351,13 @@ def _count_grid(p: Scores, rows: list[Range]) -> tuple[int, Ints, tuple[float, f
     return status, counts, (float(extremes[:, 0].min()), float(extremes[:, 1].max()))
 
 
-def _sorted_pieces(p: Scores, sorted_rows: Callable[[int, int, int], tuple[int, Array]]) -> tuple[int, list[Array]]:
-    """All rows in ascending order of score, in one piece per thread; equal scores are in one piece."""
+def _sorted_pieces(
+    p: Scores, sorted_rows: Callable[[int, int, int], tuple[int, Array]]
+) -> tuple[int, list[Array]]:
+    """All rows in ascending order of score, in one piece per thread.
+
+    Equal scores are in one piece.
+    """
     n_workers = workers(p.size)
     if n_workers == 1:
         status, piece = sorted_rows(0, GRID_CELLS, p.size)
@@ -350,14 +404,20 @@ def outcomes(words: Codes, thresholds: Codes, start: Ints, low: Ints) -> NDArray
 def softmax_derivatives(Z: Scores, y: Ints, w: Floats, beta: float) -> tuple[int, Floats]:
     rows = shares(Z.shape[0], workers(Z.size))
     sums = np.zeros((len(rows), 5))
-    return over_rows("softmax_derivatives", rows, lambda i: (Z, y, w, sums[i]), float(beta)), sums.sum(axis=0)
+    return over_rows(
+        "softmax_derivatives", rows, lambda i: (Z, y, w, sums[i]), float(beta)
+    ), sums.sum(axis=0)
 
 
 def logit_tops(Z: Scores, y: Ints) -> tuple[int, Floats, Floats, Ints, NDArray[np.uint8]]:
     n = Z.shape[0]
-    top, total = np.empty(n), np.empty(n)
-    predicted, correct = np.empty(n, np.int64), np.empty(n, np.uint8)
-    status = over_rows("logit_tops", shares(n, workers(Z.size)), lambda _: (Z, y, top, total, predicted, correct))
+    top = np.empty(n)
+    total = np.empty(n)
+    predicted = np.empty(n, np.int64)
+    correct = np.empty(n, np.uint8)
+    status = over_rows(
+        "logit_tops", shares(n, workers(Z.size)), lambda _: (Z, y, top, total, predicted, correct)
+    )
     return status, top, total, predicted, correct
 
 

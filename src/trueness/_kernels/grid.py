@@ -1,9 +1,10 @@
 r"""A fixed grid of cells over [0, 1], fine near 0 and near 1.
 
-A cell is given by the exponent and the first 7 bits of the mantissa of :math:`\min(p, 1 - p)`, so that it is never
-wider than 1/128 of the distance of its scores from the nearer end. From 2⁻³¹ to 1/2 that makes 30 octaves of 128
-cells, as many above 1/2; what lies between an end and 2⁻³¹ is one cell, and 0 and 1 have cells of their own. Cells
-are closed on the left and open on the right: any edge with few binary digits is an edge of cells.
+A cell is given by the exponent and the first 7 bits of the mantissa of :math:`\min(p, 1 - p)`, so
+that it is never wider than 1/128 of the distance of its scores from the nearer end. From 2⁻³¹ to
+1/2 that makes 30 octaves of 128 cells, as many above 1/2; what lies between an end and 2⁻³¹ is one
+cell, and 0 and 1 have cells of their own. Cells are closed on the left and open on the right: any
+edge with few binary digits is an edge of cells.
 """
 
 from functools import cache
@@ -27,7 +28,8 @@ def cell_of(p: NDArray[np.floating[Any]]) -> NDArray[np.int64]:
     score = np.add(p, 0.0, dtype=np.float64)
     lower = score < 0.5
     tail = np.where(lower, score, 1 - score)  # exact from 1/2 up
-    # One unit less in the upper half: what is closed on the left there is closed on the right in 1 - p.
+    # One unit less in the upper half: what is closed on the left there is closed on the right in 1
+    # - p.
     bits = tail.view(np.int64) - ~lower
     step = np.where(tail > 0, np.maximum((bits >> _SHIFT) - (_LOWEST - 2), 1), 0)
     return np.where(lower, step, GRID_CELLS - 1 - step)
@@ -37,7 +39,8 @@ def cell_of(p: NDArray[np.floating[Any]]) -> NDArray[np.int64]:
 def grid_edges() -> NDArray[np.float64]:
     """The starts of the cells, and the end of the last one; of shape (GRID_CELLS + 1,).
 
-    Cell c holds the scores from ``edges[c]`` up to, not including, ``edges[c + 1]``; the last one holds 1 alone.
+    Cell c holds the scores from ``edges[c]`` up to, not including, ``edges[c + 1]``; the last one
+    holds 1 alone.
 
     >>> bool(np.isin([0.125, 0.25, 0.5, 0.75], grid_edges()).all())
     True

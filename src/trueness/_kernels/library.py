@@ -1,7 +1,7 @@
 """The shared library of compiled loops: how to call it, what it returns, and how to share rows among threads.
 
-The C functions take arrays as the structs of NumPy's array interface, then numbers. They release the GIL,
-so from a few million rows on several Python threads can work on rows of their own.
+The C functions take arrays as the structs of NumPy's array interface, then numbers. They release
+the GIL, so from a few million rows on several Python threads can work on rows of their own.
 """
 
 import ctypes
@@ -34,14 +34,16 @@ def _load() -> ctypes.CDLL | None:
         library = ctypes.CDLL(_PATH)
     except OSError:
         return None
-    library.choose_vectors(ctypes.c_int64(2))  # as wide as the machine has them; tests choose narrower ones
+    library.choose_vectors(
+        ctypes.c_int64(2)
+    )  # as wide as the machine has them; tests choose narrower ones
     return library
 
 
 _library = _load()
 
-# Finds the struct inside the capsule that `array.__array_struct__` returns. The usual `array.ctypes.data` takes five
-# times as long, longer than everything else in a call on ten rows.
+# Finds the struct inside the capsule that `array.__array_struct__` returns. The usual
+# `array.ctypes.data` takes five times as long, longer than everything else in a call on ten rows.
 _struct_in = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi)
 )
@@ -59,14 +61,19 @@ _MOST_WORKERS = 8
 
 
 def available() -> bool:
-    """Whether the library was built for this installation and can be loaded; else nothing bound here may be called."""
+    """Whether the library was built for this installation and can be loaded.
+
+    Else nothing bound here may be called.
+    """
     return _library is not None
 
 
 @cache
 def _function(name: str, n_arrays: int, *numbers: type) -> Any:
     function = _library[name]  # type: ignore[index]  # without a library nothing is called
-    function.argtypes = [ctypes.c_void_p] * n_arrays + [_TYPES.get(one, ctypes.c_void_p) for one in numbers]
+    function.argtypes = [ctypes.c_void_p] * n_arrays + [
+        _TYPES.get(one, ctypes.c_void_p) for one in numbers
+    ]
     function.restype = ctypes.c_int64
     return function
 
@@ -80,7 +87,9 @@ def call(name: str, arrays: tuple[NDArray[Any], ...], *numbers: Any) -> int:
         raise MemoryError
     if returned == _WRONG_ARRAY:
         kinds = ", ".join(f"{array.dtype}{array.shape}" for array in arrays)
-        raise TypeError(f"a kernel got arrays of other types, sizes or layouts than it reads: {kinds}")
+        raise TypeError(
+            f"a kernel got arrays of other types, sizes or layouts than it reads: {kinds}"
+        )
     return returned
 
 
@@ -104,7 +113,10 @@ def shares(n_rows: int, n_workers: int) -> list[tuple[int, int]]:
 
 
 def in_threads(work: Callable[[int], T], n_workers: int) -> list[T]:
-    """The results of ``work(0) … work(n_workers - 1)``, each called in its own thread; one worker needs no thread."""
+    """The results of ``work(0) … work(n_workers - 1)``, each called in its own thread.
+
+    One worker needs no thread.
+    """
     if n_workers == 1:
         return [work(0)]
     from concurrent.futures import ThreadPoolExecutor
@@ -114,9 +126,15 @@ def in_threads(work: Callable[[int], T], n_workers: int) -> list[T]:
 
 
 def over_rows(
-    name: str, rows: list[tuple[int, int]], arrays: Callable[[int], tuple[NDArray[Any], ...]], *numbers: Any
+    name: str,
+    rows: list[tuple[int, int]],
+    arrays: Callable[[int], tuple[NDArray[Any], ...]],
+    *numbers: Any,
 ) -> int:
-    """Call a function for each range of rows in its own thread, with the arrays of that thread; every fault."""
+    """Call a function for each range of rows in its own thread, with the arrays of that thread.
+
+    Every fault.
+    """
     return every_fault(in_threads(lambda i: call(name, arrays(i), *rows[i], *numbers), len(rows)))
 
 

@@ -1,8 +1,9 @@
 """The kernels in NumPy: simple, always available, and the definition of what the compiled ones must return.
 
-Callers pass contiguous arrays of the right type and length; values are checked here, during the pass. Every function
-that looks at rows returns a status (see :mod:`trueness._kernels.library`), zero if all is well. Otherwise it has a bit
-for every kind of fault in the data, and the other outputs mean nothing.
+Callers pass contiguous arrays of the right type and length; values are checked here, during the
+pass. Every function that looks at rows returns a status (see :mod:`trueness._kernels.library`),
+zero if all is well. Otherwise it has a bit for every kind of fault in the data, and the other
+outputs mean nothing.
 """
 
 from collections.abc import Callable, Iterator
@@ -75,14 +76,16 @@ _CHUNK = 16_384
 _PLAIN_SUM = 4_096
 
 
-def bin_sums(p: Scores, y: Labels, edges: Floats, table: Ints, *, uniform: bool, moments: bool) -> int:
+def bin_sums(
+    p: Scores, y: Labels, edges: Floats, table: Ints, *, uniform: bool, moments: bool
+) -> int:
     r"""Count and sum the scores of each bin and label, in whole numbers.
 
-    Scores are float32 or float64, labels 0 or 1 of type bool, uint8, int8, int32, int64, float32 or float64. Bin b is
-    [edges[b], edges[b+1]), the last one closed on both sides; `uniform`: the edges are b / B, b = 0 .. B. The sums are
-    added to `table`, of shape (B, 2, 5): [bin, label, (count, Σhi, Σlo, Σsq_hi, Σsq_lo)] with the parts of
-    :func:`trueness._kernels.fixed.parts` and :func:`~trueness._kernels.fixed.square_parts`; the last two columns only
-    with `moments`.
+    Scores are float32 or float64, labels 0 or 1 of type bool, uint8, int8, int32, int64, float32 or
+    float64. Bin b is [edges[b], edges[b+1]), the last one closed on both sides; `uniform`: the
+    edges are b / B, b = 0 .. B. The sums are added to `table`, of shape (B, 2, 5): [bin, label,
+    (count, Σhi, Σlo, Σsq_hi, Σsq_lo)] with the parts of :func:`trueness._kernels.fixed.parts` and
+    :func:`~trueness._kernels.fixed.square_parts`; the last two columns only with `moments`.
 
     Status: BAD_SCORE, BAD_LABEL, OUTSIDE_EDGES.
     """
@@ -93,7 +96,9 @@ def bin_sums(p: Scores, y: Labels, edges: Floats, table: Ints, *, uniform: bool,
     return _each_chunk(p, y, add, edges)
 
 
-def grouped_bin_sums(p: Scores, y: Labels, group: Codes, edges: Floats, table: Ints, *, uniform: bool) -> int:
+def grouped_bin_sums(
+    p: Scores, y: Labels, group: Codes, edges: Floats, table: Ints, *, uniform: bool
+) -> int:
     """The sums of :func:`bin_sums`, with moments, of each of G groups: added to `table`, of shape (G, B, 2, 5).
 
     `group` has the number of each row's group, below G.
@@ -107,21 +112,33 @@ def grouped_bin_sums(p: Scores, y: Labels, group: Codes, edges: Floats, table: I
 
 
 def encode_keys(
-    start: Ints, text: Bytes, code: Codes, _slots: Any, known_start: Ints, known_text: Bytes, known: Ints
+    start: Ints,
+    text: Bytes,
+    code: Codes,
+    _slots: Any,
+    known_start: Ints,
+    known_text: Bytes,
+    known: Ints,
 ) -> int:
-    """Give every key, text[start[i]:start[i + 1]], the number of the first key equal to it; returns how many are done.
+    """Give every key, text[start[i]:start[i + 1]], the number of the first key equal to it.
 
-    `known` is the number of different keys so far, which lie in `known_text` from `known_start` on; new ones are added
-    as long as there is room. `_slots`, a power of two and more than the keys, find them in the compiled kernel.
+    Returns how many are done.
+
+    `known` is the number of different keys so far, which lie in `known_text` from `known_start` on;
+    new ones are added as long as there is room. `_slots`, a power of two and more than the keys,
+    find them in the compiled kernel.
     """
-    raw, old = text.tobytes(), known_text.tobytes()
+    raw = text.tobytes()
+    old = known_text.tobytes()
     place = {old[a:b]: i for i, (a, b) in enumerate(pairwise(known_start[: known[0] + 1].tolist()))}
     for i, (a, b) in enumerate(pairwise(start.tolist())):
         if raw[a:b] not in place:
-            new, at = len(place), known_start[len(place)]
+            new = len(place)
+            at = known_start[len(place)]
             if new == known_start.size - 1 or at + b - a > known_text.size:
                 return i
-            known_start[new + 1], known[0] = at + b - a, new + 1
+            known[0] = new + 1
+            known_start[new + 1] = at + b - a
             known_text[at : at + b - a] = text[a:b]
             place[raw[a:b]] = new
         code[i] = place[raw[a:b]]
@@ -133,12 +150,16 @@ def events(p: Scores, y: Labels) -> tuple[int, int]:
     return faults(p, y), int(np.count_nonzero(y == 1))
 
 
-def weighted_bin_sums(p: Scores, y: Labels, w: Floats, edges: Floats, table: Floats, *, uniform: bool) -> int:
-    """Sum weights, labels and scores of each bin, with compensation; arguments as for :func:`bin_sums`.
+def weighted_bin_sums(
+    p: Scores, y: Labels, w: Floats, edges: Floats, table: Floats, *, uniform: bool
+) -> int:
+    """Sum weights, labels and scores of each bin, with compensation.
 
-    They are added to `table`, of shape (B, 7, 2): [bin, (rows with w > 0, Σw, Σw², Σwy, Σwp, Σwp², Σwyp), (sum,
-    compensation)]; the value is sum + compensation. A row of weight 0 is checked and otherwise left out. Status:
-    BAD_SCORE, BAD_LABEL, OUTSIDE_EDGES, BAD_WEIGHT.
+    Arguments as for :func:`bin_sums`.
+
+    They are added to `table`, of shape (B, 7, 2): [bin, (rows with w > 0, Σw, Σw², Σwy, Σwp, Σwp²,
+    Σwyp), (sum, compensation)]; the value is sum + compensation. A row of weight 0 is checked and
+    otherwise left out. Status: BAD_SCORE, BAD_LABEL, OUTSIDE_EDGES, BAD_WEIGHT.
     """
     status = 0
     n_bins = edges.size - 1
@@ -153,7 +174,9 @@ def weighted_bin_sums(p: Scores, y: Labels, w: Floats, edges: Floats, table: Flo
         score = p[rows][kept].astype(np.float64)
         label = y[rows][kept].astype(np.float64)
         index = _bin_of(score, edges, uniform)
-        which, position = np.unique(index, return_inverse=True) if n_bins > _PLAIN_SUM else (every_bin, index)
+        which, position = (
+            np.unique(index, return_inverse=True) if n_bins > _PLAIN_SUM else (every_bin, index)
+        )
         product = weight * score
         terms = (
             np.ones_like(weight),
@@ -169,18 +192,22 @@ def weighted_bin_sums(p: Scores, y: Labels, w: Floats, edges: Floats, table: Flo
     return status
 
 
-def mass_sums(p: Scores, y: Labels, ranks: Ints, *, moments: bool) -> tuple[int, Floats, Floats, Floats, Ints]:
+def mass_sums(
+    p: Scores, y: Labels, ranks: Ints, *, moments: bool
+) -> tuple[int, Floats, Floats, Floats, Ints]:
     r"""Cut the scores at given ranks; count and sum each bin and label, in whole numbers.
 
-    Bin j holds the scores s with cuts[j−1] < s ≤ cuts[j]; the last, those above all cuts. Equal scores
-    are never parted, so a bin may be empty.
+    Bin j holds the scores s with cuts[j−1] < s ≤ cuts[j]; the last, those above all cuts. Equal
+    scores are never parted, so a bin may be empty.
 
-    `ranks`, of shape (J,), increase strictly, each in 1 .. n−1; J may be 0. Returns the status (BAD_SCORE, BAD_LABEL),
-    the cuts (the ranks[j]-th smallest scores), the smallest and the largest score of each bin (nan when it is empty)
-    and a table as of :func:`bin_sums`.
+    `ranks`, of shape (J,), increase strictly, each in 1 .. n−1; J may be 0. Returns the status
+    (BAD_SCORE, BAD_LABEL), the cuts (the ranks[j]-th smallest scores), the smallest and the largest
+    score of each bin (nan when it is empty) and a table as of :func:`bin_sums`.
     """
     n_bins = ranks.size + 1
-    cuts, low, high = np.full(ranks.size, np.nan), np.full(n_bins, np.nan), np.full(n_bins, np.nan)
+    cuts = np.full(ranks.size, np.nan)
+    low = np.full(n_bins, np.nan)
+    high = np.full(n_bins, np.nan)
     table = np.zeros((n_bins, 2, 5), np.int64)
     status = faults(p, y)
     if status:
@@ -200,8 +227,9 @@ def mass_sums(p: Scores, y: Labels, ranks: Ints, *, moments: bool) -> tuple[int,
 def sketch_sums(p: Scores, y: Labels, table: Ints, ends: Floats) -> int:
     """The sums of :func:`bin_sums`, with moments, of each cell of :mod:`trueness._kernels.grid`.
 
-    They are added to `table`, of shape (GRID_CELLS, 2, 5). `ends`, of shape (GRID_CELLS, 2), is widened to the least
-    and the greatest score of each cell; without rows they are inf and -inf. Status: BAD_SCORE, BAD_LABEL.
+    They are added to `table`, of shape (GRID_CELLS, 2, 5). `ends`, of shape (GRID_CELLS, 2), is
+    widened to the least and the greatest score of each cell; without rows they are inf and -inf.
+    Status: BAD_SCORE, BAD_LABEL.
     """
 
     def add(p: Scores, y: Labels, _: slice) -> None:
@@ -216,7 +244,8 @@ def sketch_sums(p: Scores, y: Labels, table: Ints, ends: Floats) -> int:
 def residual_moments(p: Scores, y: Labels, table: Floats) -> int:
     """Sum the residuals y − p of rows as :func:`~trueness._kernels.reference_loops.grid_moments` sums a column.
 
-    They are added to `table`, of shape (n + 1, 4): [cell, power 0 .. 3]. Status: BAD_SCORE, BAD_LABEL.
+    They are added to `table`, of shape (n + 1, 4): [cell, power 0 .. 3]. Status: BAD_SCORE,
+    BAD_LABEL.
     """
     status = faults(p, y)
     if not status:
@@ -242,15 +271,25 @@ def cells(p: Scores, y: Labels) -> tuple[int, Floats, Ints, Ints]:
     return status, ordered[starts].view(np.float64), count, events
 
 
-def weighted_cells(p: Scores, y: Labels, w: Floats) -> tuple[int, Floats, Ints, Floats, Floats, Floats, Floats]:
-    """The same for the rows of positive weight: their number, Σw, Σwy, Σw² and Σw²y of each score; also BAD_WEIGHT."""
-    status, kept = faults(p, y) | weight_faults(w), w > 0
+def weighted_cells(
+    p: Scores, y: Labels, w: Floats
+) -> tuple[int, Floats, Ints, Floats, Floats, Floats, Floats]:
+    """The same for the rows of positive weight: their number, Σw, Σwy, Σw² and Σw²y of each score.
+
+    Also BAD_WEIGHT.
+    """
+    status = faults(p, y) | weight_faults(w)
+    kept = w > 0
     if status or not kept.any():
         none = np.empty(0)
         return status, none, np.empty(0, np.int64), none, none, none, none
-    score, label, weight = _without_minus_zero(p[kept]), y[kept].astype(np.float64), w[kept]
+    score = _without_minus_zero(p[kept])
+    label = y[kept].astype(np.float64)
+    weight = w[kept]
     order = np.argsort(score, kind="stable")
-    score, label, weight = score[order], label[order], weight[order]
+    score = score[order]
+    label = label[order]
+    weight = weight[order]
     starts = _run_starts(score)
     count = np.diff(starts, append=score.size)
     terms = weight, weight * label, weight * weight, weight * weight * label
@@ -261,8 +300,9 @@ def weighted_cells(p: Scores, y: Labels, w: Floats) -> tuple[int, Floats, Ints, 
 def top1(P: Scores, y: Ints, tolerance: float) -> tuple[int, Scores, Ints, NDArray[np.uint8]]:
     r"""The largest probability of each row, where it stands, and whether it was right.
 
-    `y` holds class codes 0 .. K−1; `tolerance` is how far a row's float64 sum may be from one. Returns the status
-    (BAD_SCORE, BAD_LABEL, BAD_SUM), the row's maximum, the smallest index that attains it, and whether that is y.
+    `y` holds class codes 0 .. K−1; `tolerance` is how far a row's float64 sum may be from one.
+    Returns the status (BAD_SCORE, BAD_LABEL, BAD_SUM), the row's maximum, the smallest index that
+    attains it, and whether that is y.
     """
     n, n_classes = P.shape
     confidence = np.zeros(n, P.dtype)
@@ -271,15 +311,19 @@ def top1(P: Scores, y: Ints, tolerance: float) -> tuple[int, Scores, Ints, NDArr
     for rows in _chunks(n, max(1, _CHUNK // max(1, n_classes))):
         status |= _simplex_faults(P[rows], y[rows], tolerance)
         predicted[rows] = P[rows].argmax(axis=1)
-        confidence[rows] = np.take_along_axis(P[rows], predicted[rows, None], axis=1)[:, 0] + P.dtype.type(0)
+        confidence[rows] = np.take_along_axis(P[rows], predicted[rows, None], axis=1)[
+            :, 0
+        ] + P.dtype.type(0)
     return status, confidence, predicted, (predicted == y).astype(np.uint8)
 
 
 def classwise_sums(P: Scores, y: Ints, n_bins: int, table: Ints, tolerance: float) -> int:
-    """Count and sum the scores of each class, bin of equal width and one-vs-rest label; arguments as for :func:`top1`.
+    """Count and sum the scores of each class, bin of equal width and one-vs-rest label.
 
-    They are added to `table`, of shape (K, n_bins, 2, 3): [class, bin, label (y == class), (count, Σhi, Σlo)]. Status:
-    BAD_SCORE, BAD_LABEL, BAD_SUM.
+    Arguments as for :func:`top1`.
+
+    They are added to `table`, of shape (K, n_bins, 2, 3): [class, bin, label (y == class), (count,
+    Σhi, Σlo)]. Status: BAD_SCORE, BAD_LABEL, BAD_SUM.
     """
     n, n_classes = P.shape
     edges = np.arange(n_bins + 1) / n_bins
@@ -302,7 +346,9 @@ def _chunks(n: int, size: int = _CHUNK) -> Iterator[slice]:
         yield slice(start, min(start + size, n))
 
 
-def _each_chunk(p: Scores, y: Labels, add: Callable[[Scores, Labels, slice], None], edges: Floats | None = None) -> int:
+def _each_chunk(
+    p: Scores, y: Labels, add: Callable[[Scores, Labels, slice], None], edges: Floats | None = None
+) -> int:
     """Hand each chunk of rows without faults to `add`; every fault of the others."""
     status = 0
     for rows in _chunks(p.size):
@@ -321,7 +367,8 @@ def faults(p: Scores, y: Labels) -> int:
 def _score_faults(p: Scores, edges: Floats | None = None) -> int:
     if p.size == 0:
         return 0
-    low, high = p.min(), p.max()
+    low = p.min()
+    high = p.max()
     # Comparisons with nan are false, so nan ends up here too.
     found = 0 if low >= 0 and high <= 1 else BAD_SCORE
     if edges is not None and not (low >= edges[0] and high <= edges[-1]):
@@ -335,13 +382,19 @@ def _label_faults(y: Labels) -> int:
     if y.size == 0 or y.dtype.kind == "b":
         return 0
     if y.dtype.kind == "f":
-        return BAD_LABEL if ((y != 0) & (y != 1)).any() else 0
-    return BAD_LABEL if y.min() < 0 or y.max() > 1 else 0
+        if ((y != 0) & (y != 1)).any():
+            return BAD_LABEL
+        return 0
+    if y.min() < 0 or y.max() > 1:
+        return BAD_LABEL
+    return 0
 
 
 def weight_faults(w: Floats) -> int:
     """BAD_WEIGHT, or 0."""
-    return 0 if w.size == 0 or (w.min() >= 0 and w.max() < np.inf) else BAD_WEIGHT
+    if w.size == 0 or (w.min() >= 0 and w.max() < np.inf):
+        return 0
+    return BAD_WEIGHT
 
 
 def _simplex_faults(P: Scores, y: Ints, tolerance: float) -> int:
@@ -350,15 +403,17 @@ def _simplex_faults(P: Scores, y: Ints, tolerance: float) -> int:
     if not valid.all():
         found |= BAD_SCORE
     distance = np.abs(P[valid].sum(axis=1, dtype=np.float64) - 1)
-    return found if (distance <= tolerance).all() else found | BAD_SUM
+    if (distance <= tolerance).all():
+        return found
+    return found | BAD_SUM
 
 
 def _bin_of(p: Scores, edges: Floats, uniform: bool) -> NDArray[np.intp]:
     last = edges.size - 2
     if not uniform:
         return np.minimum(np.searchsorted(edges, p, "right") - 1, last)
-    # The multiplier is a little larger than B, so that rounding never puts a score too low; then one
-    # comparison with the edge on its left finds those that were put one bin too high.
+    # The multiplier is a little larger than B, so that rounding never puts a score too low; then
+    # one comparison with the edge on its left finds those that were put one bin too high.
     index = np.multiply(p, (last + 1) * (1 + 2.0**-50), dtype=np.float64).astype(np.intp)
     index -= edges.take(index) > p
     return np.minimum(index, last, out=index)

@@ -1,4 +1,7 @@
-"""Sums over cells, drawn labels, isotonic fits and softmax in NumPy; a part of :mod:`trueness._kernels.reference`."""
+"""Sums over cells, drawn labels, isotonic fits and softmax in NumPy.
+
+A part of :mod:`trueness._kernels.reference`.
+"""
 
 from typing import Any
 
@@ -22,8 +25,8 @@ _STRETCH = 256
 def cell_sums(score: Floats, weight: Ints, events: Ints, start: Ints, table: Ints) -> None:
     """Sum cells (ascending scores, weight of the rows and of the events of each) of each bin, in whole numbers.
 
-    Bin b holds the cells from start[b] up to start[b + 1]; together they hold all. The sums are added to `table`, as by
-    :func:`trueness._kernels.reference.bin_sums` with moments.
+    Bin b holds the cells from start[b] up to start[b + 1]; together they hold all. The sums are
+    added to `table`, as by :func:`trueness._kernels.reference.bin_sums` with moments.
     """
     for at in range(0, score.size, _CHUNK):
         few = slice(at, at + _CHUNK)
@@ -49,9 +52,10 @@ def float_sums(table: Ints) -> Floats:
 def grid_moments(p: Floats, columns: Floats, table: Floats) -> None:
     r"""Sum columns, times powers of where a score lies in its cell, over the scores of each cell of a grid.
 
-    Scores are in any order; `columns`, of shape (c, m), are what each score has. The sums are added to `table`, of
-    shape (c, n + 1, 4): [column, cell, power 0 .. 3]. Cell j holds the scores whose position :math:`x = n p + 1/2` has
-    the whole part j; the rest of it is what is raised to powers. The compiled sums may differ from these by rounding.
+    Scores are in any order; `columns`, of shape (c, m), are what each score has. The sums are added
+    to `table`, of shape (c, n + 1, 4): [column, cell, power 0 .. 3]. Cell j holds the scores whose
+    position :math:`x = n p + 1/2` has the whole part j; the rest of it is what is raised to powers.
+    The compiled sums may differ from these by rounding.
     """
     position = p * (table.shape[1] - 1) + 0.5
     cell = position.astype(np.int64)
@@ -64,14 +68,23 @@ def grid_moments(p: Floats, columns: Floats, table: Floats) -> None:
 def residual_sums(score: Floats, weight: Ints, events: Ints, first: Ints) -> Floats:
     r"""Sum the residuals of the cells of each bin.
 
-    A score p has n rows, e of them with label 1; bins begin at the cells `first`. Returned are, for each bin,
-    :math:`\sum n`, :math:`\sum e`, :math:`\sum n p`, :math:`\sum (e - n p)`, the sum of squared residuals
-    :math:`\sum (n p^2 + e (1 - 2 p))`, their variance :math:`\sum n v` with :math:`v = p (1 - p)`, and
-    :math:`\sum n v^2`. Cells are added in order, 256 at a time.
+    A score p has n rows, e of them with label 1; bins begin at the cells `first`. Returned are, for
+    each bin, :math:`\sum n`, :math:`\sum e`, :math:`\sum n p`, :math:`\sum (e - n p)`, the sum of
+    squared residuals :math:`\sum (n p^2 + e (1 - 2 p))`, their variance :math:`\sum n v` with
+    :math:`v = p (1 - p)`, and :math:`\sum n v^2`. Cells are added in order, 256 at a time.
     """
-    n, e = weight.astype(np.float64), events.astype(np.float64)
+    n = weight.astype(np.float64)
+    e = events.astype(np.float64)
     v = score * (1 - score)
-    terms = (n, e, n * score, e - n * score, n * score * score + e * (1 - 2 * score), n * v, n * (v * v))
+    terms = (
+        n,
+        e,
+        n * score,
+        e - n * score,
+        n * score * score + e * (1 - 2 * score),
+        n * v,
+        n * (v * v),
+    )
     size = np.diff(np.append(first, score.size))
     stretches = -(-size // _STRETCH)
     place = np.arange(score.size) - np.repeat(first, size)
@@ -84,13 +97,16 @@ def residual_sums(score: Floats, weight: Ints, events: Ints, first: Ints) -> Flo
 def outcome_tables(trials: Ints, odds: Floats, mode: Ints, low: Ints, start: Ints) -> Floats:
     r"""Tables of binomial distribution functions.
 
-    For each distribution: its trials, the odds p / (1 − p) of a success, the most probable outcome, the smallest one in
-    the table, and where its entries start. Entry i has the outcomes low[i], low[i] + 1, …, one more than start[i + 1] −
-    start[i]: at most 2¹⁴. Returned are, from start[i] up to start[i + 1], the probabilities of at most each outcome but
-    the last, times 2¹⁶. Probabilities outside the table are taken as 0.
+    For each distribution: its trials, the odds p / (1 − p) of a success, the most probable outcome,
+    the smallest one in the table, and where its entries start. Entry i has the outcomes low[i],
+    low[i] + 1, …, one more than start[i + 1] − start[i]: at most 2¹⁴. Returned are, from start[i]
+    up to start[i + 1], the probabilities of at most each outcome but the last, times 2¹⁶.
+    Probabilities outside the table are taken as 0.
     """
     cdf = np.empty(start[-1])
-    for n, ratio, middle, least, begin, end in zip(trials, odds, mode, low, start[:-1], start[1:], strict=True):
+    for n, ratio, middle, least, begin, end in zip(
+        trials, odds, mode, low, start[:-1], start[1:], strict=True
+    ):
         up = np.arange(middle, least + end - begin)
         down = np.arange(middle, least, -1)
         above = np.cumprod(np.append(1.0, (n - up) * ratio / (up + 1)))
@@ -103,8 +119,9 @@ def outcome_tables(trials: Ints, odds: Floats, mode: Ints, low: Ints, start: Int
 def outcomes(words: Words, thresholds: Words, start: Ints, low: Ints) -> NDArray[np.int32]:
     """The outcomes that random words, of shape (m, draws), select: `low` plus the number of thresholds below the word.
 
-    The thresholds are the whole parts of :func:`outcome_tables`, 2¹⁶ replaced by 2¹⁶ − 1; `start` and `low` are its. If
-    the word is equal to a threshold, the outcome is not decided: −1 minus the number of thresholds below is returned.
+    The thresholds are the whole parts of :func:`outcome_tables`, 2¹⁶ replaced by 2¹⁶ − 1; `start`
+    and `low` are its. If the word is equal to a threshold, the outcome is not decided: −1 minus the
+    number of thresholds below is returned.
     """
     found = np.empty(words.shape, np.int32)
     for own, word, least, begin, end in zip(found, words, low, start[:-1], start[1:], strict=True):
@@ -117,13 +134,16 @@ def outcomes(words: Words, thresholds: Words, start: Ints, low: Ints) -> NDArray
 def pava(weight: NDArray[Any], events: NDArray[Any]) -> Ints:
     """Pool adjacent violators: the first cell of each block of the isotonic fit of events / weight.
 
-    Weights > 0 and sums of labels are in ascending order of score. Neighbouring blocks are pooled while the mean on the
-    left is not below the mean on the right; means are compared as fractions (int64) or as float64 quotients.
+    Weights > 0 and sums of labels are in ascending order of score. Neighbouring blocks are pooled
+    while the mean on the left is not below the mean on the right; means are compared as fractions
+    (int64) or as float64 quotients.
     """
     exact = weight.dtype == np.int64
 
     def not_below(left_sum: Any, left: Any, right_sum: Any, right: Any) -> bool:
-        return bool(left_sum * right >= right_sum * left if exact else left_sum / left >= right_sum / right)
+        return bool(
+            left_sum * right >= right_sum * left if exact else left_sum / left >= right_sum / right
+        )
 
     starts: list[int] = []
     weights: list[Any] = []
@@ -134,7 +154,8 @@ def pava(weight: NDArray[Any], events: NDArray[Any]) -> Ints:
         sums.append(e)
         while len(starts) > 1 and not_below(sums[-2], weights[-2], sums[-1], weights[-1]):
             starts.pop()
-            w, e = weights.pop(), sums.pop()
+            w = weights.pop()
+            e = sums.pop()
             weights[-1] += w
             sums[-1] += e
     return np.array(starts, np.int64)
@@ -143,14 +164,15 @@ def pava(weight: NDArray[Any], events: NDArray[Any]) -> Ints:
 def block_pava(count: Ints, events: Ints, n_min: int, n_max: int) -> Ints:
     r"""Pool adjacent violators into blocks of limited size.
 
-    Tie groups are pushed one by one and pooled as by Algorithm 2 of Matsubara et al. (2023); the groups that
-    are not wholly inside the first N − n_min rows form the tail, which joins the last block or stands alone.
-    Groups are never split, so the limits hold up to one group; a block that would stay below
-    n_min joins its right neighbour, or its left one where the right is above n_max and the left has room. If
-    n_max < 2 n_min − 1, the last block before the tail may stay below n_min, as in the published algorithm.
+    Tie groups are pushed one by one and pooled as by Algorithm 2 of Matsubara et al. (2023); the
+    groups that are not wholly inside the first N − n_min rows form the tail, which joins the last
+    block or stands alone. Groups are never split, so the limits hold up to one group; a block that
+    would stay below n_min joins its right neighbour, or its left one where the right is above n_max
+    and the left has room. If n_max < 2 n_min − 1, the last block before the tail may stay below
+    n_min, as in the published algorithm.
 
-    `count` and `events` are those of each tie group, in ascending order of score; the first cell of each block is
-    returned.
+    `count` and `events` are those of each tie group, in ascending order of score; the first cell of
+    each block is returned.
     """
     before_tail = int(count.sum()) - n_min
     head = int(np.searchsorted(np.cumsum(count), before_tail, "right"))
@@ -199,16 +221,18 @@ def block_pava(count: Ints, events: Ints, n_min: int, n_max: int) -> Ints:
 def venn_abers(corner_weight: Ints, corner_events: Ints, unit: int) -> tuple[Ints, Ints]:
     r"""The isotonic fit at every cell when one more row joins that cell: as an event, and as none.
 
-    The corners of the cumulative sum diagram are :math:`P_i = (W_i, E_i)`, :math:`i = 0 \dots m`. When an event of
-    weight `unit` joins cell j, the corners before it move to :math:`Q_i = P_i - (unit, unit)`, and the fitted value
-    is the slope of the bridge, the one edge of the lower hull that leads from some :math:`Q_a` to some :math:`P_b`. It
-    never falls as j grows, so both ends of the bridge only move to the right.
+    The corners of the cumulative sum diagram are :math:`P_i = (W_i, E_i)`, :math:`i = 0 \dots m`.
+    When an event of weight `unit` joins cell j, the corners before it move to :math:`Q_i = P_i -
+    (unit, unit)`, and the fitted value is the slope of the bridge, the one edge of the lower hull
+    that leads from some :math:`Q_a` to some :math:`P_b`. It never falls as j grows, so both ends of
+    the bridge only move to the right.
 
-    W and E are zero, then the sums of weights and of events up to and with each cell; neither they nor their difference
-    fall, `unit` is at least 1, and W + unit must stay below 2⁶³. Returned are the bridges, each with rows `first`, a
-    and b: in cells j from ``first[i]`` (counted from 1) up to ``first[i + 1]`` the bridge leads from ``a[i]`` to
-    ``b[i]``, and the value is (E_b − E_a + unit) / (W_b − W_a + unit). The second array is the same seen in a mirror:
-    cells and corners are counted from the right, and what is no event takes the place of events; 1 − value is the fit
+    W and E are zero, then the sums of weights and of events up to and with each cell; neither they
+    nor their difference fall, `unit` is at least 1, and W + unit must stay below 2⁶³. Returned are
+    the bridges, each with rows `first`, a and b: in cells j from ``first[i]`` (counted from 1) up
+    to ``first[i + 1]`` the bridge leads from ``a[i]`` to ``b[i]``, and the value is (E_b − E_a +
+    unit) / (W_b − W_a + unit). The second array is the same seen in a mirror: cells and corners are
+    counted from the right, and what is no event takes the place of events; 1 − value is the fit
     when the row is no event.
     """
     hull = _lower_hull(corner_weight.tolist(), corner_events.tolist())
@@ -232,16 +256,21 @@ def _lower_hull(W: list[int], E: list[int]) -> list[int]:
 
 def _bridges(W: list[int], E: list[int], hull: list[int], unit: int) -> Ints:
     found: list[tuple[int, int, int]] = []
-    a, b, h = 0, 0, 0
+    a = 0
+    b = 0
+    h = 0
     for j in range(1, len(W)):
-        if j > 1 and (E[j - 1] - E[a]) * (W[b] - W[a] + unit) >= (E[b] - E[a] + unit) * (W[j - 1] - W[a]):
+        if j > 1 and (E[j - 1] - E[a]) * (W[b] - W[a] + unit) >= (E[b] - E[a] + unit) * (
+            W[j - 1] - W[a]
+        ):
             continue
         a = j - 1
         while h + 1 < len(hull):
             c = hull[h + 1]
             if (E[b] - E[a] + unit) * (W[c] - W[b]) < (E[c] - E[b]) * (W[b] - W[a] + unit):
                 break
-            b, h = c, h + 1
+            b = c
+            h = h + 1
         found.append((j, a, b))
     return np.array(found, np.int64).reshape(-1, 3).T.copy()
 
@@ -260,24 +289,29 @@ def steps(edges: Floats, values: Floats, p: Scores) -> tuple[int, Floats]:
 
 
 _LEAST = -746.0  # e^t rounds to 0 below it
-_LANES, _TILE = 16, 1_024
+_LANES = 16
+_TILE = 1_024
 # 1/12!, 1/11!, …, 1/0!
-_TAYLOR = [1 / f for f in (479001600, 39916800, 3628800, 362880, 40320, 5040, 720, 120, 24, 6, 2, 1, 1)]
+_TAYLOR = [
+    1 / f for f in (479001600, 39916800, 3628800, 362880, 40320, 5040, 720, 120, 24, 6, 2, 1, 1)
+]
 _PER_LN2 = float.fromhex("0x1.71547652b82fep+0")
 # ln 2 in two parts; products of the first with whole numbers up to 2²⁰ are exact.
-_LN2, _LN2_REST = float.fromhex("0x1.62e42fefa0000p-1"), float.fromhex("0x1.cf79abc9e3b3ap-40")
+_LN2 = float.fromhex("0x1.62e42fefa0000p-1")
+_LN2_REST = float.fromhex("0x1.cf79abc9e3b3ap-40")
 
 
 def logit_tops(Z: Scores, y: Ints) -> tuple[int, Floats, Floats, Ints, NDArray[np.uint8]]:
     r"""The maximum and total of each row for softmax, the predicted class, and whether it was right.
 
-    `Z`, of shape (n, K), holds logits, of which -inf is one unless all of a row are; `y` class codes 0 .. K−1. Returns
-    the status (BAD_SCORE for a nan, a +inf or a row of -inf alone; BAD_LABEL), the largest logit m of the row,
-    Σ exp(z − m), at least 1 (the largest probability is one over it), the smallest index that attains it, and whether
-    that is y.
+    `Z`, of shape (n, K), holds logits, of which -inf is one unless all of a row are; `y` class
+    codes 0 .. K−1. Returns the status (BAD_SCORE for a nan, a +inf or a row of -inf alone;
+    BAD_LABEL), the largest logit m of the row, Σ exp(z − m), at least 1 (the largest probability is
+    one over it), the smallest index that attains it, and whether that is y.
     """
     n, n_classes = Z.shape
-    top, total = np.empty(n), np.empty(n)
+    top = np.empty(n)
+    total = np.empty(n)
     predicted = np.zeros(n, np.int64)
     status = BAD_LABEL if y.size and (y.min() < 0 or y.max() >= n_classes) else 0
     step = max(1, _CHUNK // n_classes)
@@ -320,7 +354,10 @@ def _exp(t: Floats) -> Floats:
 
 
 def _row_sums(powers: Floats) -> Floats:
-    """Entries are added to 16 lanes, in turn; the lanes of 1,024 entries to those of all; then half to half."""
+    """Entries are added to 16 lanes, in turn.
+
+    The lanes of 1,024 entries to those of all; then half to half.
+    """
     n, n_classes = powers.shape
     lanes = np.zeros((n, _LANES))
     for start in range(0, n_classes, _TILE):
@@ -338,12 +375,13 @@ def _row_sums(powers: Floats) -> Floats:
 def softmax_derivatives(Z: Scores, y: Ints, w: Floats, beta: float) -> tuple[int, Floats]:
     r"""Log loss of softmax(β z) and its derivatives in β, summed over rows.
 
-    Logits are finite; their differences and the squares of these must not overflow. `w` has a weight per row, or none
-    at all. Returns the status (BAD_LABEL) and Σ w (log Σ_j exp(β z_j) − β z_y), Σ w (m − z_y), Σ w v, Σ w s, Σ w q,
-    with the mean m and the central moments v, s, q of orders 2, 3 and 4 of a row's logits under its softmax. The first
-    four are the loss and its derivatives; the fourth derivative lies between −2 Σ w q and Σ w q. The last two need not
-    be finite if cubes or fourth powers of differences overflow. The compiled sums may differ from these by 1e-12 of the
-    sum of the terms' magnitudes.
+    Logits are finite; their differences and the squares of these must not overflow. `w` has a
+    weight per row, or none at all. Returns the status (BAD_LABEL) and Σ w (log Σ_j exp(β z_j) − β
+    z_y), Σ w (m − z_y), Σ w v, Σ w s, Σ w q, with the mean m and the central moments v, s, q of
+    orders 2, 3 and 4 of a row's logits under its softmax. The first four are the loss and its
+    derivatives; the fourth derivative lies between −2 Σ w q and Σ w q. The last two need not be
+    finite if cubes or fourth powers of differences overflow. The compiled sums may differ from
+    these by 1e-12 of the sum of the terms' magnitudes.
     """
     n, n_classes = Z.shape
     sums = np.zeros(5)

@@ -14,10 +14,18 @@ _NAMED = {"l1": 1.0, "l2": 2.0, "max": math.inf}
 
 
 def exponent(norm: str | float) -> float:
-    """The exponent of a norm: 'l1', 'l2', 'max' or a number of at least 1. Anything else is an error."""
+    """The exponent of a norm: 'l1', 'l2', 'max' or a number of at least 1.
+
+    Anything else is an error.
+    """
     number = isinstance(norm, int | float | np.integer | np.floating) and not isinstance(norm, bool)
     try:
-        p = float(norm) if number else _NAMED.get(norm, math.nan) if isinstance(norm, str) else math.nan
+        if number:
+            p = float(norm)
+        elif isinstance(norm, str):
+            p = _NAMED.get(norm, math.nan)
+        else:
+            p = math.nan
     except OverflowError:
         p = math.nan
     if not p >= 1:
@@ -26,7 +34,9 @@ def exponent(norm: str | float) -> float:
 
 
 def power_mean(values: ArrayLike, weight: ArrayLike, norm: str | float = "l1") -> float:
-    r"""Weighted power mean of absolute values, :math:`(\sum w |v|^p / \sum w)^{1/p}`; the largest for ``"max"``.
+    r"""Weighted power mean of absolute values, :math:`(\sum w |v|^p / \sum w)^{1/p}`.
+
+    The largest for ``"max"``.
 
     Entries of weight 0 are ignored, even if they are nan; nan if no weight is positive.
     """
@@ -48,32 +58,43 @@ def power_mean(values: ArrayLike, weight: ArrayLike, norm: str | float = "l1") -
 
 
 def weighted_quantiles(
-    values: Floats, weight: Numbers, shares: Sequence[float], of: Callable[[Floats], Floats] = np.asarray
+    values: Floats,
+    weight: Numbers,
+    shares: Sequence[float],
+    of: Callable[[Floats], Floats] = np.asarray,
 ) -> Floats:
     r"""Quantiles of a rising function `of` ascending values, as ``numpy.quantile`` has them for repeated values.
 
-    Each value is repeated `weight` times. For weights that are not whole numbers, value k of m lies at
-    :math:`S_k = (k - 1) w_k + (m - 1) \sum_{i<k} w_i`, relative to :math:`S_m`; equal ones give the same quantiles as
-    none.
+    Each value is repeated `weight` times. For weights that are not whole numbers, value k of m lies
+    at :math:`S_k = (k - 1) w_k + (m - 1) \sum_{i<k} w_i`, relative to :math:`S_m`; equal ones give
+    the same quantiles as none.
 
     >>> weighted_quantiles(np.array([1.0, 2.0, 4.0]), np.array([1, 2, 1]), [0.0, 0.5, 0.75]).tolist()
     [1.0, 2.0, 2.5]
     >>> weighted_quantiles(np.array([1.0, 2.0, 4.0]), np.array([0.5, 0.5, 0.5]), [0.0, 0.5, 0.75]).tolist()
     [1.0, 2.0, 3.0]
     """
-    last, wanted = values.size - 1, np.asarray(shares, dtype=np.float64)
+    last = values.size - 1
+    wanted = np.asarray(shares, dtype=np.float64)
     if weight.dtype.kind == "f":
         before = np.cumsum(weight) - weight
         place = np.maximum.accumulate(np.arange(values.size) * weight + last * before)
-        at = np.clip(np.searchsorted(place, wanted * place[-1], side="right") - 1, 0, max(0, last - 1))
+        at = np.clip(
+            np.searchsorted(place, wanted * place[-1], side="right") - 1, 0, max(0, last - 1)
+        )
         after = np.minimum(at + 1, last)
         width = np.where(place[after] > place[at], place[after] - place[at], 1)
         part = np.clip((wanted * place[-1] - place[at]) / width, 0, 1)
     else:
         reached = np.cumsum(weight)
         rank = wanted * (reached[-1] - 1)
-        below = np.floor(rank).astype(reached.dtype)  # of the same type: else all of `reached` would be converted
-        at, after = (np.minimum(np.searchsorted(reached, r, side="right"), last) for r in (below, below + 1))
+        below = np.floor(rank).astype(
+            reached.dtype
+        )  # of the same type: else all of `reached` would be converted
+        at, after = (
+            np.minimum(np.searchsorted(reached, r, side="right"), last) for r in (below, below + 1)
+        )
         part = rank - below
-    low, high = of(values[at]), of(values[after])
+    low = of(values[at])
+    high = of(values[after])
     return np.asarray((1 - part) * low + part * high)

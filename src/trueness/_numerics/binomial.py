@@ -1,17 +1,18 @@
 r"""Binomial distributions: a two-sided test of many rates, and many random numbers by tables.
 
-The test decides many hypotheses about the same counts. Its p-value is that of :func:`scipy.stats.binomtest`: the
-probability, under rate :math:`p`, of all counts that are no likelier than the one observed, likelihoods being compared
-with a relative tolerance of 1e-7. If :math:`k > np` it is
+The test decides many hypotheses about the same counts. Its p-value is that of
+:func:`scipy.stats.binomtest`: the probability, under rate :math:`p`, of all counts that are no
+likelier than the one observed, likelihoods being compared with a relative tolerance of 1e-7. If
+:math:`k > np` it is
 
 .. math:: f(p) = P(X \ge k; p) + P(X \le y(p); p),
 
-a *near* tail that starts at :math:`k` and a *far* tail that ends at :math:`y(p)`, the last count below
-:math:`np` that is no likelier than :math:`k`. The other side is its mirror image (:math:`k \to n - k`,
-:math:`p \to 1 - p`), and everything below is written for this one.
+a *near* tail that starts at :math:`k` and a *far* tail that ends at :math:`y(p)`, the last count
+below :math:`np` that is no likelier than :math:`k`. The other side is its mirror image (:math:`k
+\to n - k`, :math:`p \to 1 - p`), and everything below is written for this one.
 
-A table of a distribution function pays off from about a hundred random numbers per distribution: each then costs a few
-nanoseconds, where a general method needs fifty.
+A table of a distribution function pays off from about a hundred random numbers per distribution:
+each then costs a few nanoseconds, where a general method needs fifty.
 """
 
 from __future__ import annotations
@@ -31,29 +32,35 @@ _TOLERANCE = math.log1p(1e-7)
 _BLOCK = 32
 MOST_OUTCOMES = 1 << 14
 """Most outcomes of one table."""
-# A tail of less than e to the minus this is left out of a table: less than the rounding of a distribution function.
+# A tail of less than e to the minus this is left out of a table: less than the rounding of a
+# distribution function.
 _TAIL = 40.0
 _UNIT = 1 << 16
 
 
-def binomial_rejections(k: ArrayLike, n: ArrayLike, starts: ArrayLike, scores: ArrayLike, alpha: float) -> Bools:
+def binomial_rejections(
+    k: ArrayLike, n: ArrayLike, starts: ArrayLike, scores: ArrayLike, alpha: float
+) -> Bools:
     r"""Which of the scores in a bin the bin's labels reject as its rate.
 
-    Bins have `k` events in `n` rows each, and the scores from `starts` on, ascending within each bin. Rejected is what
-    ``scipy.stats.binomtest(k, n, score).pvalue <= alpha`` rejects: the same decision for every score that SciPy has an
-    answer for (it has none for some scores below 1e-300).
+    Bins have `k` events in `n` rows each, and the scores from `starts` on, ascending within each
+    bin. Rejected is what ``scipy.stats.binomtest(k, n, score).pvalue <= alpha`` rejects: the same
+    decision for every score that SciPy has an answer for (it has none for some scores below
+    1e-300).
 
-    The near tail grows with :math:`p` up to :math:`k / n`, and so does a bound on the far one: by the inequalities of
-    Chernoff and of Ash (Information Theory, 1965, lemma 4.7.1) it is at most
+    The near tail grows with :math:`p` up to :math:`k / n`, and so does a bound on the far one: by
+    the inequalities of Chernoff and of Ash (Information Theory, 1965, lemma 4.7.1) it is at most
 
     .. math:: P(X = k; p) \sqrt{8 v}, \qquad v = n \max_{x \le p} x (1 - x) ,
 
-    or :math:`P(X = k; p)` if that is larger. So two searches on either side of a bin's rate find the scores that the
-    near tail alone accepts, and those that tail and bound reject; between them, scores are tested. The accepted
-    ones need not form an interval: for (k, n) = (1, 30) and alpha = 0.05 they have a hole.
+    or :math:`P(X = k; p)` if that is larger. So two searches on either side of a bin's rate find
+    the scores that the near tail alone accepts, and those that tail and bound reject; between them,
+    scores are tested. The accepted ones need not form an interval: for (k, n) = (1, 30) and alpha =
+    0.05 they have a hole.
 
-    A score is passed on to SciPy when its p-value is too close to `alpha`, or an atom's likelihood too close to
-    the tolerance, given the rounding errors. Bounds count only if they clear `alpha` by the same margin.
+    A score is passed on to SciPy when its p-value is too close to `alpha`, or an atom's likelihood
+    too close to the tolerance, given the rounding errors. Bounds count only if they clear `alpha`
+    by the same margin.
 
     Two bins: 3 events in 10 rows, and 1 in 30, where 0.17 is rejected between accepted neighbours.
 
@@ -64,7 +71,8 @@ def binomial_rejections(k: ArrayLike, n: ArrayLike, starts: ArrayLike, scores: A
     if alpha >= 1 or scores.size == 0:
         return np.ones(scores.size, np.bool_)
     k, n, starts = (np.asarray(one, np.int64) for one in (k, n, starts))
-    margin, ends = _margin(n, alpha), np.append(starts[1:], scores.size)
+    margin = _margin(n, alpha)
+    ends = np.append(starts[1:], scores.size)
 
     def stage(index: Ints) -> Ints:
         """From the first score of a bin to the last: 0 rejected, 1 to be tested, 2 accepted, 3 as 1, 4 as 0."""
@@ -72,7 +80,9 @@ def binomial_rejections(k: ArrayLike, n: ArrayLike, starts: ArrayLike, scores: A
         above = p * n > k
         side = _Side.of(k, n, p, above)
         near = side.near()
-        nearness = (near + side.most_far() >= alpha - margin).astype(np.int8) + (near > alpha + margin)
+        nearness = (near + side.most_far() >= alpha - margin).astype(np.int8) + (
+            near > alpha + margin
+        )
         return np.where(p * n == k, 2, np.where(above, 4 - nearness, nearness))
 
     wanted = np.arange(1, 5)[:, np.newaxis]
@@ -90,27 +100,35 @@ def _first(low: Ints, high: Ints, holds: Callable[[Ints], Bools]) -> Ints:
     """The first of the numbers from `low` up to `high` for which it holds, as it does from there on; or `high`."""
     while (low < high).any():
         middle = (low + high) // 2
-        found = holds(middle) | (low == high)  # where the search has ended, it may point past the end
-        low, high = np.where(found, low, middle + 1), np.where(found, middle, high)
+        found = holds(middle) | (
+            low == high
+        )  # where the search has ended, it may point past the end
+        low = np.where(found, low, middle + 1)
+        high = np.where(found, middle, high)
     return low
 
 
 def _tested_in_blocks(run: Ints, k: Ints, n: Ints, p: Floats, alpha: float) -> Bools:
     """The decisions on runs of ascending scores, each on one side of its bin's rate, which an odd number lies above.
 
-    From one score in `_BLOCK` to the next, the near tail grows towards the rate, the far one has no more outcomes at
-    the outer score than at the inner, and each outcome is less likely at the inner: where these bounds decide, the
-    scores between are not tested.
+    From one score in `_BLOCK` to the next, the near tail grows towards the rate, the far one has no
+    more outcomes at the outer score than at the inner, and each outcome is less likely at the
+    inner: where these bounds decide, the scores between are not tested.
     """
     chosen = np.diff(run, append=-1) != 0
     first = np.flatnonzero(np.diff(run, prepend=-1))
-    chosen |= (np.arange(run.size) - np.repeat(first, np.diff(first, append=run.size))) % _BLOCK == 0
+    chosen |= (
+        np.arange(run.size) - np.repeat(first, np.diff(first, append=run.size))
+    ) % _BLOCK == 0
     at = np.flatnonzero(chosen)
     side = _Side.of(k[at], n[at], p[at], run[at] % 2 == 1)
     (end, doubtful), near = side.far_end(), side.near()
     pair = np.flatnonzero(np.diff(run[at]) == 0)
-    above, rows = run[at][pair] % 2, side.n[pair]
-    outer, inner, margin = pair + above, pair + 1 - above, _margin(rows, alpha)
+    above = run[at][pair] % 2
+    rows = side.n[pair]
+    outer = pair + above
+    inner = pair + 1 - above
+    margin = _margin(rows, alpha)
     least = near[outer] + _at_most(end[outer] - doubtful[outer], rows, side.q[inner])
     most = near[inner] + _at_most(end[inner] + doubtful[inner], rows, side.q[outer])
     between = np.full(at.size, -1, np.int8)  # to be tested
@@ -123,7 +141,10 @@ def _tested_in_blocks(run: Ints, k: Ints, n: Ints, p: Floats, alpha: float) -> B
 
 
 def _tested(k: Ints, n: Ints, p: Floats, alpha: float) -> Bools:
-    """The decision on each score; that of SciPy, once for each distinct case, where rounding might matter."""
+    """The decision on each score.
+
+    That of SciPy, once for each distinct case, where rounding might matter.
+    """
     side = _Side.of(k, n, p, p * n > k)
     end, doubtful = side.far_end()
     value = side.near() + _at_most(end, n, side.q)
@@ -133,7 +154,9 @@ def _tested(k: Ints, n: Ints, p: Floats, alpha: float) -> Bools:
         from scipy.stats import binomtest
 
         cases, which = np.unique(np.column_stack([k, n, p])[unsure], axis=0, return_inverse=True)
-        pvalues = np.array([binomtest(int(events), int(rows), rate).pvalue for events, rows, rate in cases])
+        pvalues = np.array(
+            [binomtest(int(events), int(rows), rate).pvalue for events, rows, rate in cases]
+        )
         rejected[unsure] = (pvalues <= alpha)[which.ravel()]
     return rejected
 
@@ -170,23 +193,31 @@ class _Side(NamedTuple):
         """A bound on the probability of the far tail."""
         variance = np.where(self.p < 0.5, self.n * self.p * self.q, self.n / 4)
         atom = np.exp(self.log_likelihood(self.k) + _stirling_rest(self.n))
-        return np.asarray(1.001 * atom * np.sqrt(np.maximum(8 * variance, 1)))  # with room for tolerance and rounding
+        return np.asarray(
+            1.001 * atom * np.sqrt(np.maximum(8 * variance, 1))
+        )  # with room for tolerance and rounding
 
     def log_likelihood(self, x: Ints) -> Floats:
         """Logarithm of ``P(X = x)`` up to a term free of ``x``.
 
-        As that of two Poisson counts, ``x`` and ``n - x``: differences of log-gamma functions would lose,
-        from a million trials on, the digits that a tolerance of 1e-7 compares.
+        As that of two Poisson counts, ``x`` and ``n - x``: differences of log-gamma functions would
+        lose, from a million trials on, the digits that a tolerance of 1e-7 compares.
         """
         counts = np.stack([x, self.n - x])
         means = np.stack([self.n * self.p, self.n * self.q])
         return np.asarray(_log_poisson(counts, means).sum(axis=0))
 
     def far_end(self) -> tuple[Ints, Bools]:
-        """Last count up to the centre that is no likelier than ``k``, or -1; and whether rounding may err."""
+        """Last count up to the centre that is no likelier than ``k``, or -1.
+
+        And whether rounding may err.
+        """
         bar = self.log_likelihood(self.k) + _TOLERANCE
-        after = _first(np.zeros_like(self.centre), self.centre + 1, lambda x: self.log_likelihood(x) > bar)
-        end, error = after - 1, _rounding(self.n)
+        after = _first(
+            np.zeros_like(self.centre), self.centre + 1, lambda x: self.log_likelihood(x) > bar
+        )
+        end = after - 1
+        error = _rounding(self.n)
         height, next_height = (self.log_likelihood(x) - bar for x in (np.maximum(end, 0), after))
         doubtful_in = (end >= 0) & (np.abs(height) <= error)
         doubtful_out = (end < self.centre) & (np.abs(next_height) <= error)
@@ -243,8 +274,8 @@ class Tables(NamedTuple):
     def draw(self, draws: int, rng: np.random.Generator) -> NDArray[np.int32]:
         """Independent numbers, of shape (distributions, draws).
 
-        A number is the first outcome whose threshold exceeds 2¹⁶ U, U uniform. The whole part of 2¹⁶ U mostly decides;
-        the rest is drawn only where it does not.
+        A number is the first outcome whose threshold exceeds 2¹⁶ U, U uniform. The whole part of
+        2¹⁶ U mostly decides; the rest is drawn only where it does not.
         """
         size = self.low.size * draws
         # Little-endian, so that a seed gives the same numbers on every machine.
@@ -256,8 +287,11 @@ class Tables(NamedTuple):
         undecided = np.flatnonzero(flat < 0)
         entry = undecided // draws if draws else undecided
         rest = words.reshape(-1)[undecided] + rng.random(undecided.size)
-        start, last = self.start[entry], self.cdf.size - 1
-        after = _first(start, self.start[entry + 1], lambda at: self.cdf[np.minimum(at, last)] > rest)
+        start = self.start[entry]
+        last = self.cdf.size - 1
+        after = _first(
+            start, self.start[entry + 1], lambda at: self.cdf[np.minimum(at, last)] > rest
+        )
         flat[undecided] = self.low[entry] + after - start
         return found
 
@@ -270,7 +304,9 @@ def binomial_tables(n: Ints, p: Floats) -> Tables:
     start = np.concatenate([[0], np.cumsum(most - least)]).astype(np.int64)
     odds = np.divide(p, 1 - p, out=np.ones(p.size), where=(p > 0) & (p < 1))
     mode = np.clip(np.floor((n + 1) * p).astype(np.int64), least, most)
-    return Tables(least, start, _kernels.outcome_tables(n.astype(np.int64), odds, mode, least, start))
+    return Tables(
+        least, start, _kernels.outcome_tables(n.astype(np.int64), odds, mode, least, start)
+    )
 
 
 def binomial_outcomes(n: Ints, p: Floats) -> Ints:
@@ -280,6 +316,9 @@ def binomial_outcomes(n: Ints, p: Floats) -> Ints:
 
 
 def _ends(mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
-    """The smallest and the largest outcome of a table; Bernstein's inequality bounds what lies beyond."""
+    """The smallest and the largest outcome of a table.
+
+    Bernstein's inequality bounds what lies beyond.
+    """
     reach = _TAIL / 3 + np.sqrt((_TAIL / 3) ** 2 + 2 * _TAIL * variance)
     return np.maximum(np.floor(mean - reach), 0), np.ceil(mean + reach)

@@ -1,8 +1,8 @@
 """Means and sums over rows in clusters: their variance, and what clusters are worth.
 
-Rows of one cluster may depend on each other in any way; clusters are independent. So the variance of
-a sum over rows comes from the sums of the clusters (Liang and Zeger, Longitudinal data analysis using
-generalized linear models, Biometrika 73 (1986), 13-22).
+Rows of one cluster may depend on each other in any way; clusters are independent. So the variance
+of a sum over rows comes from the sums of the clusters (Liang and Zeger, Longitudinal data analysis
+using generalized linear models, Biometrika 73 (1986), 13-22).
 """
 
 import math
@@ -18,11 +18,16 @@ Squares = TypeVar("Squares", float, Floats)
 def effective_number(cluster: Ints, weight: Floats | None = None) -> float:
     r"""Effective number of clusters of equal size or weight: :math:`(\sum n_g)^2 / \sum n_g^2`."""
     sizes = np.bincount(cluster, weight).astype(np.float64)
-    return float(sizes.sum() ** 2 / (sizes @ sizes)) if sizes.size else 0.0
+    if sizes.size:
+        return float(sizes.sum() ** 2 / (sizes @ sizes))
+    return 0.0
 
 
 def cluster_sums(terms: Floats, cluster: Ints | None) -> Floats:
-    """The sum of the terms of each cluster; of each row of several; the terms themselves without clusters."""
+    """The sum of the terms of each cluster.
+
+    Of each row of several; the terms themselves without clusters.
+    """
     if cluster is None:
         return terms
     if terms.ndim == 1:
@@ -54,8 +59,13 @@ def covariance_of_sums(sums: Floats) -> Floats:
 
 
 def design_effect(terms: Floats, cluster: Ints, alone: float) -> float:
-    """How much clusters enlarge the variance of a sum, which is `alone` for independent rows; at least 1."""
-    return max(1.0, squared_sums(terms, cluster) / alone) if alone > 0 else 1.0
+    """How much clusters enlarge the variance of a sum, which is `alone` for independent rows.
+
+    At least 1.
+    """
+    if alone > 0:
+        return max(1.0, squared_sums(terms, cluster) / alone)
+    return 1.0
 
 
 class Mean(NamedTuple):

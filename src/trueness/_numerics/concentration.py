@@ -3,21 +3,23 @@ r"""How far the mean of N labels can be from its rate: exact two-sided deviation
 :math:`F_N(e) = \sup_p P(|X/N - p| > e)` for X binomial (N, p), and :math:`\varepsilon(N, d) = \min\{e : F_N(e) \le
 d\}`.
 
-Which rates matter: between two rates at which a count enters or leaves :math:`\{k : |k/N - p| \le e\}`, the
-probability of that set rises and then falls in p, so its infimum is a limit at one of those rates. By symmetry the
-limits from the left at :math:`p = k/N - e` suffice; just left of it count k is outside, and the set is the m counts
-:math:`k - m, \dots, k - 1` with :math:`m = \lfloor 2Ne \rfloor`. Hence
+Which rates matter: between two rates at which a count enters or leaves :math:`\{k : |k/N - p| \le
+e\}`, the probability of that set rises and then falls in p, so its infimum is a limit at one of
+those rates. By symmetry the limits from the left at :math:`p = k/N - e` suffice; just left of it
+count k is outside, and the set is the m counts :math:`k - m, \dots, k - 1` with :math:`m = \lfloor
+2Ne \rfloor`. Hence
 
 .. math:: F_N(e) = 1 - \min_k P(k - m \le X \le k - 1), \quad p = k/N - e .
 
 While m stays the same this is continuous in e and falls; it jumps down where 2Ne is a whole number.
 
-Which k can be skipped: Zubkov and Serov bound binomial tails by normal ones, and the divergence in their
-argument is at least :math:`\delta^2 / (2v)` with v the largest variance x(1 - x) on the way; so the failure at rate p
-is at most :math:`2 \Phi(-\sqrt{N/v}\,(e - 1/N))`. With v = 1/4 this bounds F itself.
+Which k can be skipped: Zubkov and Serov bound binomial tails by normal ones, and the divergence in
+their argument is at least :math:`\delta^2 / (2v)` with v the largest variance x(1 - x) on the way;
+so the failure at rate p is at most :math:`2 \Phi(-\sqrt{N/v}\,(e - 1/N))`. With v = 1/4 this bounds
+F itself.
 
-A. M. Zubkov and A. A. Serov, A complete proof of universal inequalities for the distribution function of the binomial
-law, Theory of Probability and Its Applications 57 (2013), 539-544.
+A. M. Zubkov and A. A. Serov, A complete proof of universal inequalities for the distribution
+function of the binomial law, Theory of Probability and Its Applications 57 (2013), 539-544.
 """
 
 import math
@@ -66,7 +68,9 @@ def certainly_fails(n: Ints, e: Floats, d: Floats) -> Bools:
     """For many sizes at once, whether a rate near one half alone shows that F_n(e) > d."""
     fails = np.zeros(np.broadcast(n, e, d).shape, bool)
     with np.errstate(invalid="ignore"):
-        m = np.floor(2 * n * e * (1 + 1e-15) + 1e-12).astype(np.int64)  # one count too many fails less often
+        m = np.floor(2 * n * e * (1 + 1e-15) + 1e-12).astype(
+            np.int64
+        )  # one count too many fails less often
         for near in (0, 1):
             k = np.clip(np.floor(n / 2 + n * e).astype(np.int64) + near, 1, n)
             inside = (k / n - e > 0) & (k / n - e < 1)
@@ -83,7 +87,8 @@ def least_size(target: Callable[[int], float], d: float) -> int:
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if _clears(middle, target(middle), d) else (middle, high)
-    # From `high` on the normal bound suffices; below it each size is checked, since F is not monotone in N.
+    # From `high` on the normal bound suffices; below it each size is checked, since F is not
+    # monotone in N.
     while high > 1 and keeps(high - 1, target(high - 1), d):
         high -= 1
     return high
@@ -109,7 +114,8 @@ def _counts_needed(n: int, d: float) -> int:
 
 def _worst(n: int, e: float, m: int, d: float) -> tuple[int, float]:
     """The k of the largest failure, and that failure, among those that can exceed d."""
-    first, last = math.ceil(n * Fraction(e)), n
+    first = math.ceil(n * Fraction(e))
+    last = n
     z = -float(ndtri(d / 2))
     slack = max(0.0, e - 1 / n)
     # A rate can only exceed d if some variance on the way to it exceeds n slack² / z².
@@ -141,7 +147,9 @@ def _zero_at(n: int, k: int, m: int, d: float, low: float, high: float) -> float
 
 def _float_above(x: Fraction) -> float:
     e = float(x)
-    return e if Fraction(e) >= x else math.nextafter(e, 2)
+    if Fraction(e) >= x:
+        return e
+    return math.nextafter(e, 2)
 
 
 def _float_below(x: Fraction) -> float:
@@ -149,7 +157,10 @@ def _float_below(x: Fraction) -> float:
 
 
 def beta_binomial_log_pmf(count: Floats, n: int, a: float, b: float) -> Floats:
-    """Log-probability of `count` of n rows in a bin whose mass is Beta(a, b); with b = 0 the mass is 1."""
+    """Log-probability of `count` of n rows in a bin whose mass is Beta(a, b).
+
+    With b = 0 the mass is 1.
+    """
     choose = gammaln(n + 1) - gammaln(count + 1) - gammaln(n - count + 1)
     if b == 0:  # the bin is everything
         return np.where(count == n, 0.0, -np.inf)
@@ -159,9 +170,10 @@ def beta_binomial_log_pmf(count: Floats, n: int, a: float, b: float) -> Floats:
 def hoeffding_failure(e: float, n_mean: int, a: int, b: int) -> float:
     """Hoeffding's bound on the probability that a bin's event rate is off by more than `e`, over random bins.
 
-    A bin that spans `a` of the a + b gaps between other scores without ties has a mass that is Beta(a, b), whatever
-    the distribution of the scores. Of `n_mean` further rows it then holds a beta-binomial number N; the bound is the
-    mean of min(1, 2 exp(−2Ne²)) over N. With b = 0 the bin is everything, and this is Hoeffding's bound for all rows:
+    A bin that spans `a` of the a + b gaps between other scores without ties has a mass that is
+    Beta(a, b), whatever the distribution of the scores. Of `n_mean` further rows it then holds a
+    beta-binomial number N; the bound is the mean of min(1, 2 exp(−2Ne²)) over N. With b = 0 the bin
+    is everything, and this is Hoeffding's bound for all rows:
 
     >>> round(hoeffding_failure(0.1, 200, 5, 0), 6), round(2 * math.exp(-2 * 200 * 0.1**2), 6)
     (0.036631, 0.036631)

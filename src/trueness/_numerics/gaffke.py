@@ -7,29 +7,32 @@ from trueness.typing import Floats
 
 _MANY = 512
 """Above this number of values, neighbours are pooled; the largest are kept."""
-_KEPT, _POOLS = 64, 256
+_KEPT = 64
+_POOLS = 256
 _ROUNDS = 200
-_STEP, _REACH = 0.12, 7.6
+_STEP = 0.12
+_REACH = 7.6
 """Of the integral, in the arcsinh of standard deviations."""
 
 
 def gaffke_limit(values: Floats, shape: Floats, q: float) -> float:
     r"""The quantile q of :math:`\sum_i G_i x_i / \sum_i G_i` with independent :math:`G_i \sim \Gamma(a_i)`.
 
-    For independent rows of a bounded law with :math:`a_i = 1`, and the largest possible value as one row more, this is
-    Gaffke's upper limit of the mean. With two different values it is a quantile of a beta distribution. At least the
-    mean is returned.
+    For independent rows of a bounded law with :math:`a_i = 1`, and the largest possible value as
+    one row more, this is Gaffke's upper limit of the mean. With two different values it is a
+    quantile of a beta distribution. At least the mean is returned.
 
-    The probability that :math:`\sum_i G_i (x_i - t) \le 0` is the integral of the moment generating function,
-    :math:`\prod_i (1 - z (x_i - t))^{-a_i} / z`, along a hyperbola through its saddlepoint
-    that leans as the law is skewed.
+    The probability that :math:`\sum_i G_i (x_i - t) \le 0` is the integral of the moment generating
+    function, :math:`\prod_i (1 - z (x_i - t))^{-a_i} / z`, along a hyperbola through its
+    saddlepoint that leans as the law is skewed.
 
-    N. Gaffke, Three test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative variable,
-    Mathematical Methods of Statistics 14 (2005), 451-467.
+    N. Gaffke, Three test statistics for a nonparametric one-sided hypothesis on the mean of a
+    nonnegative variable, Mathematical Methods of Statistics 14 (2005), 451-467.
     """
     some = shape > 0
     values, shape = _pooled(values[some], shape[some])
-    low, high = float(values.min()), float(values.max())
+    low = float(values.min())
+    high = float(values.max())
     if high - low <= 1e-12 * max(abs(low), abs(high)):
         return high
     unit = (values - low) / (high - low)
@@ -47,9 +50,11 @@ def _unit_limit(x: Floats, shape: Floats, q: float) -> float:
 
     if excess(mean) >= 0:
         return mean
-    near, far = mean, mean + 2 * spread
+    near = mean
+    far = mean + 2 * spread
     while far < 1 and excess(far) < 0:
-        near, far = far, far + (far - mean)
+        near = far
+        far = far + (far - mean)
     return bracketed_root(excess, near, min(far, 1.0), xtol=1e-14, rtol=1e-12)
 
 
@@ -58,7 +63,8 @@ def _pooled(values: Floats, shape: Floats) -> tuple[Floats, Floats]:
     if values.size <= _MANY:
         return values, shape
     order = np.argsort(values, kind="stable")  # often a few sorted runs
-    values, shape = values[order], shape[order]
+    values = values[order]
+    shape = shape[order]
     most = values.size - _KEPT
     pools = np.unique(np.linspace(0, most, _POOLS).astype(np.int64)[:-1])
     start = np.concatenate([pools, np.arange(most, values.size)])
@@ -76,8 +82,9 @@ def _probability_below(distance: Floats, shape: Floats) -> float:
     scale = 1 / np.sqrt(float(shape @ ratio**2))
     skewness = scale**3 * float(shape @ ratio**3)
     t = np.arange(0, _REACH, _STEP)
-    # A hyperbola that leans towards the longer tail: there all factors fall, and none turns fast. Where the left tail
-    # is longer, one that leans to the right meets values beyond the largest float.
+    # A hyperbola that leans towards the longer tail: there all factors fall, and none turns fast.
+    # Where the left tail is longer, one that leans to the right meets values beyond the largest
+    # float.
     lean = min(max(skewness, -1.0), 1.0)
     step = scale * (lean * (np.cosh(t) - 1) + 1j * np.sinh(t))
     log_height = -float(shape @ np.log1p(-s * distance))
@@ -89,7 +96,8 @@ def _probability_below(distance: Floats, shape: Floats) -> float:
 
 def _saddlepoint(distance: Floats, shape: Floats, largest: float) -> float:
     """The root of Σ a·d/(1 − s·d) between 0 and 1/largest, by Newton's steps between bounds."""
-    low, high = 0.0, 1 / largest
+    low = 0.0
+    high = 1 / largest
     s = high / 2
     for _ in range(_ROUNDS):
         ratio = distance / (1 - s * distance)

@@ -10,7 +10,8 @@ from trueness.typing import Floats
 def holm(pvalues: Floats) -> Floats:
     """Holm's adjusted p-values: rejecting those at most α keeps the family-wise error rate at α.
 
-    The smallest of m is multiplied by m, the next by m − 1, and so on; none is smaller than the one before.
+    The smallest of m is multiplied by m, the next by m − 1, and so on; none is smaller than the one
+    before.
 
     S. Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal of
     Statistics 6 (1979), 65-70.

@@ -13,13 +13,15 @@ __all__ = ["least_cuts"]
 def least_cuts(weight: Numbers, events: Numbers, error: Callable[[Any, Any], Any]) -> Ints:
     """The first cell of each bin of the partition with the least sum of weight · error(events, weight).
 
-    Rates must not fall from bin to bin. Dynamic programming: all pairs of a first and a last cell are looked at once.
-    If several partitions are as good, bins are as long as they can be, from the last one on.
+    Rates must not fall from bin to bin. Dynamic programming: all pairs of a first and a last cell
+    are looked at once. If several partitions are as good, bins are as long as they can be, from the
+    last one on.
     """
     size = weight.size
     weights = np.concatenate([[0], np.cumsum(weight)])
     sums = np.concatenate([[0], np.cumsum(events)])
-    # For the cells before `end`, with a last bin from `start` on: the least sum, and where the bin before begins.
+    # For the cells before `end`, with a last bin from `start` on: the least sum, and where the bin
+    # before begins.
     least = np.full((size, size + 1), np.inf)
     before = np.zeros((size, size + 1), dtype=np.int64)
     for start in range(size):

@@ -16,39 +16,55 @@ from trueness.typing import Bools, Floats, Numbers
 
 _CONVERGED = 1e-12
 _EQUAL = 1e-12
-_MAX_STEPS, _MAX_HALVINGS = 200, 60
-# If expected events leave a smaller share of the weight than this, whole events are summed without rounding.
+_MAX_STEPS = 200
+_MAX_HALVINGS = 60
+# If expected events leave a smaller share of the weight than this, whole events are summed without
+# rounding.
 _SATURATED = 1e-3
 # Directions of smaller relative curvature than this are left alone.
 _FLAT = 1e-13
 # A coefficient this close to its bound that moves towards it is treated as if it were there.
 _NEAR = 1e-3
-# If all log-odds are far from 0, there is less curvature than this; then the search begins with smaller log-odds.
-_NO_CURVATURE, _MODEST = 1e-6, 5.0
-# Rows whose temporaries stay in the processor's cache, and whose products are not worth a second thread to BLAS.
+# If all log-odds are far from 0, there is less curvature than this; then the search begins with
+# smaller log-odds.
+_NO_CURVATURE = 1e-6
+_MODEST = 5.0
+# Rows whose temporaries stay in the processor's cache, and whose products are not worth a second
+# thread to BLAS.
 _BLOCK = 2**13
-# More cells than this are first fitted in about as many pools of neighbours, which leaves a Newton step or two.
-_POOLS, _MAX_FULL_STEPS, _NEARLY_CONVERGED = 4096, 6, 1e-7
+# More cells than this are first fitted in about as many pools of neighbours, which leaves a Newton
+# step or two.
+_POOLS = 4096
+_MAX_FULL_STEPS = 6
+_NEARLY_CONVERGED = 1e-7
 # As many rows are first fitted in the cells of a grid, and are not sorted.
 _MANY_ROWS = 2**15
 # Beyond these log-odds the exponential would overflow.
 _MOST_LOG_ODDS = 700.0
-# With less information than this per row, most expected events are whole, and sums of what remains would be rounded.
+# With less information than this per row, most expected events are whole, and sums of what remains
+# would be rounded.
 _LITTLE = 1e-5
 
 
-def recalibration_line(logit: ArrayLike, weight: ArrayLike, events: ArrayLike) -> tuple[float, float]:
-    r"""Slope and intercept of the logistic regression of events on log-odds; (1, 0) for perfect log-odds.
+def recalibration_line(
+    logit: ArrayLike, weight: ArrayLike, events: ArrayLike
+) -> tuple[float, float]:
+    r"""Slope and intercept of the logistic regression of events on log-odds.
 
-    From finite log-odds, and the weight of the rows and of the events at each of them; cells of weight 0 are ignored.
-    Both estimates are nan, without a warning, where no finite one exists: all labels equal, all log-odds equal, or a
-    threshold on the log-odds that separates the labels (ties on it included). An event share within 1e-12 of 0 or 1
-    counts as 0 or 1, and log-odds that differ by at most 1e-12 count as equal.
+    (1, 0) for perfect log-odds.
 
-    D. R. Cox, Two further applications of a model for binary regression, Biometrika 45 (1958), 562-565.
-    :doi:`10.1093/biomet/45.3-4.562`
+    From finite log-odds, and the weight of the rows and of the events at each of them; cells of
+    weight 0 are ignored. Both estimates are nan, without a warning, where no finite one exists: all
+    labels equal, all log-odds equal, or a threshold on the log-odds that separates the labels (ties
+    on it included). An event share within 1e-12 of 0 or 1 counts as 0 or 1, and log-odds that
+    differ by at most 1e-12 count as equal.
+
+    D. R. Cox, Two further applications of a model for binary regression, Biometrika 45 (1958),
+    562-565. :doi:`10.1093/biomet/45.3-4.562`
     """
-    x, w, e = np.asarray(logit, np.float64), np.asarray(weight), np.asarray(events)
+    x = np.asarray(logit, np.float64)
+    w = np.asarray(weight)
+    e = np.asarray(events)
     if x.size > _POOLS and (line := _line_of_many(x, w, e)):
         return line
     x, w, e = _cells(x, w, e)
@@ -59,25 +75,36 @@ def recalibration_line(logit: ArrayLike, weight: ArrayLike, events: ArrayLike) -
     scale = math.sqrt(float(np.sum(w * (x - centre) ** 2)) / total)
     if scale <= _EQUAL * (1 + abs(centre)):
         return math.nan, math.nan
-    X = np.stack([np.ones(x.size), (x - centre) / scale]).T  # columns side by side in memory: twice as fast
+    X = np.stack(
+        [np.ones(x.size), (x - centre) / scale]
+    ).T  # columns side by side in memory: twice as fast
     a, b = (float(c) for c in _newton(X, w / total, e / total, np.zeros(2), np.zeros(2, np.bool_)))
     return b / scale, a - b * centre / scale
 
 
-def _line_of_many(x: Floats, w: Numbers, e: Numbers, *, fixed_slope: bool = False) -> tuple[float, float] | None:
+def _line_of_many(
+    x: Floats, w: Numbers, e: Numbers, *, fixed_slope: bool = False
+) -> tuple[float, float] | None:
     """Slope and intercept of many cells: the fit to pools of neighbours, and a Newton step or two on all of them.
 
     None where that is not known to be accurate: nearly separated labels, or log-odds in no order.
     """
-    return _refined(line_pools(x, w, e, _POOLS), lambda *line: line_sums(x, w, e, *line), fixed_slope)
+    return _refined(
+        line_pools(x, w, e, _POOLS), lambda *line: line_sums(x, w, e, *line), fixed_slope
+    )
 
 
 def _refined(
-    few: tuple[Floats, Floats, Floats] | None, sums: Callable[..., tuple[Floats, Floats]], fixed_slope: bool
+    few: tuple[Floats, Floats, Floats] | None,
+    sums: Callable[..., tuple[Floats, Floats]],
+    fixed_slope: bool,
 ) -> tuple[float, float] | None:
-    """Slope and intercept by Newton's method, from the fit to `few` pools on; None where that may be inaccurate.
+    """Slope and intercept by Newton's method, from the fit to `few` pools on.
 
-    `sums` returns score and information of all rows for a slope, an intercept and the centre of the log-odds.
+    None where that may be inaccurate.
+
+    `sums` returns score and information of all rows for a slope, an intercept and the centre of the
+    log-odds.
     """
     if few is None:
         return None
@@ -94,16 +121,25 @@ def _refined(
             return None
         alone = [float(residual[0] / information[0, 0]), 0.0]
         lift, turn = alone if fixed_slope else np.linalg.solve(information, residual).tolist()
-        intercept, slope, moved = intercept + lift, slope + turn, max(abs(lift), abs(turn) * scale)
+        intercept = intercept + lift
+        slope = slope + turn
+        moved = max(abs(lift), abs(turn) * scale)
         if moved > _NEAR:
             return None
-        if moved <= _NEARLY_CONVERGED * (1 + abs(intercept)):  # steps shrink quadratically: the next is no step at all
+        if moved <= _NEARLY_CONVERGED * (
+            1 + abs(intercept)
+        ):  # steps shrink quadratically: the next is no step at all
             return slope, intercept - slope * centre
     return None
 
 
 def line_sums(
-    x: Floats, w: Numbers | None, e: NDArray[Any], slope: float, intercept: float, centre: float = 0.0
+    x: Floats,
+    w: Numbers | None,
+    e: NDArray[Any],
+    slope: float,
+    intercept: float,
+    centre: float = 0.0,
 ) -> tuple[Floats, Floats]:
     r"""Score and Fisher information of the intercept and slope of a logistic regression, in one pass.
 
@@ -137,18 +173,22 @@ def line_of_scores(
 ) -> tuple[float, float]:
     """The line of :func:`recalibration_line` on the log-odds of scores strictly between 0 and 1, ascending if weighted.
 
-    A weight of None means rows with labels, in any order. With `fixed_slope` the slope is 1 and the intercept that of
-    :func:`recalibration_shift`.
+    A weight of None means rows with labels, in any order. With `fixed_slope` the slope is 1 and the
+    intercept that of :func:`recalibration_shift`.
     """
     if weight is None:
         if score.size >= _MANY_ROWS and (line := _line_of_many_rows(score, events, fixed_slope)):
             return line
         _, score, weight, events = _kernels.cells(score, events)
     x = logits(score)
-    return (1.0, recalibration_shift(x, weight, events)) if fixed_slope else recalibration_line(x, weight, events)
+    if fixed_slope:
+        return (1.0, recalibration_shift(x, weight, events))
+    return recalibration_line(x, weight, events)
 
 
-def _line_of_many_rows(score: NDArray[Any], label: NDArray[Any], fixed_slope: bool) -> tuple[float, float] | None:
+def _line_of_many_rows(
+    score: NDArray[Any], label: NDArray[Any], fixed_slope: bool
+) -> tuple[float, float] | None:
     """Slope and intercept of unsorted rows: the fit to the cells of a grid, and a few Newton steps on all rows.
 
     None where that is not known to be accurate.
@@ -169,32 +209,43 @@ def log_likelihood(eta: Floats, weight: Floats, events: Floats) -> float:
     total = 0.0
     for i in range(0, eta.size, _BLOCK):
         some = slice(i, i + _BLOCK)
-        x, w, e = eta[some], weight[some], events[some]
+        x = eta[some]
+        w = weight[some]
+        e = events[some]
         # Where labels agree with certain log-odds, nothing of them must be left over by rounding.
         total -= float(w @ np.log1p(np.exp(-np.abs(x))) + np.where(x > 0, w - e, -e) @ x)
     return total
 
 
-def line_pools(x: Floats, w: Numbers, e: Numbers, most: int) -> tuple[Floats, Floats, Floats] | None:
+def line_pools(
+    x: Floats, w: Numbers, e: Numbers, most: int
+) -> tuple[Floats, Floats, Floats] | None:
     """At most `most` runs of neighbours at their mean log-odds; None if a cell has no weight."""
     length = -(-x.size // most)
     first = np.arange(0, x.size, length)
-    weight, events = np.add.reduceat(w, first).astype(np.float64), np.add.reduceat(e, first).astype(np.float64)
+    weight = np.add.reduceat(w, first).astype(np.float64)
+    events = np.add.reduceat(e, first).astype(np.float64)
     if not np.min(w) > 0:
         return None
-    step = length * max(1, _BLOCK // length)  # in pieces: a temporary of all cells costs more than the sums
+    step = length * max(
+        1, _BLOCK // length
+    )  # in pieces: a temporary of all cells costs more than the sums
     pieces = (slice(i, i + step) for i in range(0, x.size, step))
-    sums = [np.add.reduceat(w[some] * x[some], np.arange(0, x[some].size, length)) for some in pieces]
+    sums = [
+        np.add.reduceat(w[some] * x[some], np.arange(0, x[some].size, length)) for some in pieces
+    ]
     return np.concatenate(sums) / weight, weight, events
 
 
 def recalibration_shift(logit: ArrayLike, weight: ArrayLike, events: ArrayLike) -> float:
     r"""Intercept of the logistic regression of events on log-odds, with the slope fixed at 1.
 
-    Adding it to all log-odds makes the expected number of events equal to the observed one. Arguments as in
-    :func:`recalibration_line`; nan, without a warning, if all labels are equal.
+    Adding it to all log-odds makes the expected number of events equal to the observed one.
+    Arguments as in :func:`recalibration_line`; nan, without a warning, if all labels are equal.
     """
-    x, w, e = np.asarray(logit, np.float64), np.asarray(weight), np.asarray(events)
+    x = np.asarray(logit, np.float64)
+    w = np.asarray(weight)
+    e = np.asarray(events)
     if x.size > _POOLS and (line := _line_of_many(x, w, e, fixed_slope=True)):
         return line[1]
     x, w, e = _cells(x, w, e)
@@ -202,13 +253,17 @@ def recalibration_shift(logit: ArrayLike, weight: ArrayLike, events: ArrayLike) 
     scale = 2.0 ** -max(math.frexp(float(np.max(w, initial=0.0)))[1], -1000)
     if not (_present(e, w).any() and _present(w - e, w).any()):
         return math.nan
-    e, others = scale * e, scale * np.maximum(w - e, 0)
+    others = scale * np.maximum(w - e, 0)
+    e = scale * e
     if (x[1:] < x[:-1]).any():
         order = np.argsort(x, kind="stable")
-        x, e, others = x[order], e[order], others[order]
+        x = x[order]
+        e = e[order]
+        others = others[order]
     w = e + others
     observed = math.log(float(np.sum(e))) - math.log(float(np.sum(others)))
-    low, high = observed - float(np.max(x)), observed - float(np.min(x))
+    low = observed - float(np.max(x))
+    high = observed - float(np.min(x))
     slack = 1e-9 * (1 + abs(low) + abs(high))  # rounding must not move the zero beyond the ends
 
     def balance(shift: float) -> float:
@@ -220,27 +275,35 @@ def recalibration_shift(logit: ArrayLike, weight: ArrayLike, events: ArrayLike) 
 def _balance(eta: Floats, weight: Floats, events: Floats, others: Floats) -> float:
     """A number with the sign of observed minus expected events at ascending log-odds.
 
-    Expected shares near 0 or 1 must not be rounded to 0 or 1, so the remainder of each is summed separately, and the
-    whole events and non-events are balanced first. Then the logarithms of both sides are compared, which are linear
-    in the shift where shares are small.
+    Expected shares near 0 or 1 must not be rounded to 0 or 1, so the remainder of each is summed
+    separately, and the whole events and non-events are balanced first. Then the logarithms of both
+    sides are compared, which are linear in the shift where shares are small.
     """
     cut = int(np.searchsorted(eta, 0.0, side="right"))
-    less, more = float(weight[:cut] @ expit(eta[:cut])), float(weight[cut:] @ expit(-eta[cut:]))
-    below, above = float(np.sum(events[:cut])), float(np.sum(others[cut:]))
+    less = float(weight[:cut] @ expit(eta[:cut]))
+    more = float(weight[cut:] @ expit(-eta[cut:]))
+    below = float(np.sum(events[:cut]))
+    above = float(np.sum(others[cut:]))
     whole = below - above
     if more + less < _SATURATED * (below + above):
         whole = math.fsum((*events[:cut].tolist(), *(-others[cut:]).tolist()))
-    more, less = more + max(whole, 0.0), less + max(-whole, 0.0)
+    more = more + max(whole, 0.0)
+    less = less + max(-whole, 0.0)
     if more == 0 or less == 0:
-        return math.copysign(math.inf, more - less) if more != less else 0.0
+        if more != less:
+            return math.copysign(math.inf, more - less)
+        return 0.0
     return math.log(more) - math.log(less)
 
 
 def _cells(x: Floats, w: Numbers, e: Numbers) -> tuple[Floats, Floats, Floats]:
     """The cells with weight, as floats."""
-    w, e = np.asarray(w, np.float64), np.asarray(e, np.float64)
+    w = np.asarray(w, np.float64)
+    e = np.asarray(e, np.float64)
     kept = w > 0
-    return (x, w, e) if kept.all() else (x[kept], w[kept], e[kept])
+    if kept.all():
+        return (x, w, e)
+    return (x[kept], w[kept], e[kept])
 
 
 def _present(part: Floats, whole: Floats) -> Bools:
@@ -250,25 +313,29 @@ def _present(part: Floats, whole: Floats) -> Bools:
 
 def _overlap(x: Floats, w: Floats, e: Floats) -> bool:
     """Whether no threshold separates events from non-events, not even with ties on it."""
-    with_event, without = x[_present(e, w)], x[_present(w - e, w)]
+    with_event = x[_present(e, w)]
+    without = x[_present(w - e, w)]
     if with_event.size == 0 or without.size == 0:
         return False
     return bool(with_event.max() > without.min() and without.max() > with_event.min())
 
 
-def bounded_logistic(X: Floats, weight: Floats, events: Floats, start: Floats, bounded: Bools) -> Floats:
+def bounded_logistic(
+    X: Floats, weight: Floats, events: Floats, start: Floats, bounded: Bools
+) -> Floats:
     r"""Maximum-likelihood coefficients of a logistic regression, some of them at least 0.
 
-    `X`, of shape (n, k), holds the predictors; no intercept is added. Rows have a weight above 0. The search begins at
-    `start`; if several coefficients are equally likely, the nearest to it is returned. `bounded` ones must not be
-    negative.
+    `X`, of shape (n, k), holds the predictors; no intercept is added. Rows have a weight above 0.
+    The search begins at `start`; if several coefficients are equally likely, the nearest to it is
+    returned. `bounded` ones must not be negative.
 
-    The caller must know that the estimate exists. Projected Newton method with step halving (Bertsekas, Projected
-    Newton methods for optimization problems with simple constraints, SIAM Journal on Control and Optimization 20,
-    1982).
+    The caller must know that the estimate exists. Projected Newton method with step halving
+    (Bertsekas, Projected Newton methods for optimization problems with simple constraints, SIAM
+    Journal on Control and Optimization 20, 1982).
     """
     total = float(weight.sum())
-    w, e = weight / total, events / total
+    w = weight / total
+    e = events / total
     theta = start.astype(np.float64)
     if not X.any():  # every coefficient is as likely
         return theta
@@ -291,7 +358,8 @@ def _newton(X: Floats, w: Floats, e: Floats, theta: Floats, bounded: Bools) -> F
             if at_trial[0] <= loss + 1e-4 * descent or abs(descent) < 1e-13:
                 break
             step = step / 2
-        moved, theta = float(np.max(np.abs(trial - theta))), trial
+        moved = float(np.max(np.abs(trial - theta)))
+        theta = trial
         loss, gradient, hessian = at_trial
         if moved <= _CONVERGED * (1 + float(np.max(np.abs(theta)))):
             break
@@ -303,7 +371,9 @@ def _nearest(theta: Floats, start: Floats, X: Floats, w: Floats, bounded: Bools)
     values, vectors = np.linalg.eigh(X.T @ (X * w[:, None]))
     flat = vectors[:, values <= _FLAT * values[-1]]
     moved = theta + flat @ (flat.T @ (start - theta))
-    return theta if (moved[bounded] < 0).any() else np.asarray(moved)
+    if (moved[bounded] < 0).any():
+        return theta
+    return np.asarray(moved)
 
 
 def _direction(theta: Floats, gradient: Floats, hessian: Floats, bounded: Bools) -> Floats:
@@ -320,7 +390,9 @@ def _direction(theta: Floats, gradient: Floats, hessian: Floats, bounded: Bools)
 
 def _loss(theta: Floats, X: Floats, w: Floats, e: Floats) -> tuple[float, Floats, Floats]:
     """Mean log loss, with its gradient and second derivatives."""
-    loss, gradient, hessian = 0.0, np.zeros(theta.size), np.zeros((theta.size, theta.size))
+    loss = 0.0
+    gradient = np.zeros(theta.size)
+    hessian = np.zeros((theta.size, theta.size))
     for i in range(0, w.size, _BLOCK):
         rows = slice(i, i + _BLOCK)
         eta = X[rows] @ theta
@@ -333,28 +405,39 @@ def _loss(theta: Floats, X: Floats, w: Floats, e: Floats) -> tuple[float, Floats
 
 
 _RIDGE_CONVERGED = 1e-10
-_RIDGE_STEPS, _RIDGE_HALVINGS = 100, 40
+_RIDGE_STEPS = 100
+_RIDGE_HALVINGS = 40
 
 
 def ridge_logistic(
-    X: Floats, weight: Floats, events: Floats, centre: Floats, ridge: Floats, bounded: Bools | None = None
+    X: Floats,
+    weight: Floats,
+    events: Floats,
+    centre: Floats,
+    ridge: Floats,
+    bounded: Bools | None = None,
 ) -> Floats:
     r"""Coefficients that minimise the log loss plus a quadratic penalty, some of them at least 0.
 
-    `X`, of shape (m, k), holds the predictors; no intercept is added. `weight` and `events`, of shape (r, m), are those
-    of the rows in each of r regressions; they may be 0. The penalty pulls coefficients to the `centre` (at least 0
-    where a bound applies); `ridge`, of shape (k, k), is positive definite. `bounded` coefficients must not be negative.
+    `X`, of shape (m, k), holds the predictors; no intercept is added. `weight` and `events`, of
+    shape (r, m), are those of the rows in each of r regressions; they may be 0. The penalty pulls
+    coefficients to the `centre` (at least 0 where a bound applies); `ridge`, of shape (k, k), is
+    positive definite. `bounded` coefficients must not be negative.
 
-    Minimises :math:`\sum_i w_i \log(1 + e^{\eta_i}) - e_i \eta_i + \frac12 (\theta - c)^\top R (\theta - c)` with
-    :math:`\eta = X \theta`, which is strictly convex, by the method of :func:`bounded_logistic`.
+    Minimises :math:`\sum_i w_i \log(1 + e^{\eta_i}) - e_i \eta_i + \frac12 (\theta - c)^\top R
+    (\theta - c)` with :math:`\eta = X \theta`, which is strictly convex, by the method of
+    :func:`bounded_logistic`.
     """
     k = centre.size
     bounded = np.zeros(k, np.bool_) if bounded is None else bounded
     products = (X[:, :, None] * X[:, None, :]).reshape(-1, k * k)
 
     def objective(theta: Floats) -> Floats:
-        eta, away = theta @ X.T, theta - centre
-        softplus = np.maximum(eta, 0) + np.log(1 + np.exp(-np.abs(eta)))  # several times as fast as logaddexp
+        eta = theta @ X.T
+        away = theta - centre
+        softplus = np.maximum(eta, 0) + np.log(
+            1 + np.exp(-np.abs(eta))
+        )  # several times as fast as logaddexp
         loss = np.einsum("rm,rm->r", weight, softplus) - np.einsum("rm,rm->r", events, eta)
         return np.asarray(loss + np.einsum("rj,jk,rk->r", away, ridge, away) / 2)
 
@@ -373,7 +456,12 @@ def ridge_logistic(
 
 
 def _line_search(
-    objective: Callable[[Floats], Floats], theta: Floats, value: Floats, gradient: Floats, step: Floats, bounded: Bools
+    objective: Callable[[Floats], Floats],
+    theta: Floats,
+    value: Floats,
+    gradient: Floats,
+    step: Floats,
+    bounded: Bools,
 ) -> tuple[Floats, Floats, float]:
     """Halve the step of each regression until its objective falls."""
     scale = np.ones((theta.shape[0], 1))
@@ -383,7 +471,9 @@ def _line_search(
         descent = np.einsum("rj,rj->r", gradient, trial - theta)
         at_trial = objective(trial)
         # Near the optimum the objective is too flat to compare; Newton's step is still accurate.
-        good = (at_trial <= value + 1e-4 * descent) | (np.abs(descent) < 1e-12 * (1 + np.abs(value)))
+        good = (at_trial <= value + 1e-4 * descent) | (
+            np.abs(descent) < 1e-12 * (1 + np.abs(value))
+        )
         if good.all():
             break
         scale[~good] /= 2

@@ -1,8 +1,9 @@
 r"""Means over pairs of rows in the same bin, from sums: the debiased squared error T and its variance.
 
-A row has the residual :math:`U = Y - z`: the indicators of the k classes under study minus their scores. Rows with
-equal scores form a cell: `z` of shape (m, k), `count` (m,) rows, of which `hits` (m, k) had the j-th
-class; the remaining rows had none of the k. Bins are runs of cells that begin at `first`.
+A row has the residual :math:`U = Y - z`: the indicators of the k classes under study minus their
+scores. Rows with equal scores form a cell: `z` of shape (m, k), `count` (m,) rows, of which `hits`
+(m, k) had the j-th class; the remaining rows had none of the k. Bins are runs of cells that begin
+at `first`.
 """
 
 import math
@@ -22,10 +23,13 @@ _TRUSTED = 5  # rows of a bin from which its own covariance is used
 def pair_mean(n: Numbers, s: Floats, q: Floats) -> Floats:
     r"""The debiased squared error, :math:`T = n^{-1} \sum_{N \ge 2} (\|S\|^2 - Q) / (N - 1)`.
 
-    From N, the rows of each bin, of shape (..., B), S = ΣU of shape (..., B, k) and Q = Σ‖U‖² of shape (..., B).
+    From N, the rows of each bin, of shape (..., B), S = ΣU of shape (..., B, k) and Q = Σ‖U‖² of
+    shape (..., B).
     """
     inner = np.einsum("...j,...j->...", s, s) - q
-    return np.asarray(np.where(n >= 2, inner / np.maximum(n - 1, 1), 0.0).sum(axis=-1) / n.sum(axis=-1))
+    return np.asarray(
+        np.where(n >= 2, inner / np.maximum(n - 1, 1), 0.0).sum(axis=-1) / n.sum(axis=-1)
+    )
 
 
 @dataclass(frozen=True)
@@ -80,18 +84,22 @@ class PairSums:
         .. math:: \hat\sigma_1^2 = \sum w \|\bar U\|^4 - \Big( \sum w \|\bar U\|^2 \Big)^2
             + 4 \sum w \, \bar U^\top \hat C \bar U ,
 
-        w = N/n, over all bins, with the covariance of divisor N (zero in bins of one row). About twice the true
-        variance where that is near zero; cut at zero, since rounding can make it negative.
+        w = N/n, over all bins, with the covariance of divisor N (zero in bins of one row). About
+        twice the true variance where that is near zero; cut at zero, since rounding can make it
+        negative.
         """
-        w, square = self._share, self._square
+        w = self._share
+        square = self._square
         within = self.along / self.n**3.0 - square**2
         return max(0.0, float(w @ square**2 - (w @ square) ** 2 + 4 * (w @ within)))
 
     def noise(self, implied: Floats) -> float:
-        """R₁: the variance of a row along the error; at least the largest over all directions without error.
+        """R₁: the variance of a row along the error.
 
-        `implied` is Σ SᵀCS of each bin, with C the covariance implied by the scores, used for bins of fewer than 5
-        rows.
+        At least the largest over all directions without error.
+
+        `implied` is Σ SᵀCS of each bin, with C the covariance implied by the scores, used for bins
+        of fewer than 5 rows.
         """
         n = self.n.astype(np.float64)
         few = n < _TRUSTED
@@ -106,10 +114,13 @@ class PairSums:
     @property
     def unevenness(self) -> float:
         """R₂: the variance of the squared error over rows, divided by the square of its mean."""
-        w, square = self._share, self._square
+        w = self._share
+        square = self._square
         mean = float(w @ square)
         # Divided first: the square of a mean below 1e-162 is 0.
-        return max(0.0, float(w @ (square / mean) ** 2) - 1) if mean > 0 else 0.0
+        if mean > 0:
+            return max(0.0, float(w @ (square / mean) ** 2) - 1)
+        return 0.0
 
 
 def pair_sums(z: Floats, count: Numbers, hits: Numbers, first: Ints) -> PairSums:
@@ -118,7 +129,9 @@ def pair_sums(z: Floats, count: Numbers, hits: Numbers, first: Ints) -> PairSums
     runs = whole_runs(first, len(z), max(1, _ENTRIES // k))
     n, s, q, along = (
         np.concatenate(column)
-        for column in zip(*(_bin_sums(z[part], count[part], hits[part], at) for part, _, at in runs), strict=True)
+        for column in zip(
+            *(_bin_sums(z[part], count[part], hits[part], at) for part, _, at in runs), strict=True
+        )
     )
     share = np.where(n >= 2, 1 / np.maximum(n - 1, 1), 0)
     outer, paired = np.zeros((2, k, k))
@@ -129,15 +142,21 @@ def pair_sums(z: Floats, count: Numbers, hits: Numbers, first: Ints) -> PairSums
     return PairSums(n, s, q, along, outer, paired)
 
 
-def score_pair_sums(p: Floats, count: Ints, hits: Ints, first: Ints) -> tuple[PairSums, float, Floats]:
+def score_pair_sums(
+    p: Floats, count: Ints, hits: Ints, first: Ints
+) -> tuple[PairSums, float, Floats]:
     """Of one score per row: :func:`pair_sums`, and the variance and Σ SᵀCS of :func:`null_moments`, in one pass."""
     n, _, _, s, q, v, squares = _kernels.residual_sums(p, count, hits, first)
     share = np.where(n >= 2, 1 / np.maximum(n - 1, 1), 0)
-    sums = PairSums(n, s[:, None], q, s**2 * q, np.array([[q.sum()]]), np.array([[(q * share).sum()]]))
+    sums = PairSums(
+        n, s[:, None], q, s**2 * q, np.array([[q.sum()]]), np.array([[(q * share).sum()]])
+    )
     return sums, _null_variance(n, v**2, squares), s**2 * v
 
 
-def _bin_sums(z: Floats, count: Numbers, hits: Numbers, first: Ints) -> tuple[Numbers, Floats, Floats, Floats]:
+def _bin_sums(
+    z: Floats, count: Numbers, hits: Numbers, first: Ints
+) -> tuple[Numbers, Floats, Floats, Floats]:
     """N, ΣU, Σ‖U‖² and Σ (U·S)² of each bin."""
     n = np.add.reduceat(count, first)
     s = np.add.reduceat(hits - count[:, None] * z, first, axis=0)
@@ -171,7 +190,8 @@ def null_moments(z: Floats, count: Numbers, first: Ints, s: Floats) -> tuple[flo
     n = np.add.reduceat(count, first)
     joint, single, implied = np.empty((3, len(first)))
     for part, bins, at in whole_runs(first, len(z), max(1, _ENTRIES // z.shape[1] ** 2)):
-        summed, single[bins] = _covariances(z[part], count[part], at), _square_norms(z[part], count[part], at)
+        summed = _covariances(z[part], count[part], at)
+        single[bins] = _square_norms(z[part], count[part], at)
         joint[bins] = (summed**2).sum(axis=(1, 2))
         implied[bins] = np.einsum("bi,bij,bj->b", s[bins], summed, s[bins])
     return _null_variance(n, joint, single), implied
@@ -187,7 +207,9 @@ def _square_norms(z: Floats, count: Numbers, first: Ints) -> Floats:
     """Σ count ‖diag(z) − z zᵀ‖² of each bin."""
     square = z * z
     norms = _inner(z, z)
-    return np.asarray(np.add.reduceat(count * (norms - 2 * _inner(square, z) + norms * norms), first))
+    return np.asarray(
+        np.add.reduceat(count * (norms - 2 * _inner(square, z) + norms * norms), first)
+    )
 
 
 def _covariances(z: Floats, count: Numbers, first: Ints) -> Floats:
@@ -209,20 +231,23 @@ Support: TypeAlias = Literal["published", "reachable"]
 def null_variance(classes: int | None, k: int = 1, support: Support = "published") -> float:
     r"""Limit variance of n √w T for a calibrated model, with cells of volume w that are all occupied.
 
-    `classes` is K, or None for a vector of P(positive) on [0, 1]; `k` the number of largest scores that are used, for
-    k = K all of them in class order. `support` is the domain of the integral when 1 < k < K: the set printed in the
-    paper, or the smaller one that the k largest of K probabilities can reach.
+    `classes` is K, or None for a vector of P(positive) on [0, 1]; `k` the number of largest scores
+    that are used, for k = K all of them in class order. `support` is the domain of the integral
+    when 1 < k < K: the set printed in the paper, or the smaller one that the k largest of K
+    probabilities can reach.
 
     For the k scores :math:`z`,
 
     .. math:: \sigma_0^2 = 2 \int_\Delta \left( \|z\|_2^2 - 2 \|z\|_3^3 + \|z\|_2^4 \right) dz ,
 
-    the integrand being the squared Frobenius norm of the covariance :math:`\mathrm{diag}(z) - z z^\top` of a
-    calibrated label. The published domain is :math:`z_1 \ge \dots \ge z_k \ge 0,\ k/K \le \sum z \le 1`; reachable are
-    those that also satisfy :math:`\sum z + (K - k) z_k \ge 1`, a simplex with the corners :math:`e_1, (e_1 + e_2)/2,
-    \dots` and :math:`(1/K, \dots, 1/K)`. Both are the same for k = 1.
+    the integrand being the squared Frobenius norm of the covariance :math:`\mathrm{diag}(z) - z
+    z^\top` of a calibrated label. The published domain is :math:`z_1 \ge \dots \ge z_k \ge 0,\ k/K
+    \le \sum z \le 1`; reachable are those that also satisfy :math:`\sum z + (K - k) z_k \ge 1`, a
+    simplex with the corners :math:`e_1, (e_1 + e_2)/2, \dots` and :math:`(1/K, \dots, 1/K)`. Both
+    are the same for k = 1.
 
-    Sun, Chaudhari, Barnett, Dobriban, "A confidence interval for the l2 expected calibration error", 2025.
+    Sun, Chaudhari, Barnett, Dobriban, "A confidence interval for the l2 expected calibration
+    error", 2025.
 
     >>> round(1 / null_variance(None), 9), round(1 / null_variance(2), 9)
     (15.0, 30.0)
@@ -237,8 +262,14 @@ def log_null_variance(classes: int | None, k: int = 1, support: Support = "publi
     if k == classes:
         return math.log(4 * (k - 1) / ((k + 1) * (k + 3))) - math.lgamma(k)
     if support == "published" or k == 1:
-        return math.log(2 * _published_integral(k, k / classes)) - math.lgamma(k + 1) - math.lgamma(k)
-    return math.log(2 * _reachable_mean(classes, k)) + math.log1p(-k / classes) - 2 * math.lgamma(k + 1)
+        return (
+            math.log(2 * _published_integral(k, k / classes)) - math.lgamma(k + 1) - math.lgamma(k)
+        )
+    return (
+        math.log(2 * _reachable_mean(classes, k))
+        + math.log1p(-k / classes)
+        - 2 * math.lgamma(k + 1)
+    )
 
 
 def _published_integral(k: int, c: float) -> float:
@@ -251,13 +282,14 @@ def _published_integral(k: int, c: float) -> float:
 def _reachable_mean(classes: int, k: int) -> float:
     """Mean of the integrand over the reachable simplex: z = ΣW_j v_j with W uniform on the shares of k + 1 corners.
 
-    A linear form c of uniform shares has the moments p! k! / (k + p)! h_p(c), with h_p the complete symmetric
-    polynomial; that of two forms, each squared, is a coefficient of h_4 of their sum.
+    A linear form c of uniform shares has the moments p! k! / (k + p)! h_p(c), with h_p the complete
+    symmetric polynomial; that of two forms, each squared, is a coefficient of h_4 of their sum.
     """
     corners = np.triu(np.broadcast_to(1 / np.arange(1, k + 2), (k, k + 1)))
     corners[:, k] = 1 / classes
     a1, a2, a3 = ((corners**power).sum(axis=1) for power in (1, 2, 3))
-    h2, h3 = (a1**2 + a2) / 2, (a1**3 + 3 * a1 * a2 + 2 * a3) / 6
+    h2 = (a1**2 + a2) / 2
+    h3 = (a1**3 + 3 * a1 * a2 + 2 * a3) / 6
     square = 2 * h2.sum() / ((k + 1) * (k + 2))
     cube = 6 * h3.sum() / ((k + 1) * (k + 2) * (k + 3))
     fourth = 4 * _both_squared(corners, a1, a2).sum() / ((k + 1) * (k + 2) * (k + 3) * (k + 4))
@@ -266,9 +298,14 @@ def _reachable_mean(classes: int, k: int) -> float:
 
 def _both_squared(forms: Floats, a1: Floats, a2: Floats) -> Floats:
     """The coefficient of s²t² in h_4(s·a + t·b), for every two forms a and b."""
-    ab, abb, aabb = forms @ forms.T, forms @ (forms**2).T, forms**2 @ (forms**2).T
-    one, two = np.multiply.outer(a1, a1), np.multiply.outer(a1**2, a2)
+    ab = forms @ forms.T
+    abb = forms @ (forms**2).T
+    aabb = forms**2 @ (forms**2).T
+    one = np.multiply.outer(a1, a1)
+    two = np.multiply.outer(a1**2, a2)
     mixed = a1[:, None] * abb
-    fourth = 6 * one**2 + 6 * (two + two.T + 4 * one * ab) + 6 * np.multiply.outer(a2, a2) + 12 * ab**2
+    fourth = (
+        6 * one**2 + 6 * (two + two.T + 4 * one * ab) + 6 * np.multiply.outer(a2, a2) + 12 * ab**2
+    )
     total: Floats = (fourth + 24 * (mixed + mixed.T) + 36 * aabb) / 24
     return total

@@ -33,13 +33,13 @@ class Distribution(NamedTuple):
 def distribution(p: Floats, count: Ints) -> Distribution:
     r"""Probabilities of the number of events in count[j] trials of each p[j], with an absolute error of about 1e-15.
 
-    The characteristic function :math:`\varphi(\omega) = \prod_j (1 - p_j + p_j e^{-i\omega})^{c_j}` is evaluated at
-    :math:`2\pi l/L` and transformed back. L needs to cover only the counts within :math:`t` of the mean,
-    :math:`t^2 = 74 (\sigma^2 + t/3)`: by Bernstein's inequality the others are negligible. So a million rare trials
+    The characteristic function :math:`\varphi(\omega) = \prod_j (1 - p_j + p_j e^{-i\omega})^{c_j}`
+    is evaluated at :math:`2\pi l/L` and transformed back. L needs to cover only the counts within
+    :math:`t` of the mean, :math:`t^2 = 74 (\sigma^2 + t/3)`: by Bernstein's inequality the others are negligible. So a million rare trials
     cost a few dozen frequencies.
 
-    Y. Hong, On computing the distribution function for the Poisson binomial distribution, Computational Statistics
-    & Data Analysis 59 (2013), 41-51.
+    Y. Hong, On computing the distribution function for the Poisson binomial distribution,
+    Computational Statistics & Data Analysis 59 (2013), 41-51.
     """
     first, length = _window(p, count)
     angles = 2 * np.pi * np.arange(length // 2 + 1) / length
@@ -48,17 +48,24 @@ def distribution(p: Floats, count: Ints) -> Distribution:
 
 
 def _window(p: Floats, count: Ints) -> tuple[int, int]:
-    n, mean, variance = int(count.sum()), float(count @ p), float(count @ (p * (1 - p)))
+    n = int(count.sum())
+    mean = float(count @ p)
+    variance = float(count @ (p * (1 - p)))
     reach = _TAIL / 3 + math.sqrt((_TAIL / 3) ** 2 + 2 * _TAIL * variance)
-    first, last = max(0, math.floor(mean - reach)), min(n, math.ceil(mean + reach))
+    first = max(0, math.floor(mean - reach))
+    last = min(n, math.ceil(mean + reach))
     return first, last - first + 1
 
 
 def _transform(p: Floats, count: Ints, steps: NDArray[np.complex128]) -> NDArray[np.complex128]:
-    """The product over trials at each frequency; it may underflow to 0, which is accurate enough."""
+    """The product over trials at each frequency.
+
+    It may underflow to 0, which is accurate enough.
+    """
     total = np.ones(steps.size, dtype=np.complex128)
     rows = max(1, _BLOCK // steps.size)
-    single, tied = p[count == 1], p[count > 1]
+    single = p[count == 1]
+    tied = p[count > 1]
     times = count[count > 1]
     for at in range(0, single.size, rows):
         total *= np.multiply.reduce(1 + single[at : at + rows, None] * steps, axis=0)
@@ -71,14 +78,19 @@ def _transform(p: Floats, count: Ints, steps: NDArray[np.complex128]) -> NDArray
 def central_interval(p: Floats, count: Ints, level: float) -> tuple[int, int]:
     """The first and the last count left when at most (1 − level)/2 is cut off at either end.
 
-    Exact, unless the variance exceeds 10⁴ or that takes more than 3·10⁷ factors (some 5·10⁴ distinct scores); then the
-    quantiles of the normal distribution corrected for skewness (Cornish and Fisher), which are at most one count off.
+    Exact, unless the variance exceeds 10⁴ or that takes more than 3·10⁷ factors (some 5·10⁴
+    distinct scores); then the quantiles of the normal distribution corrected for skewness (Cornish
+    and Fisher), which are at most one count off.
     """
     tail = Level(level).tail
-    if count @ (p * (1 - p)) > _LARGE_VARIANCE or p.size * float(_window(p, count)[1]) / 2 > _MOST_WORK:
+    if (
+        count @ (p * (1 - p)) > _LARGE_VARIANCE
+        or p.size * float(_window(p, count)[1]) / 2 > _MOST_WORK
+    ):
         return _corrected_normal(p, count, tail)
     first, pmf = distribution(p, count)
-    below, above = np.cumsum(pmf), np.cumsum(pmf[::-1])
+    below = np.cumsum(pmf)
+    above = np.cumsum(pmf[::-1])
     low = int(np.searchsorted(below, tail, side="right"))
     high = pmf.size - 1 - int(np.searchsorted(above, tail, side="right"))
     return first + min(low, pmf.size - 1), first + max(high, 0)
@@ -86,7 +98,8 @@ def central_interval(p: Floats, count: Ints, level: float) -> tuple[int, int]:
 
 def _corrected_normal(p: Floats, count: Ints, tail: float) -> tuple[int, int]:
     v = p * (1 - p)
-    mean, sd = float(count @ p), math.sqrt(float(count @ v))
+    mean = float(count @ p)
+    sd = math.sqrt(float(count @ v))
     skew = float(count @ (v * (1 - 2 * p))) / sd**3
     z = float(ndtri(tail))
     low, high = (mean + sd * (x + skew * (x * x - 1) / 6) for x in (z, -z))
@@ -98,13 +111,17 @@ class Tails(NamedTuple):
     """Two-sided tails of the number of events, for several groups of trials: 2·min(P(X ≤ k), P(X ≥ k)), at most 1."""
 
     first: Ints
-    """The least count in the table of each group, less one: each table begins and ends with a tail of zero."""
+    """The least count in the table of each group, less one: each table begins and ends with a tail
+    of zero."""
     start: Ints
     """Where the table of each group begins, and the end."""
     table: Floats
 
     def of(self, events: Ints) -> Floats:
-        """The tails of counts, whose first axis is groups; zero outside the table, where less than 2e-16 is left."""
+        """The tails of counts, whose first axis is groups.
+
+        Zero outside the table, where less than 2e-16 is left.
+        """
         shape = (-1, *[1] * (events.ndim - 1))
         length = np.diff(self.start).reshape(shape)
         at = np.clip(events - self.first.reshape(shape), 0, length - 1)
@@ -114,11 +131,13 @@ class Tails(NamedTuple):
 def tails(p: Floats, count: Ints, starts: Ints) -> Tails:
     """The tails of groups of trials that begin at `starts`: count[j] trials of probability p[j].
 
-    Groups of up to 128 trials are convolved, many groups at once; larger ones go through :func:`distribution`. Where
-    that would take more than 3·10⁷ factors, nearly equal probabilities share their mean, which widens the
-    distribution by less than a millionth of its variance (Hoeffding 1956: a mean makes tails larger, not smaller).
+    Groups of up to 128 trials are convolved, many groups at once; larger ones go through
+    :func:`distribution`. Where that would take more than 3·10⁷ factors, nearly equal probabilities
+    share their mean, which widens the distribution by less than a millionth of its variance
+    (Hoeffding 1956: a mean makes tails larger, not smaller).
     """
-    trials, ends = np.add.reduceat(count, starts), np.append(starts[1:], p.size)
+    trials = np.add.reduceat(count, starts)
+    ends = np.append(starts[1:], p.size)
     found: list[Distribution] = [Distribution(0, np.ones(1))] * starts.size
     for small in _batches_of_size(trials):
         for group, pmf in zip(small, _convolved(p, count, starts[small], ends[small]), strict=True):
@@ -128,7 +147,9 @@ def tails(p: Floats, count: Ints, starts: Ints) -> Tails:
         found[group] = distribution(*_pooled(p[some], count[some]))
     length = np.array([one.pmf.size + 2 for one in found])
     table = np.concatenate([_two_sided(one.pmf) for one in found])
-    return Tails(np.array([one.first - 1 for one in found]), np.concatenate([[0], np.cumsum(length)]), table)
+    return Tails(
+        np.array([one.first - 1 for one in found]), np.concatenate([[0], np.cumsum(length)]), table
+    )
 
 
 def _batches_of_size(trials: Ints) -> list[Ints]:

@@ -26,29 +26,33 @@ _WIDTHS = 2.0 ** np.arange(-2, 40)
 def integral(f: Function, breaks: Floats, *, tolerance: float = 1e-13) -> tuple[float, float]:
     """Adaptive Gauss-Lobatto quadrature between the first and the last break: the integral and an error estimate.
 
-    A panel is halved until its rule of nine nodes agrees with the sum of the same rule on its halves, within
-    `tolerance` of the integral of the absolute panels. So a kink or a jump costs some 40 halvings of one panel,
-    wherever it lies. `f` takes a whole array and must be finite at the breaks, which must be fine enough that no
-    feature of `f` hides between two nodes.
+    A panel is halved until its rule of nine nodes agrees with the sum of the same rule on its
+    halves, within `tolerance` of the integral of the absolute panels. So a kink or a jump costs
+    some 40 halvings of one panel, wherever it lies. `f` takes a whole array and must be finite at
+    the breaks, which must be fine enough that no feature of `f` hides between two nodes.
 
-    Ends and middle of a panel are nodes. With them, a jump in one panel makes the two sums differ by at least
-    0.38 of the error it causes, wherever it lies; with Gauss-Legendre nodes they agree by chance at some
-    places, and the refinement stops too early.
+    Ends and middle of a panel are nodes. With them, a jump in one panel makes the two sums differ
+    by at least 0.38 of the error it causes, wherever it lies; with Gauss-Legendre nodes they agree
+    by chance at some places, and the refinement stops too early.
 
     ``scipy.integrate.quad`` calls `f` once per point; for the kinked array functions of
     :mod:`trueness.simulate` that took more than ten times as long.
     """
-    low, high = breaks[:-1], breaks[1:]
+    low = breaks[:-1]
+    high = breaks[1:]
     whole = _panel_sums(f, low, high)
     value = error = size = 0.0
     for halving in range(_HALVINGS):
         middle = (low + high) / 2
-        left, right = _panel_sums(f, low, middle), _panel_sums(f, middle, high)
-        both, gap = left + right, np.abs(left + right - whole)
+        left = _panel_sums(f, low, middle)
+        right = _panel_sums(f, middle, high)
+        both = left + right
+        gap = np.abs(left + right - whole)
         done = (gap <= tolerance * (size + np.abs(both).sum())) | (middle <= low) | (middle >= high)
         done |= halving == _HALVINGS - 1
         if np.count_nonzero(~done) > _OPEN:
-            # Rounding, magnified by `f`, would be refined for ever: only the worst panels are halved.
+            # Rounding, magnified by `f`, would be refined for ever: only the worst panels are
+            # halved.
             done |= gap < np.partition(gap, -_OPEN)[-_OPEN]
         value += float(both[done].sum())
         error += float(gap[done].sum())
@@ -56,7 +60,8 @@ def integral(f: Function, breaks: Floats, *, tolerance: float = 1e-13) -> tuple[
         if done.all():
             break
         open_ = ~done
-        low, high = np.concatenate([low[open_], middle[open_]]), np.concatenate([middle[open_], high[open_]])
+        low = np.concatenate([low[open_], middle[open_]])
+        high = np.concatenate([middle[open_], high[open_]])
         whole = np.concatenate([left[open_], right[open_]])
     return value, error
 
@@ -79,7 +84,8 @@ def _rule() -> tuple[Floats, Floats]:
 def beta_density(s: Floats, a: float, b: float) -> Floats:
     """Density of logit Z at `s`, for Z with a Beta(a, b) distribution.
 
-    On this line the ends of [0, 1] are at infinity: a density with a pole there becomes one that decays exponentially.
+    On this line the ends of [0, 1] are at infinity: a density with a pole there becomes one that
+    decays exponentially.
     """
     return np.asarray(np.exp(beta_log_density(s, a, b)))
 
@@ -92,13 +98,16 @@ def beta_log_density(s: Floats, a: float, b: float) -> Floats:
 def beta_breaks(a: float, b: float, extra: Floats | None = None) -> Floats:
     """Panels for :func:`integral` that suit :func:`beta_density`, cut where the rest has mass below 1e-20.
 
-    They widen geometrically from the top of the density and from 0, where functions of the score vary;
-    `extra` breaks are added where they fall between the ends.
+    They widen geometrically from the top of the density and from 0, where functions of the score
+    vary; `extra` breaks are added where they fall between the ends.
     """
-    # The density is at most exp(a s) / B(a, b), and at most exp(-b s) / B(a, b): each tail has a bound.
+    # The density is at most exp(a s) / B(a, b), and at most exp(-b s) / B(a, b): each tail has a
+    # bound.
     log_beta = float(betaln(a, b))
-    low, high = (log(a) + log_beta - _TAIL) / a, -(log(b) + log_beta - _TAIL) / b
-    centre, width = log(a / b), np.sqrt(1 / a + 1 / b)
+    low = (log(a) + log_beta - _TAIL) / a
+    high = -(log(b) + log_beta - _TAIL) / b
+    centre = log(a / b)
+    width = np.sqrt(1 / a + 1 / b)
     steps = np.concatenate([_WIDTHS * width + centre, -_WIDTHS * width + centre, _WIDTHS, -_WIDTHS])
     inner = np.concatenate([steps, [0.0, centre], np.array([]) if extra is None else extra])
     return np.unique(np.concatenate([[low], inner[(inner > low) & (inner < high)], [high]]))
@@ -107,14 +116,15 @@ def beta_breaks(a: float, b: float, extra: Floats | None = None) -> Floats:
 def supremum(f: Function, points: Floats, *, hills: int = 16, rounds: int = 14) -> float:
     """Largest value of `f` between the first and the last point.
 
-    The `hills` highest local maxima among the points are each refined between their neighbours, eightfold in
-    each round; `points` must be fine enough to separate the hills of `f`.
+    The `hills` highest local maxima among the points are each refined between their neighbours,
+    eightfold in each round; `points` must be fine enough to separate the hills of `f`.
     """
     values = f(points)
     around = np.concatenate([[-np.inf], values, [-np.inf]])
     summits = np.flatnonzero((values >= around[:-2]) & (values >= around[2:]))
     best = summits[np.argsort(values[summits])[-hills:]]
-    low, high = points[np.maximum(best - 1, 0)], points[np.minimum(best + 1, points.size - 1)]
+    low = points[np.maximum(best - 1, 0)]
+    high = points[np.minimum(best + 1, points.size - 1)]
     largest = float(values.max())
     rows = np.arange(best.size)
     for _ in range(rounds):
@@ -122,16 +132,18 @@ def supremum(f: Function, points: Floats, *, hills: int = 16, rounds: int = 14) 
         values = f(grid.ravel()).reshape(grid.shape)
         largest = max(largest, float(values.max()))
         top = values.argmax(axis=1)
-        low, high = grid[rows, np.maximum(top - 1, 0)], grid[rows, np.minimum(top + 1, 16)]
+        low = grid[rows, np.maximum(top - 1, 0)]
+        high = grid[rows, np.minimum(top + 1, 16)]
     return largest
 
 
 def log_gammas(alpha: Floats, n: int, rng: np.random.Generator) -> Floats:
     """Logarithms of `n` rows of independent Gamma(alpha) variables, evenly spread (quasi-Monte Carlo).
 
-    Divided by their sum, the variables of a row are Dirichlet; logarithms, since a small `alpha` gives
-    variables far below the smallest float. The points are Sobol's, shifted digit by digit with `rng`, so
-    that averages over different shifts are independent and unbiased. `n` must be a power of two.
+    Divided by their sum, the variables of a row are Dirichlet; logarithms, since a small `alpha`
+    gives variables far below the smallest float. The points are Sobol's, shifted digit by digit
+    with `rng`, so that averages over different shifts are independent and unbiased. `n` must be a
+    power of two.
     """
     from scipy.stats.qmc import Sobol
 

@@ -5,19 +5,29 @@ from collections.abc import Callable
 
 
 def bracketed_root(
-    f: Callable[[float], float], low: float, high: float, *, xtol: float = 2e-12, rtol: float = 1e-14
+    f: Callable[[float], float],
+    low: float,
+    high: float,
+    *,
+    xtol: float = 2e-12,
+    rtol: float = 1e-14,
 ) -> float:
     """A zero of a continuous function whose signs at `low` and `high` differ, to within xtol + rtol |zero|.
 
-    Inverse quadratic interpolation where the last three points lie on a curve that it can follow, else bisection.
+    Inverse quadratic interpolation where the last three points lie on a curve that it can follow,
+    else bisection.
 
-    T. R. Chandrupatla, A new hybrid quadratic/bisection algorithm for finding the zero of a nonlinear function without
-    using derivatives, Advances in Engineering Software, 1997. :doi:`10.1016/S0965-9978(96)00051-8`
+    T. R. Chandrupatla, A new hybrid quadratic/bisection algorithm for finding the zero of a
+    nonlinear function without using derivatives, Advances in Engineering Software, 1997.
+    :doi:`10.1016/S0965-9978(96)00051-8`
     """
     x, end = float(low), float(high)  # the zero lies between them; x is the newer point
-    y, end_y = f(x), f(end)
+    y = f(x)
+    end_y = f(end)
     if math.isnan(y) or math.isnan(end_y) or ((y > 0) == (end_y > 0) and y != 0 != end_y):
-        raise ValueError(f"f({low:g}) = {y:g} and f({high:g}) = {end_y:g} must have different signs")
+        raise ValueError(
+            f"f({low:g}) = {y:g} and f({high:g}) = {end_y:g} must have different signs"
+        )
     share = 0.5
     while True:
         best = x if abs(y) < abs(end_y) else end
@@ -28,19 +38,27 @@ def bracketed_root(
         new = float(x + min(max(share, least), 1 - least) * (end - x))  # f may return NumPy numbers
         new_y = f(new)
         if (new_y > 0) == (y > 0):
-            third, third_y = x, y
+            third = x
+            third_y = y
         else:
-            third, third_y, end, end_y = end, end_y, x, y
-        x, y = new, new_y
+            third = end
+            third_y = end_y
+            end = x
+            end_y = y
+        x = new
+        y = new_y
         share = _interpolated_share((x, y), (end, end_y), (third, third_y))
 
 
-def _interpolated_share(new: tuple[float, float], end: tuple[float, float], third: tuple[float, float]) -> float:
+def _interpolated_share(
+    new: tuple[float, float], end: tuple[float, float], third: tuple[float, float]
+) -> float:
     """Where between `new` and `end` the zero is expected, as a share of the way."""
     (a, fa), (b, fb), (c, fc) = new, end, third
     if fc in (fa, fb):
         return 0.5
-    xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)
+    xi = (a - b) / (c - b)
+    phi = (fa - fb) / (fc - fb)
     if not (phi * phi < xi and (1 - phi) ** 2 < 1 - xi):
         return 0.5
     return fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)

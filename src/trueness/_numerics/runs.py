@@ -13,8 +13,9 @@ from trueness.typing import Ints
 def whole_runs(first: Ints, size: int, step: int) -> list[tuple[slice, slice, Ints]]:
     """Cut `size` entries into pieces of about `step`, none of which splits a run.
 
-    Runs begin at the entries `first`, strictly increasing from 0; a run longer than `step` is a piece of its own. For
-    each piece: its entries, its runs, and where these begin, counted from the start of the piece.
+    Runs begin at the entries `first`, strictly increasing from 0; a run longer than `step` is a
+    piece of its own. For each piece: its entries, its runs, and where these begin, counted from the
+    start of the piece.
 
     >>> for entries, runs, at in whole_runs(np.array([0, 1, 3, 9]), 11, 3):
     ...     print(entries, runs, at)
@@ -27,17 +28,21 @@ def whole_runs(first: Ints, size: int, step: int) -> list[tuple[slice, slice, In
     large = np.flatnonzero(last - first > step)
     ends = np.unique(np.minimum(np.concatenate([ends, large, large + 1]), last.size))
     cuts = [0, *ends[ends > 0].tolist()]
-    return [(slice(int(first[a]), int(last[b - 1])), slice(a, b), first[a:b] - first[a]) for a, b in pairwise(cuts)]
+    return [
+        (slice(int(first[a]), int(last[b - 1])), slice(a, b), first[a:b] - first[a])
+        for a, b in pairwise(cuts)
+    ]
 
 
 class NestedRuns:
     """Partitions of the same entries into runs, each of which refines the one before it.
 
-    Each sum adds two sums that were needed before, so all partitions together cost one addition per entry.
-    (`np.add.reduceat` along the first axis walks through memory column by column; adding pairs of whole rows is many
-    times faster.)
+    Each sum adds two sums that were needed before, so all partitions together cost one addition per
+    entry. (`np.add.reduceat` along the first axis walks through memory column by column; adding
+    pairs of whole rows is many times faster.)
 
-    `partitions` are where the runs of each begin among `size` entries, the coarsest partition first.
+    `partitions` are where the runs of each begin among `size` entries, the coarsest partition
+    first.
     """
 
     def __init__(self, size: int, partitions: Sequence[Ints]) -> None:
@@ -71,7 +76,10 @@ class NestedRuns:
         return start[even], kept
 
     def sums(self, values: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
-        """All sums of each column of `values`, of shape (size, columns), the entries first; they must fit `dtype`."""
+        """All sums of each column of `values`, of shape (size, columns), the entries first.
+
+        They must fit `dtype`.
+        """
         sums = np.empty((self.nodes, values.shape[1]), dtype=dtype)
         sums[: self.size] = values
         for into, left, right in self.steps:

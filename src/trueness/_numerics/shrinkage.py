@@ -1,27 +1,29 @@
 r"""Gaps of many segments, shrunk towards the whole (empirical Bayes).
 
-Each segment s of a column shifts the log-odds: :math:`\mathrm{logit}\,P(Y = 1) = \mathrm{logit}\,p + a_s`. Let
-:math:`\mu` be the shift that makes the expected events of all rows equal to the observed ones (if all labels are equal,
-half a label is changed). :math:`(a_s - \mu)/\tau` has Student's t distribution with 4 degrees of freedom: most segments
-are alike, and one that is far off stays there. In other words, :math:`a_s \sim N(\mu, \tau^2 \lambda_s)` with
+Each segment s of a column shifts the log-odds: :math:`\mathrm{logit}\,P(Y = 1) =
+\mathrm{logit}\,p + a_s`. Let :math:`\mu` be the shift that makes the expected events of all rows
+equal to the observed ones (if all labels are equal, half a label is changed). :math:`(a_s -
+\mu)/\tau` has Student's t distribution with 4 degrees of freedom: most segments are alike, and one
+that is far off stays there. In other words, :math:`a_s \sim N(\mu, \tau^2 \lambda_s)` with
 :math:`1/\lambda_s \sim \chi^2_4 / 4`.
 
-Given :math:`\tau` and :math:`\lambda_s`, the score :math:`U_s = \sum (y - p_\mu)` is nearly normal with variance
-:math:`I_s + \tau^2 \lambda_s I_s^2`, where :math:`I_s = \sum p_\mu (1 - p_\mu)`; then :math:`a_s` has the mean
-:math:`\mu + (1 - B) U_s / I_s` and the variance :math:`(1 - B) / I_s`, where :math:`1 / B = 1 + \tau^2 \lambda_s I_s`.
+Given :math:`\tau` and :math:`\lambda_s`, the score :math:`U_s = \sum (y - p_\mu)` is nearly normal
+with variance :math:`I_s + \tau^2 \lambda_s I_s^2`, where :math:`I_s = \sum p_\mu (1 - p_\mu)`; then
+:math:`a_s` has the mean :math:`\mu + (1 - B) U_s / I_s` and the variance :math:`(1 - B) / I_s`, where :math:`1 / B = 1 + \tau^2 \lambda_s I_s`.
 :math:`\tau^2` is replaced by its posterior mean, with a uniform prior for :math:`\tau` on [0, 2] (the estimate of
-DerSimonian and Laird is often 0 for few segments, and intervals would then have no width), and the two are averaged
-over :math:`\lambda_s`. The mean of B gives a prior precision, with which :math:`a_s` is found as the mode of its
-posterior, since the approximation is poor far from :math:`\mu`. The averaged variance, with the error of :math:`\mu`
+DerSimonian and Laird is often 0 for few segments, and intervals would then have no width), and the
+two are averaged over :math:`\lambda_s`. The mean of B gives a prior precision, with which
+:math:`a_s` is found as the mode of its posterior, since the approximation is poor far from :math:`\mu`. The averaged variance, with the error of :math:`\mu`
 added, gives its limits, and these those of the gap,
 :math:`\sum w\,(\mathrm{expit}(\mathrm{logit}\,p + a_s) - p) / \sum w`.
 
-Dependent rows and fractional weights count by their effective number. Scores of 0 and 1 do not move. In simulations
-with 3 to 60 segments of 5 to 300 rows, normal shifts of standard deviation 0 to 0.7, common and rare events, 95 %
-limits covered 0.90 to 1.00 of the true gaps, and the squared error of gaps was 0.02 to 0.75 of that without shrinkage.
+Dependent rows and fractional weights count by their effective number. Scores of 0 and 1 do not
+move. In simulations with 3 to 60 segments of 5 to 300 rows, normal shifts of standard deviation 0
+to 0.7, common and rare events, 95 % limits covered 0.90 to 1.00 of the true gaps, and the squared
+error of gaps was 0.02 to 0.75 of that without shrinkage.
 
-References: Efron, "Large-Scale Inference", Cambridge, 2010; Gelman, "Prior distributions for variance parameters in
-hierarchical models", Bayesian Analysis 1, 2006.
+References: Efron, "Large-Scale Inference", Cambridge, 2010; Gelman, "Prior distributions for
+variance parameters in hierarchical models", Bayesian Analysis 1, 2006.
 """
 
 from collections.abc import Callable
@@ -41,7 +43,8 @@ _TAUS = 60
 _TINY = 1e-300
 # Values of 1/λ and their weights, by Gauss and Laguerre; the largest ones have next to no weight.
 _NODES, _WEIGHTS = (values[:11] for values in roots_genlaguerre(16, 1))
-_PRECISIONS, _LOG_WEIGHTS = _NODES / 2, np.log(_WEIGHTS)
+_PRECISIONS = _NODES / 2
+_LOG_WEIGHTS = np.log(_WEIGHTS)
 
 
 class Shrunk(NamedTuple):
@@ -61,18 +64,25 @@ def _sums(code: Ints, values: Floats) -> Floats:
     return np.bincount(code, values).astype(np.float64, copy=False)
 
 
-def shrink(score: Floats, weight: Floats, events: Floats, code: Ints, effective: Floats, level: float) -> Shrunk:
-    """Shrink the gaps of segments; `effective` is the number of independent labels per unit of weight, by segment."""
+def shrink(
+    score: Floats, weight: Floats, events: Floats, code: Ints, effective: Floats, level: float
+) -> Shrunk:
+    """Shrink the gaps of segments.
+
+    `effective` is the number of independent labels per unit of weight, by segment.
+    """
     inside = (score > 0) & (score < 1)
     x = logit(np.where(inside, score, 0.5))
-    total, moving = np.bincount(code, weight), np.where(inside, weight, 0.0)
+    total = np.bincount(code, weight)
+    moving = np.where(inside, weight, 0.0)
 
     def expected(shift: Floats) -> tuple[Floats, Floats]:
         """Σw·expit(x + a) and its derivative, by segment, over scores strictly inside (0, 1)."""
         q = expit(x + shift[code])
         return _sums(code, moving * q), _sums(code, moving * q * (1 - q))
 
-    observed, movable = _sums(code, np.where(inside, events, 0.0)), _sums(code, moving)
+    observed = _sums(code, np.where(inside, events, 0.0))
+    movable = _sums(code, moving)
     mu = _common_shift(observed.sum(), movable.sum(), expected, total.size)
     at_mu, information = (effective * one for one in expected(np.full(total.size, mu)))
     information = np.maximum(information, _TINY)
@@ -81,7 +91,9 @@ def shrink(score: Floats, weight: Floats, events: Floats, code: Ints, effective:
     shift = _modes(effective, observed, expected, mu, precision)
     # The averaged variance is that of the information at μ.
     nearer = (information + precision) / (effective * expected(shift)[1] + precision)
-    reach = float(ndtri((1 + level) / 2)) * np.sqrt(variance * nearer + share**2 / information.sum())
+    reach = float(ndtri((1 + level) / 2)) * np.sqrt(
+        variance * nearer + share**2 / information.sum()
+    )
     scores = np.bincount(code, moving * score)
     gap, low, high = ((expected(shift + step)[0] - scores) / total for step in (0.0, -reach, reach))
     return Shrunk(gap, low, high, tau, shift)
@@ -113,7 +125,8 @@ def _given_scores(excess: Floats, information: Floats) -> tuple[Floats, Floats, 
 
 def _given(excess: Floats, information: Floats, tau: float) -> tuple[Floats, Floats, Floats]:
     """The log-density of each score; and, given the score, the probability of each λ and its B."""
-    info, excess = information[:, np.newaxis], excess[:, np.newaxis]
+    info = information[:, np.newaxis]
+    excess = excess[:, np.newaxis]
     b = 1 / (1 + tau**2 * info / _PRECISIONS)
     log_density = 0.5 * (np.log(b) - excess**2 * b / info) + _LOG_WEIGHTS
     largest = log_density.max(axis=1, keepdims=True)
@@ -122,7 +135,9 @@ def _given(excess: Floats, information: Floats, tau: float) -> tuple[Floats, Flo
     return (np.log(total) + largest)[:, 0], density / total, b
 
 
-def _modes(effective: Floats, observed: Floats, expected: _Expected, mu: float, prior: Floats) -> Floats:
+def _modes(
+    effective: Floats, observed: Floats, expected: _Expected, mu: float, prior: Floats
+) -> Floats:
     """The modes of the shifts, by Newton's method; the posterior is log-concave."""
     shift = np.full(observed.size, mu)
     for _ in range(_STEPS):

@@ -1,7 +1,10 @@
-r"""Smoothers: the smooth calibration error, residuals blurred at the width that equals the error; and loess.
+r"""Smoothers: the smooth calibration error, residuals blurred at the width that equals the error.
 
-The kernel is a Gaussian reflected at 0 and 1, so that no mass leaves the unit interval: extended evenly, the residuals
-are a cosine series, and blurring multiplies its terms by :math:`\exp(-\sigma^2 \pi^2 k^2 / 2)`.
+And loess.
+
+The kernel is a Gaussian reflected at 0 and 1, so that no mass leaves the unit interval: extended
+evenly, the residuals are a cosine series, and blurring multiplies its terms by
+:math:`\exp(-\sigma^2 \pi^2 k^2 / 2)`.
 """
 
 from __future__ import annotations
@@ -19,35 +22,45 @@ from trueness import _kernels
 from trueness.typing import Floats, Numbers
 
 _Columns: TypeAlias = Callable[[slice], NDArray[Any]]
-"""Columns of a slice of the scores, one per row of the array; computed on demand so that none as long as the scores
-is kept."""
+"""Columns of a slice of the scores, one per row of the array; computed on demand so that none as
+long as the scores is kept."""
 
-# Interpolation and quadrature then err by about 1e-7 of the residuals' mass, as the fourth power of the step.
+# Interpolation and quadrature then err by about 1e-7 of the residuals' mass, as the fourth power of
+# the step.
 _POINTS_PER_SIGMA = 40
-_FEWEST, _FINE, _MOST = 2**12, 2**14, 2**20
+_FEWEST = 2**12
+_FINE = 2**14
+_MOST = 2**20
 _FEWEST_VALUES = 2**8
-# Rows whose temporaries stay in the processor's cache. More rows have narrower kernels: a grid that is too coarse would
-# cost another pass over them.
+# Rows whose temporaries stay in the processor's cache. More rows have narrower kernels: a grid that
+# is too coarse would cost another pass over them.
 _BLOCK = 2**15
 # Coefficients of 1, x, x², x³ in the cubics that interpolate from -1, 0, 1 and 2 to x in [0, 1).
 _CUBICS = np.array([[0, -2, 3, -1], [6, -3, -6, 3], [0, 6, 3, -3], [0, -1, 0, 1]]) / 6
 _NEGLIGIBLE = 1e-10
-# Relative difference of the error and its width at which the search ends; with the most steps, which are seldom six.
-_SAME, _STEPS = 1e-11, 100
+# Relative difference of the error and its width at which the search ends; with the most steps,
+# which are seldom six.
+_SAME = 1e-11
+_STEPS = 100
 # exp(−x²/2) is below 1e-19 from here on: added to what is kept, it would be lost to rounding.
 _VANISHED = 9.5
-# For a curve that is drawn: the narrowest kernel, and the share of the weight that a kernel must reach.
-_NARROWEST, _FAINT = 1e-3, 1e-6
+# For a curve that is drawn: the narrowest kernel, and the share of the weight that a kernel must
+# reach.
+_NARROWEST = 1e-3
+_FAINT = 1e-6
 
 
-def smooth_error(score: ArrayLike, weight: ArrayLike | None, events: ArrayLike) -> tuple[float, float]:
+def smooth_error(
+    score: ArrayLike, weight: ArrayLike | None, events: ArrayLike
+) -> tuple[float, float]:
     r"""Smooth calibration error (smECE), and the kernel width at which it was taken.
 
-    From scores in [0, 1], the weight of their rows and of the rows with an event; a weight of None means rows with
-    labels. Error and width are equal within 1e-9, both 0 if all residuals are 0, and right within 1e-6. No array as
-    long as the scores is made on the way.
+    From scores in [0, 1], the weight of their rows and of the rows with an event; a weight of None
+    means rows with labels. Error and width are equal within 1e-9, both 0 if all residuals are 0,
+    and right within 1e-6. No array as long as the scores is made on the way.
 
-    The formula is that of :func:`trueness.smooth_ece`, with the Gaussian density and all its images at 0 and 1.
+    The formula is that of :func:`trueness.smooth_ece`, with the Gaussian density and all its images
+    at 0 and 1.
     """
     return smooth_errors([Residuals(score, weight, events)])[0]
 
@@ -78,12 +91,16 @@ class Residuals:
         # Whole weights count rows: the same grid as for the rows themselves.
         counted = self.w is not None and self.w.dtype.kind == "i"
         rows = self.total if counted else self.p.size
-        return _FEWEST if rows <= _BLOCK else _FINE
+        if rows <= _BLOCK:
+            return _FEWEST
+        return _FINE
 
     def deposit(self, n_points: int) -> Floats:
         if self.w is None:
             return _deposit_of_rows(self.p, self.e, n_points) / self.total
-        p, w, e = self.p, self.w, self.e
+        p = self.p
+        w = self.w
+        e = self.e
 
         def residual(few: slice) -> Floats:
             return np.asarray((e[few] - w[few] * p[few])[None])
@@ -108,17 +125,20 @@ def _refined(sample: Residuals, n_points: int, error: tuple[float, float]) -> tu
 class KernelMeans:
     r"""Kernel means of scores and labels along the score, for labels of the same scores drawn again and again.
 
-    Scores are distinct and ascending, with the weight of their rows. `sigma` is the width of the kernel; widths below
-    1e-3 are taken as that. Means are at `n_points` midpoints of [0, 1], their `place`: a power of 2, at most 2¹⁴.
+    Scores are distinct and ascending, with the weight of their rows. `sigma` is the width of the
+    kernel; widths below 1e-3 are taken as that. Means are at `n_points` midpoints of [0, 1], their
+    `place`: a power of 2, at most 2¹⁴.
 
-    Means have the weights :math:`w_i K_\sigma(t, p_i)` and are nan where the kernel reaches less than a
-    millionth of the weight. `density` is the smoothed density of the scores, which integrates to 1. Mean label minus
-    mean score, times the density, is the integrand of :func:`smooth_error`. Both means lie in [0, 1] and the mean
-    score increases in t.
+    Means have the weights :math:`w_i K_\sigma(t, p_i)` and are nan where the kernel reaches less
+    than a millionth of the weight. `density` is the smoothed density of the scores, which
+    integrates to 1. Mean label minus mean score, times the density, is the integrand of
+    :func:`smooth_error`. Both means lie in [0, 1] and the mean score increases in t.
     """
 
     def __init__(self, score: ArrayLike, weight: ArrayLike, sigma: float, n_points: int) -> None:
-        self.p, self.n_points, self.sigma = np.asarray(score, np.float64), n_points, max(sigma, _NARROWEST)
+        self.p = np.asarray(score, np.float64)
+        self.n_points = n_points
+        self.sigma = max(sigma, _NARROWEST)
         w = np.asarray(weight)
         self.total = float(np.asarray(w, np.float64).sum())
         self.fade = np.exp(-0.5 * (np.pi * self.sigma * np.arange(_FINE)) ** 2)
@@ -168,7 +188,8 @@ def _fixed_points(deposits: Floats, start: float | None = None) -> list[tuple[fl
     masses = np.abs(deposits).sum(axis=1).tolist()
     series = dct(deposits, axis=1) / 2
     searches = [_Search(start or mass or 1.0) for mass in masses]
-    # Below what is negligible, the error lies between 0 and the mass: there is no width left to search for.
+    # Below what is negligible, the error lies between 0 and the mass: there is no width left to
+    # search for.
     moving = [i for i, mass in enumerate(masses) if mass >= _NEGLIGIBLE]
     for _ in range(_STEPS):
         if not moving:
@@ -186,16 +207,19 @@ def _fixed_points(deposits: Floats, start: float | None = None) -> list[tuple[fl
 class _Search:
     """Where the integral equals its width.
 
-    The integral falls in the width, so the excess log(integral) − log(width) falls in log(width) with a slope below −1:
-    the root is within one excess of any width. The slope is nearly constant (−3/2 for noise, −1 for bias), so secants
-    arrive after a few steps.
+    The integral falls in the width, so the excess log(integral) − log(width) falls in log(width)
+    with a slope below −1: the root is within one excess of any width. The slope is nearly constant
+    (−3/2 for noise, −1 for bias), so secants arrive after a few steps.
     """
 
     def __init__(self, start: float) -> None:
-        self.at, self.slope = math.log(start), -1.25
-        self.low, self.high = -math.inf, math.inf
+        self.at = math.log(start)
+        self.slope = -1.25
+        self.low = -math.inf
+        self.high = math.inf
         self.before = self.last = math.nan  # the place and the excess of the step before
-        self.value, self.ended = 0.0, False
+        self.value = 0.0
+        self.ended = False
 
     @property
     def width(self) -> float:
@@ -205,7 +229,9 @@ class _Search:
         """Go on from the integral at the present width."""
         self.value = value
         if value <= 0:  # the residuals cancel at this width, to the last digit
-            self.low, self.high, self.last = -math.inf, self.at, math.nan
+            self.low = -math.inf
+            self.high = self.at
+            self.last = math.nan
             self.at -= 1
             return
         excess = math.log(value) - self.at
@@ -215,7 +241,8 @@ class _Search:
         self._narrow(excess)
         if not math.isnan(self.last):
             self.slope = min((excess - self.last) / (self.at - self.before), -1.0)
-        self.last, self.before = excess, self.at
+        self.last = excess
+        self.before = self.at
         secant = self.at - excess / self.slope
         self.at = secant if self.low <= secant <= self.high else (self.low + self.high) / 2
 
@@ -231,7 +258,8 @@ def _blurred_integrals(series: Floats, rows: Sequence[int], widths: Sequence[flo
     for enough in np.unique(sizes):
         alike = np.flatnonzero(sizes == enough)
         n_points = min(int(enough), series.shape[1])
-        # The reach depends on the number of midpoints alone, so that a row asked alone gives the same bits.
+        # The reach depends on the number of midpoints alone, so that a row asked alone gives the
+        # same bits.
         narrowest = _POINTS_PER_SIGMA / enough if enough < _MOST else 1e-9
         reach = int(min(n_points, _VANISHED / (np.pi * narrowest) + 1))
         terms = series[:, :reach][np.asarray(rows)[alike]]
@@ -242,9 +270,10 @@ def _blurred_integrals(series: Floats, rows: Sequence[int], widths: Sequence[flo
 def _integrals(terms: Floats, widths: Floats, n_points: int) -> Floats:
     r"""Integrals of the absolute value of the residuals, each blurred at a width.
 
-    `terms` are the first of the coefficients :math:`\sum_i r_i \cos(\pi k p_i)`, from the residuals' deposit on
-    midpoints; the width makes the others vanish. The mean over midpoints is exact to all orders except at kinks:
-    between values :math:`a` and :math:`-b` it is off by :math:`ab / (a + b) - (a + b) / 6` steps, which is subtracted.
+    `terms` are the first of the coefficients :math:`\sum_i r_i \cos(\pi k p_i)`, from the
+    residuals' deposit on midpoints; the width makes the others vanish. The mean over midpoints is
+    exact to all orders except at kinks: between values :math:`a` and :math:`-b` it is off by
+    :math:`ab / (a + b) - (a + b) / 6` steps, which is subtracted.
     """
     reach = terms.shape[1]
     fade = np.exp(-0.5 * (np.pi * widths[:, None] * np.arange(reach)) ** 2)
@@ -255,7 +284,8 @@ def _integrals(terms: Floats, widths: Floats, n_points: int) -> Floats:
     size = np.abs(values, out=values)
     kinks = above[:, 1:] != above[:, :-1]
     row, place = np.nonzero(kinks)
-    a, b = size[row, place], size[row, place + 1]
+    a = size[row, place]
+    b = size[row, place + 1]
     excess = np.bincount(row, a * b / (a + b) - (a + b) / 6, minlength=len(terms))
     return np.asarray((size.sum(axis=1) - excess) / n_points)
 
@@ -263,13 +293,15 @@ def _integrals(terms: Floats, widths: Floats, n_points: int) -> Floats:
 def _deposits(p: NDArray[Any], columns: _Columns, n_points: int) -> list[Floats]:
     """Spread the columns of each score over its four nearest midpoints, by cubic interpolation.
 
-    With two points the kernel would widen, by an amount that depends on where a score lies in the grid and
-    matters where positive and negative residuals nearly cancel.
+    With two points the kernel would widen, by an amount that depends on where a score lies in the
+    grid and matters where positive and negative residuals nearly cancel.
     """
     table = np.zeros((len(columns(slice(0))), n_points + 1, 4))
     for i in range(0, p.size, _BLOCK):
         few = slice(i, i + _BLOCK)
-        _kernels.grid_moments(np.ascontiguousarray(p[few]), np.ascontiguousarray(columns(few), np.float64), table)
+        _kernels.grid_moments(
+            np.ascontiguousarray(p[few]), np.ascontiguousarray(columns(few), np.float64), table
+        )
     return [_spread(moments.T, n_points) for moments in table]
 
 
@@ -289,8 +321,10 @@ SPAN = 0.75
 _CELL = 0.2
 # The outer vertices lie beyond the data by this share of their range.
 _MARGIN = 0.005
-# Squared distances, relative to that of the farthest row: below the first the weight is 1, above the second 0.
-_NEAR, _FAR = 0.001, 0.999
+# Squared distances, relative to that of the farthest row: below the first the weight is 1, above
+# the second 0.
+_NEAR = 0.001
+_FAR = 0.999
 _DEPENDENT = 1e-12
 
 
@@ -300,45 +334,58 @@ class Loess(NamedTuple):
     vertices: Floats
     """Places of the local regressions, ascending; the curve is a cubic between them."""
     operator: Floats
-    """Maps events of the cells to heights at the vertices, then to slopes there; of shape (2 V, cells)."""
+    """Maps events of the cells to heights at the vertices, then to slopes there; of shape (2 V,
+    cells)."""
 
     def design(self, x: Floats) -> Floats:
-        """Weights of heights and slopes at `x`, of shape (m, 2 V): cubic Hermite interpolation; nan beyond the ends."""
+        """Weights of heights and slopes at `x`, of shape (m, 2 V): cubic Hermite interpolation.
+
+        Nan beyond the ends.
+        """
         v = self.vertices
         i = np.clip(np.searchsorted(v, x, side="right") - 1, 0, v.size - 2)
         width = v[i + 1] - v[i]
         t = (x - v[i]) / width
         t = np.where((t < 0) | (t > 1), np.nan, t)
-        rows, found = np.arange(x.size), np.zeros((x.size, 2 * v.size))
-        found[rows, i], found[rows, i + 1] = (1 + 2 * t) * (1 - t) ** 2, t * t * (3 - 2 * t)
-        found[rows, v.size + i], found[rows, v.size + i + 1] = width * t * (1 - t) ** 2, width * t * t * (t - 1)
+        rows = np.arange(x.size)
+        found = np.zeros((x.size, 2 * v.size))
+        found[rows, i] = (1 + 2 * t) * (1 - t) ** 2
+        found[rows, i + 1] = t * t * (3 - 2 * t)
+        found[rows, v.size + i] = width * t * (1 - t) ** 2
+        found[rows, v.size + i + 1] = width * t * t * (t - 1)
         return found
 
 
 def loess(x: Floats, weight: Numbers) -> Loess:
     r"""The smoother of labels at ascending, distinct `x` in cells of the given weights: span 0.75, degree 2.
 
-    At each vertex :math:`v` a quadratic is fitted with weights :math:`(1 - |x - v|^3 / h^3)^3`, where :math:`h` is the
-    distance of the nearest 75 % of the rows. Vertices are found by halving: at the median of the rows until no more
-    than 15 % of them lie between two vertices. In between, the curve is the cubic with the fitted heights and slopes.
-    Where 75 % of the rows are tied at a vertex, the height is their mean and the slope 0.
+    At each vertex :math:`v` a quadratic is fitted with weights :math:`(1 - |x - v|^3 / h^3)^3`,
+    where :math:`h` is the distance of the nearest 75 % of the rows. Vertices are found by halving:
+    at the median of the rows until no more than 15 % of them lie between two vertices. In between,
+    the curve is the cubic with the fitted heights and slopes. Where 75 % of the rows are tied at a
+    vertex, the height is their mean and the slope 0.
 
-    W. S. Cleveland, S. J. Devlin, Locally weighted regression: an approach to regression analysis by local fitting,
-    Journal of the American Statistical Association 83 (1988), 596-610.
+    W. S. Cleveland, S. J. Devlin, Locally weighted regression: an approach to regression analysis
+    by local fitting, Journal of the American Statistical Association 83 (1988), 596-610.
     """
     vertices = _vertices(x, weight)
     local = [_local_operator(x, weight, float(v)) for v in vertices]
-    return Loess(vertices, np.array([height for height, _ in local] + [slope for _, slope in local]))
+    return Loess(
+        vertices, np.array([height for height, _ in local] + [slope for _, slope in local])
+    )
 
 
 def _vertices(x: Floats, weight: Numbers) -> Floats:
     reached = np.concatenate([[0], np.cumsum(weight)])
-    whole, total = weight.dtype.kind == "i", float(reached[-1])
+    whole = weight.dtype.kind == "i"
+    total = float(reached[-1])
     most = math.floor(total * SPAN * _CELL) if whole else total * SPAN * _CELL
-    low, high = float(x[0]), float(x[-1])
+    low = float(x[0])
+    high = float(x[-1])
     margin = _MARGIN * max(high - low, 1e-3 * max(abs(low), abs(high)) + 1e-30)
     ends = low - margin, high + margin
-    found, waiting = set(ends), [(0.0, total, *ends)]
+    found = set(ends)
+    waiting = [(0.0, total, *ends)]
     while waiting:
         first, last, left, right = waiting.pop()
         if last - first <= most:
@@ -358,15 +405,20 @@ def _vertices(x: Floats, weight: Numbers) -> Floats:
 def _untied(middle: float, below: float, above: float, first: float, last: float) -> float:
     """The rank nearest to `middle` after which the scores change, unless an end of the range is nearer."""
     if above - middle <= middle - below:
-        return above if above < last and 2 * middle - above >= first else middle
-    return below if below > first and 2 * middle - below < last else middle
+        if above < last and 2 * middle - above >= first:
+            return above
+        return middle
+    if below > first and 2 * middle - below < last:
+        return below
+    return middle
 
 
 def _local_operator(x: Floats, weight: Numbers, at: float) -> tuple[Floats, Floats]:
     """The linear maps from the events of all cells to height and slope at one place."""
     squares = (x - at) ** 2
     reach = _reach(squares, weight)
-    nearest, scale = float(squares.min()), math.sqrt(reach) or 1.0
+    nearest = float(squares.min())
+    scale = math.sqrt(reach) or 1.0
     tied = nearest >= _FAR * reach  # the nearest score alone has 75 % of the rows
     used = np.flatnonzero(squares == nearest if tied else squares < _FAR * reach)
     near = squares[used]
@@ -376,7 +428,8 @@ def _local_operator(x: Floats, weight: Numbers, at: float) -> tuple[Floats, Floa
     z = (x[used] - at) / scale
     root = np.sqrt(kernel * weight[used])
     inverse = np.linalg.pinv(np.stack([root, root * z, root * z * z], axis=1), rcond=_DEPENDENT)
-    height, slope = np.zeros(x.size), np.zeros(x.size)
+    height = np.zeros(x.size)
+    slope = np.zeros(x.size)
     height[used] = inverse[0] * root / weight[used]
     slope[used] = inverse[1] * root / weight[used] / scale
     return height, slope
@@ -388,4 +441,8 @@ def _reach(squares: Floats, weight: Numbers) -> float:
     reached = np.cumsum(weight[order])
     share = SPAN * float(reached[-1])
     wanted = math.floor(share + 1e-5) if weight.dtype.kind == "i" else share
-    return float(squares[order][np.searchsorted(reached, max(wanted, 1 if weight.dtype.kind == "i" else 0.0))])
+    return float(
+        squares[order][
+            np.searchsorted(reached, max(wanted, 1 if weight.dtype.kind == "i" else 0.0))
+        ]
+    )

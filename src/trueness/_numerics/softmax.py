@@ -18,7 +18,8 @@ from trueness.typing import Floats, Ints
 
 Verdict: TypeAlias = Literal["optimum", "separable", "reversed", "constant"]
 
-# The search ends when the remaining error is this small, relatively; in a sample, when it is of no consequence.
+# The search ends when the remaining error is this small, relatively; in a sample, when it is of no
+# consequence.
 _LAYOUT: Final = ("C", "A")  # the kernel reads rows in order, and aligned
 _CONVERGED = 1e-10
 _CLOSE = 1e-5
@@ -31,7 +32,8 @@ _STRIDE = 16
 # Steps below this, in units of the inverse spread of the logits, hardly change the derivatives.
 _SMALL_STEP = 0.1
 # Beyond these magnitudes the fourth powers of logits could overflow or vanish.
-_LARGE, _SMALL = 1e70, 1e-70
+_LARGE = 1e70
+_SMALL = 1e-70
 # Logits below this count as 0: the inverse of such a temperature would not be finite.
 _VANISHING = 1e-300
 # Entries whose temporaries stay in the processor's cache.
@@ -46,7 +48,10 @@ class InverseTemperature(NamedTuple):
 
 
 class _Derivatives(NamedTuple):
-    """Derivatives of the mean loss in the inverse temperature; instead of the fourth, half a bound of its size."""
+    """Derivatives of the mean loss in the inverse temperature.
+
+    Instead of the fourth, half a bound of its size.
+    """
 
     slope: float
     curvature: float
@@ -54,25 +59,29 @@ class _Derivatives(NamedTuple):
     fourth: float
 
 
-def inverse_temperature(Z: NDArray[Any], y: Ints, w: Floats | None = None, ridge: float = 0.0) -> InverseTemperature:
+def inverse_temperature(
+    Z: NDArray[Any], y: Ints, w: Floats | None = None, ridge: float = 0.0
+) -> InverseTemperature:
     r"""The β > 0 for which softmax(β z) has the smallest log loss.
 
-    For finite logits `Z` of shape (n, K), the column `y` of the class of each row and weights above 0. Half the `ridge`
-    times (β − 1)² is added to the loss; with it, separable labels have an optimum. The value is positive and finite;
-    the verdict says what it is:
+    For finite logits `Z` of shape (n, K), the column `y` of the class of each row and weights
+    above 0. Half the `ridge` times (β − 1)² is added to the loss; with it, separable labels have an
+    optimum. The value is positive and finite; the verdict says what it is:
 
     - 'optimum': the maximum-likelihood estimate.
-    - 'separable': every label has the largest logit of its row, so the loss falls for ever with β; the value is that
-      of smoothed labels (below).
-    - 'reversed': no β > 0 is better than 0; the value is 1e-6 over the spread, which makes predictions nearly equal.
-    - 'constant': the logits of each row are equal, or all below 1e-300, and every β is as good; the value is 1.
+    - 'separable': every label has the largest logit of its row, so the loss falls for ever with β;
+      the value is that of smoothed labels (below).
+    - 'reversed': no β > 0 is better than 0; the value is 1e-6 over the spread, which makes
+      predictions nearly equal.
+    - 'constant': the logits of each row are equal, or all below 1e-300, and every β is as good; the
+      value is 1.
 
-    The loss :math:`f = \sum_i w_i (\log \sum_j e^{\beta z_{ij}} - \beta z_{i y_i})` is convex in β. Each step goes to
-    the zero of the parabola that agrees with :math:`f'` in its first two derivatives, inside the bracket given by the
-    signs of :math:`f'`. Under the softmax of a row the logits have the central moments :math:`v_i, q_i` of orders 2
-    and 4: :math:`f'' = \sum w_i v_i` and :math:`|f^{(4)}| \le 2 \sum w_i q_i`. So a small step h leaves an error of at
-    most about :math:`|h|^3 \sum w_i q_i / (3 f'')`; the search ends when that is below 1e-10 of β. A large matrix
-    starts from the optimum of every 16th row, and is then usually read once or twice.
+    The loss :math:`f = \sum_i w_i (\log \sum_j e^{\beta z_{ij}} - \beta z_{i y_i})` is convex in β.
+    Each step goes to the zero of the parabola that agrees with :math:`f'` in its first two
+    derivatives, inside the bracket given by the signs of :math:`f'`. Under the softmax of a row the
+    logits have the central moments :math:`v_i, q_i` of orders 2 and 4: :math:`f'' = \sum w_i v_i`
+    and :math:`|f^{(4)}| \le 2 \sum w_i q_i`. So a small step h leaves an error of at most about
+    :math:`|h|^3 \sum w_i q_i / (3 f'')`; the search ends when that is below 1e-10 of β. A large matrix starts from the optimum of every 16th row, and is then usually read once or twice.
 
     Smoothed labels give the class c of a row, whose total weight is :math:`N_c`, the probability
     :math:`(N_c + 1) / (N_c + K)` and each other class :math:`1 / (N_c + K)`; for K = 2 this is Platt's rule. The spread
@@ -81,14 +90,18 @@ def inverse_temperature(Z: NDArray[Any], y: Ints, w: Floats | None = None, ridge
     weights = np.empty(0) if w is None else np.require(w, np.float64, _LAYOUT)
     Z, unit = _in_range(Z)
     best = _search(Z, np.require(y, np.int64, _LAYOUT), weights, ridge, unit, _CONVERGED)
-    return best if best.verdict == "constant" else InverseTemperature(best.value * unit, best.verdict)
+    if best.verdict == "constant":
+        return best
+    return InverseTemperature(best.value * unit, best.verdict)
 
 
 def softmax(Z: NDArray[Any], temperature: float = 1.0) -> Floats:
-    r"""Probabilities :math:`e^{z_j / T} / \sum_k e^{z_k / T}` of each row; a logit may be -inf if its row has others.
+    r"""Probabilities :math:`e^{z_j / T} / \sum_k e^{z_k / T}` of each row.
 
-    The largest entries of a row are exactly those of Z: where rounding would make a smaller logit equal to the largest,
-    it is kept below by one unit in the last place.
+    A logit may be -inf if its row has others.
+
+    The largest entries of a row are exactly those of Z: where rounding would make a smaller logit
+    equal to the largest, it is kept below by one unit in the last place.
     """
     out = np.empty(Z.shape)
     step = max(1, _BLOCK // max(1, Z.shape[1]))
@@ -121,18 +134,24 @@ def _in_range(Z: NDArray[Any]) -> tuple[NDArray[Any], float]:
     return Z * unit, unit
 
 
-def _search(Z: NDArray[Any], y: Ints, w: Floats, ridge: float, unit: float, tolerance: float) -> InverseTemperature:
+def _search(
+    Z: NDArray[Any], y: Ints, w: Floats, ridge: float, unit: float, tolerance: float
+) -> InverseTemperature:
     """The result for logits that were multiplied by `unit`, in units of its inverse."""
     verdict: Verdict = "optimum"
-    pull, start = 0.0, 1.0
+    pull = 0.0
+    start = 1.0
     if not ridge and _all_on_top(Z, y):
-        verdict, pull = "separable", _pull_of_smoothing(Z, y, w)
+        verdict = "separable"
+        pull = _pull_of_smoothing(Z, y, w)
     elif Z.size >= _WORTH_SAMPLING:
         some, some_y, some_w = (np.ascontiguousarray(rows[::_STRIDE]) for rows in (Z, y, w))
         best = _search(some, some_y, some_w, ridge / _STRIDE, unit, _CLOSE)
         start = best.value if best.verdict == "optimum" else start
     best = _minimise(lambda beta: _derivatives(Z, y, w, beta, pull, ridge, unit), start, tolerance)
-    return InverseTemperature(best.value, verdict) if best.verdict == "optimum" else best
+    if best.verdict == "optimum":
+        return InverseTemperature(best.value, verdict)
+    return best
 
 
 def _all_on_top(Z: NDArray[Any], y: Ints) -> bool:
@@ -159,13 +178,18 @@ def _derivatives(
     status, (_, slope, curvature, third, fourth) = softmax_derivatives(Z, y, w, beta)
     assert status == 0, "labels are checked before they come here"
     total = max(float(w.sum()) if w.size else float(y.size), sys.float_info.min)
-    slope, curvature = slope + ridge * unit * (beta * unit - 1), curvature + ridge * unit * unit
+    slope = slope + ridge * unit * (beta * unit - 1)
+    curvature = curvature + ridge * unit * unit
     return _Derivatives(*(float(one) / total for one in (slope + pull, curvature, third, fourth)))
 
 
-def _minimise(at: Callable[[float], _Derivatives], beta: float, tolerance: float) -> InverseTemperature:
+def _minimise(
+    at: Callable[[float], _Derivatives], beta: float, tolerance: float
+) -> InverseTemperature:
     """The β > 0 at which a convex loss is smallest, from a first guess."""
-    low, high, least = 0.0, math.inf, 0.0
+    low = 0.0
+    high = math.inf
+    least = 0.0
     before = math.inf
     for _ in range(_MAX_STEPS):
         here = at(beta)
@@ -185,27 +209,38 @@ def _minimise(at: Callable[[float], _Derivatives], beta: float, tolerance: float
         shrinking = low <= target <= high and abs(target - beta) <= before / 2
         if not shrinking:
             target = 2 * beta if math.isinf(high) else (low + high) / 2
-        step, beta = abs(target - beta), target
-        # By Cauchy and Schwarz, `size` bounds the relative change of the curvature too. Only by underflow is the fourth
-        # moment less than the square of the second.
-        size = step * math.sqrt(max(here.fourth / here.curvature, here.curvature)) if here.curvature > 0 else math.inf
+        step = abs(target - beta)
+        beta = target
+        # By Cauchy and Schwarz, `size` bounds the relative change of the curvature too. Only by
+        # underflow is the fourth moment less than the square of the second.
+        if here.curvature > 0:
+            size = step * math.sqrt(max(here.fourth / here.curvature, here.curvature))
+        else:
+            size = math.inf
         left = step * size**2 / 3 if shrinking and size < _SMALL_STEP else step
         if left <= tolerance * beta:
             break
         before = step if shrinking else math.inf
-    # At a small β the curvature is nearly that at 0, so the bound is computed only where it could matter.
+    # At a small β the curvature is nearly that at 0, so the bound is computed only where it could
+    # matter.
     if least == 0 and beta * math.sqrt(here.curvature) < 10 * _LEAST:
         least = _LEAST / math.sqrt(at(0.0).curvature)
-    return InverseTemperature(least, "reversed") if beta < least else InverseTemperature(beta, "optimum")
+    if beta < least:
+        return InverseTemperature(least, "reversed")
+    return InverseTemperature(beta, "optimum")
 
 
 def _step(here: _Derivatives) -> float:
     """The step to the zero of the slope, as a parabola where that has one, or else as a line."""
     if not here.curvature > 0:
-        return math.inf if here.slope < 0 else -math.inf
+        if here.slope < 0:
+            return math.inf
+        return -math.inf
     newton = -here.slope / here.curvature
     root = 1 + 2 * newton * here.third / here.curvature
-    return 2 * newton / (1 + math.sqrt(root)) if 0 < root < math.inf else newton
+    if 0 < root < math.inf:
+        return 2 * newton / (1 + math.sqrt(root))
+    return newton
 
 
 Solve: TypeAlias = Callable[[Floats], Floats]
@@ -216,8 +251,10 @@ log_softmax: Solve = partial(special.log_softmax, axis=1)
 _CONVERGED_REGRESSION = 1e-19
 _MAX_HALVINGS = 60
 _MAX_CONJUGATE = 500
-# Up to this many parameters all second derivatives are formed; up to this many classes, those of each class.
-_MOST_EXACT, _MOST_BLOCKS = 500, 150
+# Up to this many parameters all second derivatives are formed; up to this many classes, those of
+# each class.
+_MOST_EXACT = 500
+_MOST_BLOCKS = 150
 _ROWS = 4096
 # How much smaller than the gradient the residual of the linear system must become.
 _RESIDUAL = 1e-2
@@ -243,7 +280,9 @@ class FullMap:
         """The inverse of the second derivatives, or an approximation."""
         if ridge.size <= _MOST_EXACT:
             return self._by_full_hessian(P, w, ridge)
-        return self._by_blocks(P, w, ridge) if ridge.shape[0] <= _MOST_BLOCKS else self._by_mean_curvature(P, w, ridge)
+        if ridge.shape[0] <= _MOST_BLOCKS:
+            return self._by_blocks(P, w, ridge)
+        return self._by_mean_curvature(P, w, ridge)
 
     def _by_full_hessian(self, P: Floats, w: Floats, ridge: Floats) -> Solve:
         """All second derivatives."""
@@ -281,9 +320,13 @@ class FullMap:
 
 
 def _solver(matrix: Floats) -> Solve:
-    """The inverse of a positive definite matrix; of one nearby where rounding has made it singular."""
+    """The inverse of a positive definite matrix.
+
+    Of one nearby where rounding has made it singular.
+    """
     scale = 1 / np.sqrt(np.maximum(np.diag(matrix), np.finfo(np.float64).tiny))
-    scaled, jitter = matrix * scale[:, None] * scale, 0.0
+    scaled = matrix * scale[:, None] * scale
+    jitter = 0.0
     while True:
         try:
             factor = cho_factor(scaled + jitter * np.eye(scale.size))
@@ -313,7 +356,10 @@ class DiagonalMap:
         # The ridge keeps it from vanishing, but not from being lost in rounding.
         determinant = np.maximum(one * two - cross * cross, 1e-12 * one * two)
         return lambda G: np.column_stack(
-            [(one * G[:, 0] - cross * G[:, 1]) / determinant, (two * G[:, 1] - cross * G[:, 0]) / determinant]
+            [
+                (one * G[:, 0] - cross * G[:, 1]) / determinant,
+                (two * G[:, 1] - cross * G[:, 0]) / determinant,
+            ]
         )
 
 
@@ -329,7 +375,8 @@ class Regression(NamedTuple):
     n_steps: int
     converged: bool
     separable: bool
-    """Whether the class of every row has the largest log-odds, so that only the ridge keeps them finite."""
+    """Whether the class of every row has the largest log-odds, so that only the ridge keeps them
+    finite."""
 
 
 class _State(NamedTuple):
@@ -350,19 +397,23 @@ def multinomial_regression(
 ) -> Regression:
     r"""Minimise the mean log loss plus a ridge penalty.
 
-    `y` and `w` are the class and the weight, above 0, of each row. The ridge pulls parameters to the `centre`; its
-    strength is above 0, which makes the optimum unique, since softmax does not change if a number is added to all
-    log-odds of a row. The search begins at `start`, by default the centre; if every row is certain of its class there,
-    there is no curvature for Newton's method to use.
+    `y` and `w` are the class and the weight, above 0, of each row. The ridge pulls parameters to
+    the `centre`; its strength is above 0, which makes the optimum unique, since softmax does not
+    change if a number is added to all log-odds of a row. The search begins at `start`, by default
+    the centre; if every row is certain of its class there, there is no curvature for Newton's
+    method to use.
 
-    The objective :math:`\frac{1}{W} \sum_i w_i (\log \sum_k e^{\eta_{ik}} - \eta_{i y_i}) + \frac12 \sum_{kj} r_{kj}
-    (\theta_{kj} - \theta^0_{kj})^2` is strictly convex. Newton's equations are solved by preconditioned conjugate
-    gradients with exact products, so that no matrix of second derivatives is formed; steps are halved until the
-    loss falls. The search ends when a step promises to lower the objective by less than 1e-19.
+    The objective :math:`\frac{1}{W} \sum_i w_i (\log \sum_k e^{\eta_{ik}} - \eta_{i y_i}) + \frac12
+    \sum_{kj} r_{kj} (\theta_{kj} - \theta^0_{kj})^2` is strictly convex. Newton's equations are
+    solved by preconditioned conjugate gradients with exact products, so that no matrix of second
+    derivatives is formed; steps are halved until the loss falls. The search ends when a step
+    promises to lower the objective by less than 1e-19.
     """
     w = w / w.sum()
     at = _objective(linear, y, w, centre, ridge)
-    state, converged, n_steps = at(np.asarray(centre if start is None else start, np.float64)), False, 0
+    state = at(np.asarray(centre if start is None else start, np.float64))
+    converged = False
+    n_steps = 0
     while n_steps < max_steps and not converged:
         step = _newton_step(linear, w, ridge, state)
         descent = float(np.sum(state.gradient * step))
@@ -372,15 +423,21 @@ def multinomial_regression(
             # Near the optimum the loss is too flat to compare; Newton's step is still accurate.
             if trial.loss <= state.loss + 1e-4 * descent or abs(descent) < 1e-13:
                 break
-            step, descent = step / 2, descent / 2
-        state, n_steps = trial, n_steps + 1
+            step = step / 2
+            descent = descent / 2
+        state = trial
+        n_steps = n_steps + 1
     log_odds = linear(state.theta)
     own = log_odds[np.arange(y.size), y].copy()
     log_odds[np.arange(y.size), y] = -np.inf
-    return Regression(state.theta, state.loss, n_steps, converged, bool((own > log_odds.max(axis=1)).all()))
+    return Regression(
+        state.theta, state.loss, n_steps, converged, bool((own > log_odds.max(axis=1)).all())
+    )
 
 
-def _objective(linear: LinearMap, y: Ints, w: Floats, centre: Floats, ridge: Floats) -> Callable[[Floats], _State]:
+def _objective(
+    linear: LinearMap, y: Ints, w: Floats, centre: Floats, ridge: Floats
+) -> Callable[[Floats], _State]:
     rows = np.arange(y.size)
 
     def at(theta: Floats) -> _State:
@@ -397,7 +454,8 @@ def _objective(linear: LinearMap, y: Ints, w: Floats, centre: Floats, ridge: Flo
 
 def _newton_step(linear: LinearMap, w: Floats, ridge: Floats, state: _State) -> Floats:
     """Solve H s = −g by conjugate gradients."""
-    P, weighted = state.P, state.P * w[:, None]
+    P = state.P
+    weighted = state.P * w[:, None]
     precondition = linear.preconditioner(P, w, ridge)
 
     def curvature(V: Floats) -> Floats:
@@ -405,9 +463,11 @@ def _newton_step(linear: LinearMap, w: Floats, ridge: Floats, state: _State) -> 
         U -= np.einsum("ik,ik->i", P, U)[:, None]
         return linear.transpose(weighted * U) + ridge * V
 
-    step, residual = np.zeros_like(state.gradient), -state.gradient
+    step = np.zeros_like(state.gradient)
+    residual = -state.gradient
     better = precondition(residual)
-    direction, size = better, float(np.sum(residual * better))
+    direction = better
+    size = float(np.sum(residual * better))
     enough = size * min(_RESIDUAL, size**0.5) ** 2
     for _ in range(_MAX_CONJUGATE):
         if size <= enough:
@@ -417,6 +477,7 @@ def _newton_step(linear: LinearMap, w: Floats, ridge: Floats, state: _State) -> 
         step = step + length * direction
         residual = residual - length * image
         better = precondition(residual)
-        before, size = size, float(np.sum(residual * better))
+        before = size
+        size = float(np.sum(residual * better))
         direction = better + size / before * direction
     return step

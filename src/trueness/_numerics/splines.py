@@ -18,14 +18,17 @@ PERCENTILES = {
 }
 """Harrell's percentiles for each number of knots."""
 
-_MOST_STEPS, _MOST_HALVINGS = 60, 30
-# Newton's method has converged when no log-odds move by more than this, relative to their size: then the error of the
-# next step is about the square of it.
+_MOST_STEPS = 60
+_MOST_HALVINGS = 30
+# Newton's method has converged when no log-odds move by more than this, relative to their size:
+# then the error of the next step is about the square of it.
 _CONVERGED = 1e-7
 # The estimate is infinite in directions of smaller curvature, relative to the largest, than this.
 _FLAT = 1e-14
-# Columns that differ by less, relative to their size, are linearly dependent; rates that differ by less are equal.
-_DEPENDENT, _EQUAL = 1e-10, 1e-12
+# Columns that differ by less, relative to their size, are linearly dependent; rates that differ by
+# less are equal.
+_DEPENDENT = 1e-10
+_EQUAL = 1e-12
 # Log-odds that are computed at a time.
 _BLOCK = 2**20
 
@@ -38,8 +41,9 @@ class SplineFit(NamedTuple):
     coefficients: Floats
     """Maximum-likelihood coefficients of the columns of :meth:`columns`."""
     root: Floats
-    """A square root of the inverse of the Fisher information, which is the covariance of the coefficients for
-    independent rows: in the columns times this root, the information is the identity."""
+    """A square root of the inverse of the Fisher information, which is the covariance of the
+    coefficients for independent rows: in the columns times this root, the information is the
+    identity."""
 
     def columns(self, x: Floats) -> Floats:
         """The basis at `x`, of shape (m, number of coefficients)."""
@@ -58,10 +62,13 @@ def spline_basis(x: Floats, knots: Floats) -> Floats:
               + (x - t_k)_+^3 \frac{t_{k-1} - t_j}{t_k - t_{k-1}} \Big) \Big/ (t_k - t_1)^2 .
     """
     columns = np.empty((x.size, max(2, knots.size)), order="F")
-    columns[:, 0], columns[:, 1] = 1, x
+    columns[:, 0] = 1
+    columns[:, 1] = x
     if knots.size > 2:
         *inner, before, last = (float(t) for t in knots)
-        beyond, ahead, scale = _cubes(x, last), _cubes(x, before), (last - float(knots[0])) ** 2
+        beyond = _cubes(x, last)
+        ahead = _cubes(x, before)
+        scale = (last - float(knots[0])) ** 2
         for j, knot in enumerate(inner):
             ends = ((before - knot) * beyond - (last - knot) * ahead) / (last - before)
             columns[:, j + 2] = (_cubes(x, knot) + ends) / scale
@@ -73,12 +80,15 @@ def _cubes(x: Floats, knot: float) -> Floats:
     return np.asarray(over * over * over)
 
 
-def fit_spline(x: Floats, weight: Numbers, events: Numbers, knots: Iterable[Floats]) -> SplineFit | None:
+def fit_spline(
+    x: Floats, weight: Numbers, events: Numbers, knots: Iterable[Floats]
+) -> SplineFit | None:
     """The maximum-likelihood fit of events on a spline of ascending, distinct log-odds `x`, in cells.
 
-    It uses the first of the given sets of knots with a finite estimate: the spline must not separate the labels, nor
-    have more coefficients than there are log-odds. If there is none it is a straight line, and None if a straight line
-    has no finite estimate either. The fit at a single `x` is its event rate.
+    It uses the first of the given sets of knots with a finite estimate: the spline must not
+    separate the labels, nor have more coefficients than there are log-odds. If there is none it is
+    a straight line, and None if a straight line has no finite estimate either. The fit at a single
+    `x` is its event rate.
     """
     for candidate in _candidates(x, knots):
         columns = _columns(x, candidate)
@@ -91,8 +101,13 @@ def fit_spline(x: Floats, weight: Numbers, events: Numbers, knots: Iterable[Floa
     return None
 
 
-def fitted_probabilities(x: Floats, weight: Numbers, events: Numbers, knots: Iterable[Floats]) -> Floats:
-    """The fits of many sets of events of shape (draws, m), as :func:`fit_spline` chooses them; nan if there is none."""
+def fitted_probabilities(
+    x: Floats, weight: Numbers, events: Numbers, knots: Iterable[Floats]
+) -> Floats:
+    """The fits of many sets of events of shape (draws, m), as :func:`fit_spline` chooses them.
+
+    Nan if there is none.
+    """
     found = np.full(events.shape, np.nan)
     waiting = np.arange(len(events))
     for candidate in _candidates(x, knots):
@@ -119,7 +134,8 @@ def _maximum_likelihood(columns: Floats, x: Floats, weight: Numbers, events: Num
     Newton's method with step halving on columns that are orthonormal for the weights.
     """
     total = float(weight.sum())
-    w, e = weight / total, events / total
+    w = weight / total
+    e = events / total
     Q, R = np.linalg.qr(columns * np.sqrt(w)[:, None])
     coefficients = np.full((len(e), R.shape[0]), np.nan)
     if (np.abs(np.diag(R)) <= _DEPENDENT * np.linalg.norm(R, axis=0)).any():
@@ -134,7 +150,10 @@ def _maximum_likelihood(columns: Floats, x: Floats, weight: Numbers, events: Num
 
 
 def _start(Q: Floats, x: Floats, w: Floats, e: Floats) -> Floats:
-    """The log-odds themselves or those of the rate, whichever are more likely; as coefficients of Q."""
+    """The log-odds themselves or those of the rate, whichever are more likely.
+
+    As coefficients of Q.
+    """
     rate = e.sum(axis=1)
     constant = np.log(rate) - np.log1p(-rate)
     better = -(rate * np.log(rate) + (1 - rate) * np.log1p(-rate)) > _likelihood(x)[0] @ w - e @ x
@@ -145,7 +164,8 @@ def _newton(Q: Floats, w: Floats, e: Floats, theta: Floats) -> tuple[Floats, Boo
     """Coefficients of Q for each set of events, and whether they are finite."""
     k = Q.shape[1]
     products = (Q[:, :, None] * Q[:, None, :]).reshape(-1, k * k)
-    finite, active = np.zeros(len(e), np.bool_), np.arange(len(e))
+    finite = np.zeros(len(e), np.bool_)
+    active = np.arange(len(e))
     eta = theta @ Q.T
     entropy, q, v = _likelihood(eta)
     loss = entropy @ w - (e * eta).sum(axis=1)
@@ -155,7 +175,8 @@ def _newton(Q: Floats, w: Floats, e: Floats, theta: Floats) -> tuple[Floats, Boo
         if not curved.all():
             active = active[curved]
             eta, q, v, loss = (array[curved] for array in (eta, q, v, loss))
-            values, vectors = values[curved], vectors[curved]
+            values = values[curved]
+            vectors = vectors[curved]
         gradient = (e[active] - w * q) @ Q
         step = np.einsum("dij,dj->di", vectors, np.einsum("dji,dj->di", vectors, gradient) / values)
         change = step @ Q.T
@@ -163,14 +184,18 @@ def _newton(Q: Floats, w: Floats, e: Floats, theta: Floats) -> tuple[Floats, Boo
         for _ in range(_MOST_HALVINGS):
             entropy, q, v = _likelihood(eta + size[:, None] * change)
             trial = entropy @ w - (e[active] * (eta + size[:, None] * change)).sum(axis=1)
-            # Near the maximum the likelihood is too flat to compare; Newton's step is still accurate.
+            # Near the maximum the likelihood is too flat to compare; Newton's step is still
+            # accurate.
             worse = trial > loss + 1e-13
             if not worse.any():
                 break
             size[worse] /= 2
         theta[active] += size[:, None] * step
-        eta, loss = eta + size[:, None] * change, trial
-        moved = np.abs(change).max(axis=1, initial=0) > _CONVERGED * (1 + np.abs(eta).max(axis=1, initial=0))
+        eta = eta + size[:, None] * change
+        loss = trial
+        moved = np.abs(change).max(axis=1, initial=0) > _CONVERGED * (
+            1 + np.abs(eta).max(axis=1, initial=0)
+        )
         finite[active[~moved]] = True
         active = active[moved]
         eta, q, v, loss = (array[moved] for array in (eta, q, v, loss))
@@ -183,4 +208,8 @@ def _likelihood(eta: Floats) -> tuple[Floats, Floats, Floats]:
     """log(1 + exp η), the probability and its derivative."""
     decay = np.exp(-np.abs(eta))
     above = 1 / (1 + decay)
-    return np.maximum(eta, 0) + np.log1p(decay), np.where(eta >= 0, 1.0, decay) * above, decay * above * above
+    return (
+        np.maximum(eta, 0) + np.log1p(decay),
+        np.where(eta >= 0, 1.0, decay) * above,
+        decay * above * above,
+    )

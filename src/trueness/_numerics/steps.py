@@ -1,4 +1,7 @@
-"""Functions of a score that are constant, or linear, between sorted points; and those of Venn-Abers prediction."""
+"""Functions of a score that are constant, or linear, between sorted points.
+
+And those of Venn-Abers prediction.
+"""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -25,16 +28,23 @@ def steps(edges: Floats, values: Floats, p: NDArray[Any]) -> Floats:
 
 
 def _contiguous(p: NDArray[Any]) -> NDArray[Any]:
-    return np.require(p, dtype=np.float32 if p.dtype == np.float32 else np.float64, requirements=["C", "A"])
+    return np.require(
+        p, dtype=np.float32 if p.dtype == np.float32 else np.float64, requirements=["C", "A"]
+    )
 
 
 def interpolate(x: Floats, y: Floats, p: NDArray[Any]) -> Floats:
-    """Linear interpolation at each score, constant outside the points; x is strictly ascending, y does not fall.
+    """Linear interpolation at each score, constant outside the points.
 
-    Unlike `np.interp`, whatever the rounding, the result never falls as the score grows, nor leaves the range of y.
+    X is strictly ascending, y does not fall.
+
+    Unlike `np.interp`, whatever the rounding, the result never falls as the score grows, nor leaves
+    the range of y.
     """
-    start, width = np.concatenate([[0.0], x]), np.concatenate([[1.0], np.diff(x), [1.0]])
-    base, top = np.concatenate([y[:1], y]), np.concatenate([y, y[-1:]])
+    start = np.concatenate([[0.0], x])
+    width = np.concatenate([[1.0], np.diff(x), [1.0]])
+    base = np.concatenate([y[:1], y])
+    top = np.concatenate([y, y[-1:]])
     rise = top - base
     at = ranks(x, p)
     out = base[at]
@@ -65,7 +75,8 @@ def on_common_edges(edges: Sequence[Floats], values: Sequence[Floats]) -> tuple[
 
 
 MOST_WEIGHT = 2.0**60
-"""Weights must sum to less, so that weight 1, the weight of the new row, is not lost beside them."""
+"""Weights must sum to less, so that weight 1, the weight of the new row, is not lost beside
+them."""
 
 
 class Pair(NamedTuple):
@@ -93,15 +104,20 @@ class Corners(NamedTuple):
 def corners(weight: Numbers, events: Numbers) -> Corners:
     """The diagram of cells in ascending order of score, from the weight of their rows and of their events.
 
-    Exact for whole numbers. Other weights are rounded first, to 2⁻⁶⁰ of their sum plus one. The new row has weight 1.
+    Exact for whole numbers. Other weights are rounded first, to 2⁻⁶⁰ of their sum plus one. The new
+    row has weight 1.
     """
     if weight.dtype.kind == "i":
         return Corners(_cumulative(weight), _cumulative(events), 1)
     total = float(weight.sum()) + 1
     assert total <= MOST_WEIGHT
-    shift = 61 - int(np.frexp(total)[1])  # total·2^shift < 2⁶¹; scaling by a power of two rounds nothing
+    shift = 61 - int(
+        np.frexp(total)[1]
+    )  # total·2^shift < 2⁶¹; scaling by a power of two rounds nothing
     # Rounded separately, so that no cell can have more events than weight.
-    others, ones = (_cumulative(np.rint(np.ldexp(x, shift))) for x in (np.maximum(weight - events, 0), events))
+    others, ones = (
+        _cumulative(np.rint(np.ldexp(x, shift))) for x in (np.maximum(weight - events, 0), events)
+    )
     return Corners(others + ones, ones, 1 << shift)
 
 
@@ -111,11 +127,15 @@ def venn_abers(score: Floats, diagram: Corners) -> Pair:
     with_event, without = _kernels.venn_abers(W, E, unit)
     first0, p0 = _without_event(W, E, unit, *without)
     first, left, right = with_event
-    # In whole numbers the quotients never fall; only the conversion of sums above 2⁵³ may make them.
-    first1, p1 = first - 1, np.maximum.accumulate((E[right] - E[left] + unit) / (W[right] - W[left] + unit))
+    # In whole numbers the quotients never fall; only the conversion of sums above 2⁵³ may make
+    # them.
+    first1 = first - 1
+    p1 = np.maximum.accumulate((E[right] - E[left] + unit) / (W[right] - W[left] + unit))
     # p0 takes a value at a known score, and p1 just above the score before it.
-    edges0, p0 = score[first0], np.concatenate([[0.0], p0])
-    edges1, p1 = np.nextafter(score[np.append(first1[1:], score.size) - 1], 2.0), np.append(p1, 1.0)
+    edges0 = score[first0]
+    p0 = np.concatenate([[0.0], p0])
+    edges1 = np.nextafter(score[np.append(first1[1:], score.size) - 1], 2.0)
+    p1 = np.append(p1, 1.0)
     edges, (low, high) = on_common_edges([edges0, edges1], [p0, p1])
     steps = (np.diff(low) > 0) | (np.diff(high) > 0)
     steps &= edges <= 1  # nothing is above a score of 1
@@ -130,8 +150,13 @@ def _cumulative(parts: Numbers) -> Ints:
     return sums
 
 
-def _without_event(W: Ints, E: Ints, unit: int, first: Ints, left: Ints, right: Ints) -> tuple[Ints, Floats]:
-    """The cells at which the fit takes a new value, and these values; in the mirror, runs begin where they end here."""
+def _without_event(
+    W: Ints, E: Ints, unit: int, first: Ints, left: Ints, right: Ints
+) -> tuple[Ints, Floats]:
+    """The cells at which the fit takes a new value, and these values.
+
+    In the mirror, runs begin where they end here.
+    """
     m = W.size - 1
     left, right = m - right[::-1], m - left[::-1]
     values = np.maximum.accumulate((E[right] - E[left]) / (W[right] - W[left] + unit))

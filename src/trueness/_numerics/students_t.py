@@ -6,7 +6,10 @@ from scipy.special import ndtri, stdtrit
 
 
 def t_quantile(level: float, freedom: float) -> float:
-    """Half the width of the central interval of Student's t; of the normal law for infinitely many degrees."""
+    """Half the width of the central interval of Student's t.
+
+    Of the normal law for infinitely many degrees.
+    """
     upper = (1 + level) / 2
     return float(ndtri(upper) if math.isinf(freedom) else stdtrit(freedom, upper))
 
@@ -20,5 +23,10 @@ def t_limits(estimate: float, error: float, freedom: float, level: float) -> tup
 
 
 def t_over_normal(tail: float, freedom: float) -> float:
-    """How much farther the quantile of Student's t lies from 0 than the normal one; 1 for infinite freedom."""
-    return 1.0 if math.isinf(freedom) else float(stdtrit(freedom, tail) / ndtri(tail))
+    """How much farther the quantile of Student's t lies from 0 than the normal one.
+
+    1 for infinite freedom.
+    """
+    if math.isinf(freedom):
+        return 1.0
+    return float(stdtrit(freedom, tail) / ndtri(tail))

@@ -10,7 +10,8 @@ from scipy.special import betainc, betaincc, betainccinv, betaincinv, ndtr, ndtr
 from trueness.typing import Floats
 
 # Mass of the factor, and of a tail, that is neglected.
-_FAR, _NEGLECTED = 9.0, 1e-18
+_FAR = 9.0
+_NEGLECTED = 1e-18
 _NODES = 96
 _HALVINGS = 60
 
@@ -18,22 +19,27 @@ _HALVINGS = 60
 class OneFactor:
     r"""The law of events in a portfolio under one standard normal factor.
 
-    Given the factor :math:`z`, rows of probability :math:`p_j` have events independently with probability
+    Given the factor :math:`z`, rows of probability :math:`p_j` have events independently with
+    probability
 
     .. math:: p_j(z) = \Phi\Big( \frac{\Phi^{-1}(p_j) + \sqrt{\rho}\, z}{\sqrt{1 - \rho}} \Big) ,
 
-    and the number of events in n rows is taken as binomial with their mean, which has heavier tails than the exact law
-    if the :math:`p_j` differ (Hoeffding 1956). At :math:`\rho = 0` it is binomial.
+    and the number of events in n rows is taken as binomial with their mean, which has heavier tails
+    than the exact law if the :math:`p_j` differ (Hoeffding 1956). At :math:`\rho = 0` it is
+    binomial.
 
-    `share` is the share of the rows that have each probability `p`, `correlation` the asset correlation ρ, in [0, 1).
+    `share` is the share of the rows that have each probability `p`, `correlation` the asset
+    correlation ρ, in [0, 1).
 
     O. Vasicek, The distribution of loan portfolio value, Risk 15 (2002), 160-162.
-    W. Hoeffding, On the distribution of the number of successes in independent trials, Annals of Mathematical
-    Statistics 27 (1956), 713-721.
+    W. Hoeffding, On the distribution of the number of successes in independent trials, Annals of
+    Mathematical Statistics 27 (1956), 713-721.
     """
 
     def __init__(self, p: Floats, share: Floats, correlation: float) -> None:
-        self.p, self.share, self.correlation = p, share, correlation
+        self.p = p
+        self.share = share
+        self.correlation = correlation
         self.mean = min(float(p @ share), 1.0)
 
     def rate(self, z: Floats | float) -> Floats:
@@ -44,10 +50,15 @@ class OneFactor:
 
     def quantile(self, probability: float) -> float:
         """Quantile of the rate of events in an infinitely large portfolio: it rises with the factor."""
-        return float(self.rate(ndtri(probability))) if self.correlation > 0 else self.mean
+        if self.correlation > 0:
+            return float(self.rate(ndtri(probability)))
+        return self.mean
 
     def at_least(self, k: float, n: float) -> float:
-        """Probability of `k` events or more in `n` rows; real numbers by the incomplete beta function."""
+        """Probability of `k` events or more in `n` rows.
+
+        Real numbers by the incomplete beta function.
+        """
         if k <= 0:
             return 1.0
         return self._average(k, n - k + 1, upper=True)
@@ -64,7 +75,8 @@ class OneFactor:
         if self.correlation == 0:
             return float(tail(a, b, self.mean))
         # Between these the conditional probability changes; outside it is 0 or 1.
-        low, high = self._factor(betaincinv(a, b, _NEGLECTED)), self._factor(betainccinv(a, b, _NEGLECTED))
+        low = self._factor(betaincinv(a, b, _NEGLECTED))
+        high = self._factor(betainccinv(a, b, _NEGLECTED))
         x, w = _legendre()
         z = low + (high - low) * x
         density = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
@@ -73,10 +85,13 @@ class OneFactor:
 
     def _factor(self, rate: float) -> float:
         """The value of the factor at which events have this mean probability, as far as ±9."""
-        low, high = -_FAR, _FAR
+        low = -_FAR
+        high = _FAR
         if self.p.size == 1 and 0 < self.p[0] < 1:
             root = math.sqrt(self.correlation)
-            z = (math.sqrt(1 - self.correlation) * float(ndtri(rate)) - float(ndtri(self.p[0]))) / root
+            z = (
+                math.sqrt(1 - self.correlation) * float(ndtri(rate)) - float(ndtri(self.p[0]))
+            ) / root
             return min(max(z, low), high)
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
@@ -100,10 +115,14 @@ def _legendre() -> tuple[Floats, Floats]:
 
 
 def _last(holds: Callable[[float], bool], n: float, whole: bool) -> float:
-    """The last k from 0 to n for which it holds; it holds at 0, and once it fails it fails for good."""
+    """The last k from 0 to n for which it holds.
+
+    It holds at 0, and once it fails it fails for good.
+    """
     if holds(n):
         return n
-    low, high = 0.0, n
+    low = 0.0
+    high = n
     while high - low > (1 if whole else 1e-12 * n):
         middle = (low + high) // 2 if whole else (low + high) / 2
         low, high = (middle, high) if holds(middle) else (low, middle)

@@ -6,7 +6,14 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from trueness._assess.advice import LONGEST, OFF, is_as_all_rows, segment_name, span_above_zero, worst_segment
+from trueness._assess.advice import (
+    LONGEST,
+    OFF,
+    is_as_all_rows,
+    segment_name,
+    span_above_zero,
+    worst_segment,
+)
 from trueness._numerics.holm import holm_adjusted
 from trueness._report.commands import fit_command, segment_command
 from trueness._report.records import Answer, Conclusion, Model, Provenance, Summary
@@ -65,16 +72,27 @@ TERMS = {
 
 
 def answer_questions(model: Model, provenance: Provenance, *, top_label: bool) -> dict[str, Answer]:
-    """The four questions of the first screen; `top_label`: whether the scores are confidences in the top label."""
+    """The four questions of the first screen.
+
+    `top_label`: whether the scores are confidences in the top label.
+    """
     found = {"how_far": _how_far(model), "where": _where(model, top_label)}
     return found | {"cost": _cost(model), "action": _action(model, provenance)}
 
 
 def _how_far(model: Model) -> Answer:
-    """The typical error with its limits, the same for every model; of rare events, observed/expected leads."""
-    s, question = model.summary, "How far off?"
-    found, ratio, own = s.ece_interval, s.estimates.get("observed_expected"), s.estimates.get("ece")
-    mean, high = (math.nan, math.nan) if own is None else (own.floor, own.floor_high)  # sums of bins have variances
+    """The typical error with its limits, the same for every model.
+
+    Of rare events, observed/expected leads.
+    """
+    s = model.summary
+    question = "How far off?"
+    found = s.ece_interval
+    ratio = s.estimates.get("observed_expected")
+    own = s.estimates.get("ece")
+    mean, high = (
+        (math.nan, math.nan) if own is None else (own.floor, own.floor_high)
+    )  # sums of bins have variances
     mean, high = (mean, high) if s.noise_floor is None else (s.noise_floor.mean, s.noise_floor.high)
     numbers: dict[str, Any] = {"ece": s.ece, "chance": mean, "chance_high": high}
     numbers |= dict.fromkeys(("l2", "low", "high", "level"), math.nan)
@@ -86,36 +104,49 @@ def _how_far(model: Model) -> Answer:
     other = f"the plain average over ranges (ECE), not corrected for chance, is {error}"
     other += f", where a {by_chance}" if known else ""
     if model.verdict.all_rows == "too-good":
-        return Answer(question, "These rows cannot show it", f"Less than chance allows: {other}.", numbers)
+        return Answer(
+            question, "These rows cannot show it", f"Less than chance allows: {other}.", numbers
+        )
     low, high = found.hull
     numbers |= {"l2": found.estimate, "low": low, "high": high, "level": found.level}
     estimate, *ends = points(found.estimate, low, high)
     # Zero is decided by the test, which for weights that are no counts is not that of the set.
     shown = model.verdict.rejected
-    limits, level = span_above_zero(*ends) if shown else f"0 to {ends[1]}", f"{level_percent(found.level)} confidence"
-    typical, sure = f"{estimate} percentage points ({limits})", f"{level} in brackets"
+    limits = span_above_zero(*ends) if shown else f"0 to {ends[1]}"
+    level = f"{level_percent(found.level)} confidence"
+    typical = f"{estimate} percentage points ({limits})"
+    sure = f"{level} in brackets"
     if float(estimate) == 0 and shown:
         what = "" if found.estimate else "too small to be estimated, but "
-        typical, sure = f"{what}above 0 (at most {ends[1]} percentage points)", f"At {level}"
+        typical = f"{what}above 0 (at most {ends[1]} percentage points)"
+        sure = f"At {level}"
     if not model.verdict.rare or ratio is None or not math.isfinite(ratio.value):
-        phrase = f"Typically {typical}" if float(estimate) > 0 else f"{typical[0].upper()}{typical[1:]}"
+        phrase = (
+            f"Typically {typical}" if float(estimate) > 0 else f"{typical[0].upper()}{typical[1:]}"
+        )
         return Answer(question, phrase, f"{sure}. It is a root mean square; {other}.", numbers)
     numbers |= {"ratio": ratio.value, "ratio_low": ratio.low, "ratio_high": ratio.high}
     one = number(ratio.value, 2)
-    phrase = f"{one} times the predicted events ({span(ratio.low, ratio.high, lambda v: number(v, 2))})"
+    phrase = (
+        f"{one} times the predicted events ({span(ratio.low, ratio.high, lambda v: number(v, 2))})"
+    )
     detail = f"Events are rare, so ratios lead; {level} in brackets. The typical error, a root mean square, is "
     return Answer(question, phrase, f"{detail}{typical}; {other}.", numbers)
 
 
 def _where(model: Model, top_label: bool) -> Answer:
-    b, at = model.picture.bins, model.picture.worst
-    flagged, filled = int(b.outside.sum()) if b.band else 0, int((b.n > 0).sum())
-    segment, group = _worst_segment(model), _group_sentence(model)
+    b = model.picture.bins
+    at = model.picture.worst
+    flagged = int(b.outside.sum()) if b.band else 0
+    filled = int((b.n > 0).sum())
+    segment = _worst_segment(model)
+    group = _group_sentence(model)
     numbers: dict[str, Any] = {"flagged": flagged, "ranges": filled}
     if segment is not None:
         numbers["segment"] = {key: segment[key] for key in ("column", "value", "n", *_SEGMENT)}
     if at is None:
-        bad, phrase = worst_class(model.classes), "No range stands out"
+        bad = worst_class(model.classes)
+        phrase = "No range stands out"
         if segment is not None and not _as_all_rows(model):
             phrase = f"In {segment_name(segment)}"
         elif bad is not None:
@@ -126,17 +157,21 @@ def _where(model: Model, top_label: bool) -> Answer:
     keys = ("low_edge", "high_edge", "score", "rate")
     numbers |= {key: float(getattr(b, key)[at]) for key in keys}
     (*edges, score, rate), share = (numbers[key] for key in keys), float(model.picture.shares[at])
-    low, high = model.picture.interval_low[at], model.picture.interval_high[at]
+    low = model.picture.interval_low[at]
+    high = model.picture.interval_high[at]
     numbers |= {"rate_low": low, "rate_high": high, "n": int(b.n[at]), "share": share}
     predicted, happened, *limits = percents(score, rate, low, high)
     said, occurred = ("Confidence", "correct") if top_label else ("Predicted", "happened")
-    times = f", {number(rate / score, 2)} times as often" if model.verdict.rare and score > 0 else ""
+    times = (
+        f", {number(rate / score, 2)} times as often" if model.verdict.rare and score > 0 else ""
+    )
     detail = f"{said} {predicted} %, {occurred} {happened} % ({limits[0]} to {limits[1]} %){times}."
     if b.band and filled > 1:
         detail += f" {_word(flagged)} of {_word(filled).lower()} ranges {'is' if flagged == 1 else 'are'} off."
     where = _range_in_words(*edges) if edges[0] < edges[1] else f"at {predicted} %"
     if model.verdict.all_rows in ("no-evidence", "too-few-rows"):
-        phrase, detail = f"Perhaps {where}", f"{detail} Taken together, the ranges are within chance."
+        phrase = f"Perhaps {where}"
+        detail = f"{detail} Taken together, the ranges are within chance."
     else:
         phrase = f"{'Mostly' if share > 0.5 else 'Most of all'} {where}"
         detail = f"{percent(share, 0)} of the average error comes from there. {detail}"
@@ -147,21 +182,31 @@ def _range_in_words(low: float, high: float) -> str:
     """A range by its edges; 0 and 1 are left out, since bins of equal mass reach there without scores."""
     (most,), (least,) = percents(high), percents(low)
     if low == 0 and high < 1:
-        return f"below {most} %" if float(most) > 0 else "near 0 %"
+        if float(most) > 0:
+            return f"below {most} %"
+        return "near 0 %"
     if low > 0 and high == 1:
-        return f"above {least} %" if float(least) < 100 else "near 100 %"
+        if float(least) < 100:
+            return f"above {least} %"
+        return "near 100 %"
     return f"between {' and '.join(percents(low, high))} %"
 
 
 def _group_sentence(model: Model) -> str:
-    """The worst flagged segment or, without one, the worst flagged class; empty if there is none."""
+    """The worst flagged segment or, without one, the worst flagged class.
+
+    Empty if there is none.
+    """
     one = _worst_segment(model)
     if one is not None and model.segments is not None:
-        flagged, total = len(model.segments.flagged), len(model.segments.rows)
+        flagged = len(model.segments.flagged)
+        total = len(model.segments.rows)
         off = f"{flagged:,} of {total:,} segments {'is' if flagged == 1 else 'are'} off"
         if _as_all_rows(model):
             return f"{off}, as all rows are."
-        return f"{off}{', most of all' if flagged > 1 else ':'} {segment_name(one)}, {_finding(one)}."
+        return (
+            f"{off}{', most of all' if flagged > 1 else ':'} {segment_name(one)}, {_finding(one)}."
+        )
     bad = worst_class(model.classes)
     if bad is None:
         return ""
@@ -170,7 +215,9 @@ def _group_sentence(model: Model) -> str:
 
 
 def _worst_segment(model: Model) -> Mapping[str, Any] | None:
-    return worst_segment(model.segments.rows) if model.segments else None
+    if model.segments:
+        return worst_segment(model.segments.rows)
+    return None
 
 
 def _as_all_rows(model: Model) -> bool:
@@ -180,7 +227,8 @@ def _as_all_rows(model: Model) -> bool:
 
 def _finding(one: Mapping[str, Any]) -> str:
     """How a flagged segment is off: by which factor, or in percentages if that says more."""
-    ratios, finding = (one["ratio"], one["ratio_low"], one["ratio_high"]), one["finding"]
+    ratios = (one["ratio"], one["ratio_low"], one["ratio_high"])
+    finding = one["finding"]
     if "predicted" not in finding:
         return str(finding)
     if finding == "over-predicted" and min(ratios) > 0:
@@ -192,33 +240,55 @@ def _finding(one: Mapping[str, Any]) -> str:
 
 
 def _cost(model: Model) -> Answer:
-    question, fixes = "What does it cost?", model.remedies
+    question = "What does it cost?"
+    fixes = model.remedies
     best = None if fixes is None else fixes.most_promising
     if fixes is None or best is None:
         return _cost_of_sums(model.summary, model.verdict.all_rows)
     if model.verdict.doubt in ("inverted", "confidence"):
         return Answer(question, "Not known before the scores are checked", "", {})
-    before, code = fixes.before.brier, model.verdict.all_rows
-    numbers = {"calibrator": best.name, "gain": best.gain, "gain_low": best.gain_low, "gain_high": best.gain_high}
+    before = fixes.before.brier
+    code = model.verdict.all_rows
+    numbers = {
+        "calibrator": best.name,
+        "gain": best.gain,
+        "gain_low": best.gain_low,
+        "gain_high": best.gain_high,
+    }
     numbers |= {"brier": before}
     if before == 0:
         return Answer(question, "Nothing", "Every prediction is exactly right.", numbers)
     if code == "too-good":
         return Answer(question, "These rows cannot show it", "Fit maps to new rows.", numbers)
     if model.summary.rate in (0, 1):
-        return Answer(question, "Too few rows to tell", "All labels are equal: a map cannot be tried.", numbers)
+        return Answer(
+            question,
+            "Too few rows to tell",
+            "All labels are equal: a map cannot be tried.",
+            numbers,
+        )
     gain, low, high = _decimals(best.gain, best.gain_low, best.gain_high)
     part = min(1.0, best.gain / before)
-    share = "nearly all" if 0.999 < part < 1 else "less than 0.01 %" if 0 < part < 1e-4 else percent(part)
-    clear, held_out = best.gain_low > 0, f"({low} to {high}, on held-out rows)"
+    if 0.999 < part < 1:
+        share = "nearly all"
+    elif 0 < part < 1e-4:
+        share = "less than 0.01 %"
+    else:
+        share = percent(part)
+    clear = best.gain_low > 0
+    held_out = f"({low} to {high}, on held-out rows)"
     if clear and code in OFF:
         detail = f"{gain} of {number(before)} could be avoided by recalibration {held_out}."
-        return Answer(question, f"{share[0].upper()}{share[1:]} of the Brier score", detail, numbers)
+        return Answer(
+            question, f"{share[0].upper()}{share[1:]} of the Brier score", detail, numbers
+        )
     few = "Too few rows to tell" if code == "too-few-rows" else ""
     if clear or (best.gain > 0 and code in OFF):
         detail = f"Recalibration may avoid {gain} of {number(before)}{'' if clear else ', or nothing'} {held_out}."
         return Answer(question, few or f"Perhaps {share} of the Brier score", detail, numbers)
-    phrase = few or ("Too small to be measured with these rows" if code in OFF else "Nothing measurable")
+    phrase = few or (
+        "Too small to be measured with these rows" if code in OFF else "Nothing measurable"
+    )
     if float(gain.replace("−", "-")) == 0:
         detail = f"No map that was tried lowers the Brier score of {number(before)} beyond chance (on held-out rows)."
     elif best.gain > 0:
@@ -235,17 +305,26 @@ def _cost(model: Model) -> Answer:
 
 def _cost_of_sums(s: Summary, code: str) -> Answer:
     """What a map fitted on the judged rows themselves would gain, beside what it gains by chance."""
-    question, found = "What does it cost?", s.estimates.get("miscalibration")
+    question = "What does it cost?"
+    found = s.estimates.get("miscalibration")
     if found is None or not math.isfinite(found.floor):
-        return Answer(question, "Not known", "To measure it, a map must be tried on held-out rows.", {})
+        return Answer(
+            question, "Not known", "To measure it, a map must be tried on held-out rows.", {}
+        )
     if s.brier == 0:
         return Answer(question, "Nothing", "Every prediction is exactly right.", {"brier": 0.0})
-    numbers = {"miscalibration": s.miscalibration, "miscalibration_chance": found.floor, "brier": s.brier}
+    numbers = {
+        "miscalibration": s.miscalibration,
+        "miscalibration_chance": found.floor,
+        "brier": s.brier,
+    }
     gain, chance = _decimals(s.miscalibration, found.floor)
     own = f"{gain} of {number(s.brier)}: the gain of a map fitted on these same rows"
     detail = f"{own}. A perfectly calibrated model would show about {chance} by chance."
     phrase = f"At most about {percent(s.miscalibration / s.brier)} of the Brier score"
-    return Answer(question, "Too few rows to tell" if code == "too-few-rows" else phrase, detail, numbers)
+    return Answer(
+        question, "Too few rows to tell" if code == "too-few-rows" else phrase, detail, numbers
+    )
 
 
 def _decimals(*values: float) -> tuple[str, ...]:
@@ -262,7 +341,8 @@ def _action(model: Model, provenance: Provenance) -> Answer:
 
 def _command(model: Model, advice: Advice, origin: Provenance) -> str:
     """The lines to copy; empty if there are none."""
-    own, scores = origin.commands.get(model.name), origin.arguments.split(",")[0]
+    own = origin.commands.get(model.name)
+    scores = origin.arguments.split(",")[0]
     if advice.kind == "check-labels" and model.verdict.doubt:
         return _doubt_command(model.verdict.doubt, own, scores, origin)
     if advice.kind == "need-rows":
@@ -270,7 +350,9 @@ def _command(model: Model, advice: Advice, origin: Provenance) -> str:
     if advice.kind == "recalibrate-segment":
         return segment_command(advice.calibrator, origin, model.name)
     if advice.kind == "correct-prior" and (model.remedies is None or own is None):
-        return f"calibrated = tn.prior_correction(new_scores, weight={advice.numbers['weight']:.3g})"
+        return (
+            f"calibrated = tn.prior_correction(new_scores, weight={advice.numbers['weight']:.3g})"
+        )
     if advice.calibrator is None:
         return ""
     return fit_command(advice.calibrator, origin, model.name)
@@ -279,7 +361,9 @@ def _command(model: Model, advice: Advice, origin: Provenance) -> str:
 def _doubt_command(doubt: str, fit: str | None, scores: str, origin: Provenance) -> str:
     """How to see whether labels or columns were confused."""
     if doubt == "confidence":
-        return "" if fit is not None else f"tn.report(y_true == y_predicted, {scores})"
+        if fit is not None:
+            return ""
+        return f"tn.report(y_true == y_predicted, {scores})"
     if origin.other is None:
         return ""
     if fit is None:
@@ -291,12 +375,15 @@ def _doubt_command(doubt: str, fit: str | None, scores: str, origin: Provenance)
 
 
 def _word(n: int) -> str:
-    return _NUMBERS[n] if n < len(_NUMBERS) else f"{n:,}"
+    if n < len(_NUMBERS):
+        return _NUMBERS[n]
+    return f"{n:,}"
 
 
 def conclusion(verdict: Verdict, name: str = "") -> Conclusion:
     """The verdict in words, which begin with the name of the model if there are several."""
-    headline, certainty = verdict.headline, verdict.certainty
+    headline = verdict.headline
+    certainty = verdict.certainty
     opening = f"{quoted(name)}: {headline[0].lower()}{headline[1:]}" if name else headline
     sentence = f"{opening} {certainty}".rstrip()
     grounds = verdict.rejected, verdict.rare, verdict.doubt, verdict.all_rows
@@ -305,14 +392,16 @@ def conclusion(verdict: Verdict, name: str = "") -> Conclusion:
 
 def adjusted_pvalues(models: Sequence[Model]) -> list[float | None]:
     """The p-values of the tests of all rows, adjusted for the number of models by Holm's method."""
-    return holm_adjusted([None if model.summary.test is None else model.summary.test.pvalue for model in models])
+    return holm_adjusted(
+        [None if model.summary.test is None else model.summary.test.pvalue for model in models]
+    )
 
 
 def overall_conclusion(models: Sequence[Model], alpha: float = 1) -> Conclusion:
     """The conclusion at the top: that of the only model, or the worst code, with one clause per kind of verdict.
 
-    Labels are asked together: one whose adjusted p-value is above `alpha`, and that has no flagged segment, is within
-    the chance of all of them.
+    Labels are asked together: one whose adjusted p-value is above `alpha`, and that has no flagged
+    segment, is within the chance of all of them.
     """
     if len(models) == 1:
         return models[0].verdict
@@ -325,15 +414,24 @@ def overall_conclusion(models: Sequence[Model], alpha: float = 1) -> Conclusion:
         else:
             by_code.setdefault(model.verdict.code, []).append(quoted(model.name))
     codes = [code for code in CLAUSES if code in by_code]
-    clauses = [f"{_joined(by_code[code])} {CLAUSES[code][len(by_code[code]) > 1]}" for code in codes]
+    clauses = [
+        f"{_joined(by_code[code])} {CLAUSES[code][len(by_code[code]) > 1]}" for code in codes
+    ]
     if chance:
-        names, least = list(chance), p_value(min(chance.values()))
+        names = list(chance)
+        least = p_value(min(chance.values()))
         differ = f"{_joined(names)} {'differs' if len(names) == 1 else 'differ'}"
-        clauses.append(f"{differ} no more than chance allows the worst of {len(models)} labels (adjusted {least})")
+        clauses.append(
+            f"{differ} no more than chance allows the worst of {len(models)} labels (adjusted {least})"
+        )
     text = f"{'; '.join(clauses)}."
     return Conclusion(codes[0] if codes else "no-evidence", text, "", text)
 
 
 def _joined(names: list[str]) -> str:
-    shown = names[:_MOST_NAMES] + ([f"{len(names) - _MOST_NAMES} more"] if len(names) > _MOST_NAMES else [])
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+    shown = names[:_MOST_NAMES] + (
+        [f"{len(names) - _MOST_NAMES} more"] if len(names) > _MOST_NAMES else []
+    )
+    if len(shown) == 1:
+        return shown[0]
+    return f"{', '.join(shown[:-1])} and {shown[-1]}"

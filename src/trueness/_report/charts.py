@@ -1,4 +1,7 @@
-"""The pictures of a report as inline SVG, for readers without JavaScript; the script draws the same."""
+"""The pictures of a report as inline SVG, for readers without JavaScript.
+
+The script draws the same.
+"""
 
 import itertools
 import math
@@ -11,42 +14,63 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from trueness._report.records import Axes, Blocks, Explorer, FlexibleCurve, Picture
-from trueness._text.numbers import bin_name, count, level_percent, number, percent, percents, signed, span
+from trueness._text.numbers import (
+    bin_name,
+    count,
+    level_percent,
+    number,
+    percent,
+    percents,
+    signed,
+    span,
+)
 from trueness.results import Series
 from trueness.results._remedies import Course
 from trueness.typing import Floats
 
 # The plot is a square; the histogram hangs below its axis label.
-_LEFT, _TOP, _SIZE = 68, 12, 380
+_LEFT = 68
+_TOP = 12
+_SIZE = 380
 _LABEL = _TOP + _SIZE + 38
-_BARS_TOP, _BARS = _LABEL + 12, 46
-_WIDE, _HIGH = _LEFT + _SIZE + 24, _BARS_TOP + _BARS + 4
+_BARS_TOP = _LABEL + 12
+_BARS = 46
+_WIDE = _LEFT + _SIZE + 24
+_HIGH = _BARS_TOP + _BARS + 4
 # Least radius of a point, and what the bin with the most rows has more.
-_RADIUS, _GROWTH = 3.5, 3.0
+_RADIUS = 3.5
+_GROWTH = 3.0
 _FEW_ROWS = 5
 # Letters of the annotation: width of one, and height of a line.
-_LETTER, _LINE = 8.4, 16.0
+_LETTER = 8.4
+_LINE = 16.0
 
 
 def tag(name: str, text: str = "", **attributes: object) -> str:
     """An element, with attributes whose underscores stand for hyphens."""
     written = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{escape(_digits(value))}"' for key, value in attributes.items()
+        f' {key.rstrip("_").replace("_", "-")}="{escape(_digits(value))}"'
+        for key, value in attributes.items()
     )
     return f"<{name}{written}>{text}</{name}>"
 
 
 def _digits(value: object) -> str:
-    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:.2f}".rstrip("0").rstrip(".")
+    return str(value)
 
 
 # From the worst point to its text: right and down, steeply too.
-_DIRECTIONS = [(a, d) for a in (1, -1) for d in (1, 0, -1)] + [(a, d) for a in (0.3, -0.3) for d in (1, -1)]
+_DIRECTIONS = [(a, d) for a in (1, -1) for d in (1, 0, -1)] + [
+    (a, d) for a in (0.3, -0.3) for d in (1, -1)
+]
 
 _Place: TypeAlias = tuple[float, float]
 # The corners of a circle, a square, a triangle and a diamond that look equally large.
 _SQUARE = ((-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9))
-_TRIANGLE, _DIAMOND = ((0, -1.2), (1.15, 0.9), (-1.15, 0.9)), ((0, -1.3), (1.3, 0), (0, 1.3), (-1.3, 0))
+_TRIANGLE = ((0, -1.2), (1.15, 0.9), (-1.15, 0.9))
+_DIAMOND = ((0, -1.3), (1.3, 0), (0, 1.3), (-1.3, 0))
 _SHAPES: tuple[tuple[_Place, ...], ...] = ((), _SQUARE, _TRIANGLE, _DIAMOND)
 
 
@@ -66,10 +90,14 @@ class _Plane(NamedTuple):
         return not self.axes.low <= value <= self.axes.high
 
     def _share(self, value: float) -> float:
-        low, high = self.axes.low, self.axes.high
+        low = self.axes.low
+        high = self.axes.high
         value = min(max(float(value), low), high)
         if self.axes.scale != "linear":
-            low, value, high = (math.log(v / (1 - v) if self.axes.scale == "logit" else v) for v in (low, value, high))
+            low, value, high = (
+                math.log(v / (1 - v) if self.axes.scale == "logit" else v)
+                for v in (low, value, high)
+            )
         return (value - low) / (high - low)
 
 
@@ -81,24 +109,44 @@ def title(text: str) -> str:
 def _frame(plane: _Plane, x_name: str, y_name: str) -> Iterable[str]:
     """Grid, tick labels, axis labels and the diagonal."""
     for value, text in zip(plane.axes.ticks, plane.axes.labels, strict=True):
-        x, y = plane.x(value), plane.y(value)
+        x = plane.x(value)
+        y = plane.y(value)
         yield tag("line", x1=_LEFT, x2=_LEFT + _SIZE, y1=y, y2=y, class_="grid")
         yield tag("line", x1=x, x2=x, y1=_TOP, y2=_TOP + _SIZE, class_="grid")
         yield tag("text", text, x=_LEFT - 7, y=y + 4, class_="tick", text_anchor="end")
         yield tag("text", text, x=x, y=_TOP + _SIZE + 17, class_="tick", text_anchor="middle")
     middle = _TOP + _SIZE / 2
-    yield tag("text", escape(x_name), x=_LEFT + _SIZE / 2, y=_LABEL, class_="axis", text_anchor="middle")
+    yield tag(
+        "text", escape(x_name), x=_LEFT + _SIZE / 2, y=_LABEL, class_="axis", text_anchor="middle"
+    )
     turned = f"rotate(-90 12 {_digits(middle)})"
-    yield tag("text", escape(y_name), x=12, y=middle, class_="axis", text_anchor="middle", transform=turned)
+    yield tag(
+        "text",
+        escape(y_name),
+        x=12,
+        y=middle,
+        class_="axis",
+        text_anchor="middle",
+        transform=turned,
+    )
     yield tag("line", x1=_LEFT, y1=_TOP + _SIZE, x2=_LEFT + _SIZE, y2=_TOP, class_="diagonal")
 
 
 def _histogram(heights: Sequence[float]) -> Iterable[str]:
-    most, step, base = max(max(heights), 1e-300), _SIZE / len(heights), _BARS_TOP + _BARS
+    most = max(max(heights), 1e-300)
+    step = _SIZE / len(heights)
+    base = _BARS_TOP + _BARS
     for i, value in enumerate(heights):
         if value > 0:
             tall = max(1.0, _BARS * value / most)
-            yield tag("rect", x=_LEFT + i * step, y=base - tall, width=step * 0.88, height=tall, class_="bar")
+            yield tag(
+                "rect",
+                x=_LEFT + i * step,
+                y=base - tall,
+                width=step * 0.88,
+                height=tall,
+                class_="bar",
+            )
     yield tag("line", x1=_LEFT, x2=_LEFT + _SIZE, y1=base, y2=base, class_="grid")
     yield tag("text", "rows", x=_LEFT - 7, y=_BARS_TOP + 10, class_="tick", text_anchor="end")
 
@@ -108,7 +156,8 @@ def reliability_chart(picture: Picture, found: Explorer) -> str:
 
     An annotation gives both numbers of the worst bin.
     """
-    plane, b = _Plane(found.near), picture.bins
+    plane = _Plane(found.near)
+    b = picture.bins
     filled = [int(i) for i in np.flatnonzero(b.n > 0)]
     # Over a gap, or to a bin of few rows, a line would suggest a known course.
     joined = {i: (b.score[i], b.rate[i]) for i in filled if b.n[i] >= _FEW_ROWS}
@@ -123,10 +172,14 @@ def reliability_chart(picture: Picture, found: Explorer) -> str:
     return svg(inside, _HIGH, "reliability", "img", f"Reliability diagram of {len(filled)} bins")
 
 
-def svg(inside: Iterable[str], high: float, kind: str, role: str, label: str, wide: float = _WIDE) -> str:
+def svg(
+    inside: Iterable[str], high: float, kind: str, role: str, label: str, wide: float = _WIDE
+) -> str:
     """A picture of a kind, with its text alternative."""
     box = f"0 0 {_digits(wide)} {_digits(high)}"
-    return tag("svg", "".join(inside), viewBox=box, class_=f"chart {kind}", role=role, aria_label=label)
+    return tag(
+        "svg", "".join(inside), viewBox=box, class_=f"chart {kind}", role=role, aria_label=label
+    )
 
 
 def path(points: Iterable[_Place]) -> str:
@@ -137,15 +190,18 @@ def path(points: Iterable[_Place]) -> str:
 def _bin_mark(picture: Picture, i: int, plane: _Plane) -> str:
     """A point, the interval of its rate, and what both are in words."""
     b = picture.bins
-    flagged, beyond = bool(b.outside[i]), plane.beyond(b.rate[i]) or plane.beyond(b.score[i])
+    flagged = bool(b.outside[i])
+    beyond = plane.beyond(b.rate[i]) or plane.beyond(b.score[i])
     words = (
         f"{bin_name(b.low_edge[i], b.high_edge[i], last=i == len(b) - 1)}: {count(int(b.n[i]), 'row')}, "
         f"mean score {number(b.score[i])}, rate {number(b.rate[i])} "
         f"({level_percent(b.level)} interval {span(picture.interval_low[i], picture.interval_high[i])}), "
         f"gap {signed(b.gap[i])}{', flagged' if flagged else ''}{', beyond the axes' if beyond else ''}"
     )
-    x, y = plane.x(b.score[i]), plane.y(b.rate[i])
-    low, high = plane.y(picture.interval_low[i]), plane.y(picture.interval_high[i])
+    x = plane.x(b.score[i])
+    y = plane.y(b.rate[i])
+    low = plane.y(picture.interval_low[i])
+    high = plane.y(picture.interval_high[i])
     bar = tag("line", x1=x, x2=x, y1=low, y2=high, class_="error")
     kind = f"bin{' flagged' if flagged else ''}{' beyond' if beyond else ''}"
     radius = _RADIUS + _GROWTH * math.sqrt(float(b.weight[i] / b.weight.max()))
@@ -153,9 +209,17 @@ def _bin_mark(picture: Picture, i: int, plane: _Plane) -> str:
 
 
 def mark(x: float, y: float, radius: float, kind: str) -> str:
-    """A point of a class of the style sheet: a diamond if flagged; models differ in shape as well as in colour."""
+    """A point of a class of the style sheet: a diamond if flagged.
+
+    Models differ in shape as well as in colour.
+    """
     hue = re.search(r"hue-(\d)", kind)
-    shape = _SHAPES[3] if "flagged" in kind else _SHAPES[int(hue[1]) % len(_SHAPES)] if hue else ()
+    if "flagged" in kind:
+        shape = _SHAPES[3]
+    elif hue:
+        shape = _SHAPES[int(hue[1]) % len(_SHAPES)]
+    else:
+        shape = ()
     if not shape:
         return tag("circle", cx=x, cy=y, r=radius, class_="point")
     corners = [(x + radius * across, y + radius * down) for across, down in shape]
@@ -169,7 +233,9 @@ def _band(picture: Picture, filled: list[int], plane: _Plane) -> str:
     x = [plane.x(b.score[i]) for i in filled]
     low, high = ([plane.y(end[i]) for i in filled] for end in (b.low, b.high))
     if len(x) == 1:  # no neighbour to draw a band to: some width
-        x, low, high = [x[0] - 0.02 * _SIZE, x[0] + 0.02 * _SIZE], 2 * low, 2 * high
+        x = [x[0] - 0.02 * _SIZE, x[0] + 0.02 * _SIZE]
+        low = 2 * low
+        high = 2 * high
     return area(zip(x, low, strict=True), zip(x, high, strict=True), "band")
 
 
@@ -180,14 +246,17 @@ def area(lower: Iterable[_Place], upper: Iterable[_Place], kind: str) -> str:
 
 def _lines(points: Mapping[int, tuple[float, float]], plane: _Plane) -> str:
     """Lines between scores and rates with consecutive numbers that lie on the axes."""
-    runs, last = list[list[_Place]](), -2
+    runs = list[list[_Place]]()
+    last = -2
     for i, (score, rate) in points.items():
         if plane.beyond(score) or plane.beyond(rate):
             continue
         runs += [] if i == last + 1 else [[]]
         runs[-1].append((plane.x(score), plane.y(rate)))
         last = i
-    return "".join(tag("polyline", points=path(run), class_="curve") for run in runs if len(run) > 1)
+    return "".join(
+        tag("polyline", points=path(run), class_="curve") for run in runs if len(run) > 1
+    )
 
 
 def _annotation(picture: Picture, filled: list[int], plane: _Plane, happens: str) -> str:
@@ -197,15 +266,30 @@ def _annotation(picture: Picture, filled: list[int], plane: _Plane, happens: str
         return ""
     b = picture.bins
     # With the decimals of the sentence beside the picture.
-    says, rate, *_ = percents(b.score[worst], b.rate[worst], picture.interval_low[worst], picture.interval_high[worst])
+    says, rate, *_ = percents(
+        b.score[worst], b.rate[worst], picture.interval_low[worst], picture.interval_high[worst]
+    )
     lines = [f"says {says} %,", f"{happens} {rate} %"]
-    wide, high = _LETTER * max(map(len, lines)), _LINE * len(lines)
-    x, y = plane.x(b.score[worst]), plane.y(b.rate[worst])
+    wide = _LETTER * max(map(len, lines))
+    high = _LINE * len(lines)
+    x = plane.x(b.score[worst])
+    y = plane.y(b.rate[worst])
     left, top = _free_place(x, y, wide, high, _inked_places(picture, filled, plane))
-    to_x, to_y = min(max(x, left - 3), left + wide), min(max(y, top), top + high)
+    to_x = min(max(x, left - 3), left + wide)
+    to_y = min(max(y, top), top + high)
     start = min(1.0, 11 / (math.hypot(to_x - x, to_y - y) or 1.0))  # beside the mark
-    line = tag("line", x1=x + start * (to_x - x), y1=y + start * (to_y - y), x2=to_x, y2=to_y, class_="pointer")
-    texts = [tag("text", escape(line), x=left, y=top + 12 + _LINE * i, class_="remark") for i, line in enumerate(lines)]
+    line = tag(
+        "line",
+        x1=x + start * (to_x - x),
+        y1=y + start * (to_y - y),
+        x2=to_x,
+        y2=to_y,
+        class_="pointer",
+    )
+    texts = [
+        tag("text", escape(line), x=left, y=top + 12 + _LINE * i, class_="remark")
+        for i, line in enumerate(lines)
+    ]
     return tag("g", line + "".join(texts), class_="annotation")
 
 
@@ -214,7 +298,11 @@ def _inked_places(picture: Picture, filled: list[int], plane: _Plane) -> Floats:
     x = [plane.x(picture.bins.score[i]) for i in filled]
     y = [plane.y(picture.bins.rate[i]) for i in filled]
     ends = [(plane.y(picture.interval_low[i]), plane.y(picture.interval_high[i])) for i in filled]
-    bars = [(at, low + (high - low) * j / 8) for at, (low, high) in zip(x, ends, strict=True) for j in range(9)]
+    bars = [
+        (at, low + (high - low) * j / 8)
+        for at, (low, high) in zip(x, ends, strict=True)
+        for j in range(9)
+    ]
     steps = np.linspace(0, len(x) - 1, 8 * len(x))
     curve = np.column_stack([np.interp(steps, range(len(x)), column) for column in (x, y)])
     return np.concatenate([np.array(bars), curve])
@@ -230,8 +318,13 @@ def _free_place(x: float, y: float, wide: float, high: float, marks: Floats) -> 
         top = min(max(top, _TOP + 4), _TOP + _SIZE - high - 4)
         middle = left + wide / 2, top + high / 2
         inside = int((np.abs(marks - middle) < (wide / 2 + 8, high / 2 + 8)).all(axis=1).sum())
-        diagonal = sum(-4 < _TOP + _SIZE + _LEFT - left - wide * i / 8 - top < high + 4 for i in range(9)) / 9
-        found.append((inside + 3 * diagonal + math.hypot(middle[0] - x, middle[1] - y) / 100, left, top))
+        diagonal = (
+            sum(-4 < _TOP + _SIZE + _LEFT - left - wide * i / 8 - top < high + 4 for i in range(9))
+            / 9
+        )
+        found.append(
+            (inside + 3 * diagonal + math.hypot(middle[0] - x, middle[1] - y) / 100, left, top)
+        )
     return min(found)[1:]
 
 
@@ -239,7 +332,10 @@ def curve_chart(found: FlexibleCurve, view: Explorer) -> str:
     """A calibration curve without bins: its bands at each score and at all scores, and a histogram of the scores."""
     plane = _Plane(view.near)
     columns = (found.all_low, found.all_high, found.low, found.high, found.rate)
-    lines = [[(plane.x(x), plane.y(y)) for x, y in zip(found.score, column, strict=True)] for column in columns]
+    lines = [
+        [(plane.x(x), plane.y(y)) for x, y in zip(found.score, column, strict=True)]
+        for column in columns
+    ]
     inside = [
         area(lines[0], lines[1], "confidence"),
         area(lines[2], lines[3], "confidence"),
@@ -251,7 +347,11 @@ def curve_chart(found: FlexibleCurve, view: Explorer) -> str:
 
 
 def courses_chart(
-    courses: Sequence[tuple[str, Course]], kinds: Sequence[str], axes: Axes, view: Explorer, label: str
+    courses: Sequence[tuple[str, Course]],
+    kinds: Sequence[str],
+    axes: Axes,
+    view: Explorer,
+    label: str,
 ) -> str:
     """Several courses with their names in one diagram, told apart by colour and shape."""
     plane = _Plane(axes)
@@ -261,9 +361,13 @@ def courses_chart(
         for score, rate, low, high in zip(one.score, one.rate, one.low, one.high, strict=True):
             x = plane.x(score)
             bar = tag("line", x1=x, x2=x, y1=plane.y(low), y2=plane.y(high), class_="error")
-            words = title(f"{name}: mean score {number(score)}, rate {number(rate)} ({span(low, high)})")
+            words = title(
+                f"{name}: mean score {number(score)}, rate {number(rate)} ({span(low, high)})"
+            )
             beyond = " beyond" if plane.beyond(score) or plane.beyond(rate) else ""
-            marks.append(tag("g", bar + mark(x, plane.y(rate), 4.0, kind) + words, class_=f"bin{beyond}"))
+            marks.append(
+                tag("g", bar + mark(x, plane.y(rate), 4.0, kind) + words, class_=f"bin{beyond}")
+            )
         inside.append(tag("g", "".join(marks), class_=f"course {kind}"))
     return svg(inside, _LABEL + 8, "courses", "img", label)
 
@@ -275,7 +379,13 @@ def blocks_chart(found: Blocks, view: Explorer) -> str:
     boxes = []
     for i, n in enumerate(found.n):
         y = plane.y(found.rate[i])
-        columns = (found.score_min, found.score_q1, found.score_median, found.score_q3, found.score_max)
+        columns = (
+            found.score_min,
+            found.score_q1,
+            found.score_median,
+            found.score_q3,
+            found.score_max,
+        )
         a, q1, mid, q3, z = (plane.x(column[i]) for column in columns)
         share = found.refuted[i]
         words = (
@@ -287,26 +397,57 @@ def blocks_chart(found: Blocks, view: Explorer) -> str:
         parts = [
             tag("line", x1=a, x2=z, y1=y, y2=y, class_="whisker"),
             tag("rect", x=q1, y=y - 6, width=wide, height=12, class_="box"),
-            tag("rect", x=q1, y=y - 6, width=wide, height=12, class_="refuted", fill_opacity=round(share, 3)),
+            tag(
+                "rect",
+                x=q1,
+                y=y - 6,
+                width=wide,
+                height=12,
+                class_="refuted",
+                fill_opacity=round(share, 3),
+            ),
             tag("line", x1=mid, x2=mid, y1=y - 6, y2=y + 6, class_="median"),
             title(words),
         ]
-        boxes.append(tag("g", "".join(parts), class_="block", tabindex=-1 if i else 0, role="img", aria_label=words))
+        boxes.append(
+            tag(
+                "g",
+                "".join(parts),
+                class_="block",
+                tabindex=-1 if i else 0,
+                role="img",
+                aria_label=words,
+            )
+        )
     inside.append(tag("g", "".join(boxes), class_="boxes"))
-    return svg(inside, _LABEL + 8, "blocks", "group", f"Test-based reliability diagram of {len(found.n)} blocks")
+    return svg(
+        inside,
+        _LABEL + 8,
+        "blocks",
+        "group",
+        f"Test-based reliability diagram of {len(found.n)} blocks",
+    )
 
 
 _NAMES = 12  # on the axis of a series
 
 
 def series_chart(series: Series) -> str:
-    """The ECE of each day with its interval, above the grey area of chance; marked days are red diamonds with names.
+    """The ECE of each day with its interval, above the grey area of chance.
+
+    Marked days are red diamonds with names.
 
     Numbers that are nan are left out: a day without a value has only a name.
     """
     days = [SimpleNamespace(**row) for row in series.rows()]
-    left, top, wide, high = 64.0, 14.0, 800.0, 220.0
-    most = max((v for day in days for v in (day.ece, day.ece_high, day.floor_high) if math.isfinite(v)), default=0.0)
+    left = 64.0
+    top = 14.0
+    wide = 800.0
+    high = 220.0
+    most = max(
+        (v for day in days for v in (day.ece, day.ece_high, day.floor_high) if math.isfinite(v)),
+        default=0.0,
+    )
     step = round_step(most or 1.0)
     ceiling = step * math.ceil(1.02 * (most or 1.0) / step)
 
@@ -324,7 +465,9 @@ def series_chart(series: Series) -> str:
         inside.append(tag("text", text, x=left - 7, y=at + 4, class_="tick", text_anchor="end"))
     middle = top + high / 2
     turned = f"rotate(-90 12 {_digits(middle)})"
-    inside.append(tag("text", "ECE", x=12, y=middle, class_="axis", text_anchor="middle", transform=turned))
+    inside.append(
+        tag("text", "ECE", x=12, y=middle, class_="axis", text_anchor="middle", transform=turned)
+    )
     inside += [*_chance(days, x, y), *_day_names(days, x, top + high)]
     known = [(x(i), y(day.ece)) for i, day in enumerate(days) if math.isfinite(day.ece)]
     inside.append(tag("polyline", points=path(known), class_="curve"))
@@ -336,17 +479,32 @@ def series_chart(series: Series) -> str:
 def round_step(most: float, ticks: int = 6) -> float:
     """A round distance between ticks, of which there are at most `ticks`."""
     power = 10.0 ** math.floor(math.log10(most))
-    return next(share * power for share in (0.2, 0.5, 1.0, 2.0, 5.0, 10.0) if most / (share * power) <= ticks)
+    return next(
+        share * power
+        for share in (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+        if most / (share * power) <= ticks
+    )
 
 
-def _chance(days: Sequence[Any], x: Callable[[float], float], y: Callable[[float], float]) -> Iterable[str]:
+def _chance(
+    days: Sequence[Any], x: Callable[[float], float], y: Callable[[float], float]
+) -> Iterable[str]:
     """A grey column per day from 0 to the end of the chance range, and a line at its mean."""
     for i, day in enumerate(days):
         if math.isfinite(day.floor_high):
-            at, end, top = x(i - 0.5), x(i + 0.5), y(day.floor_high)
+            at = x(i - 0.5)
+            end = x(i + 0.5)
+            top = y(day.floor_high)
             yield tag("rect", x=at, y=top, width=end - at + 0.3, height=y(0) - top, class_="band")
         if math.isfinite(day.floor):
-            yield tag("line", x1=x(i - 0.5), x2=x(i + 0.5), y1=y(day.floor), y2=y(day.floor), class_="floor")
+            yield tag(
+                "line",
+                x1=x(i - 0.5),
+                x2=x(i + 0.5),
+                y1=y(day.floor),
+                y2=y(day.floor),
+                class_="floor",
+            )
 
 
 def _day_names(days: Sequence[Any], x: Callable[[float], float], base: float) -> Iterable[str]:
@@ -357,15 +515,25 @@ def _day_names(days: Sequence[Any], x: Callable[[float], float], base: float) ->
         if all(abs(i - other) >= gap for other in named):
             named.append(i)
     for i in sorted(named):
-        text, at = days[i].name, x(i) + 4
+        text = days[i].name
+        at = x(i) + 4
         text = text if len(text) <= 18 else f"…{text[-17:]}"
         turned = f"rotate(-35 {_digits(at)} {_digits(base + 15)})"
         look = "tick marked" if days[i].flagged else "tick"
-        yield tag("text", escape(text), x=at, y=base + 15, class_=look, text_anchor="end", transform=turned)
+        yield tag(
+            "text",
+            escape(text),
+            x=at,
+            y=base + 15,
+            class_=look,
+            text_anchor="end",
+            transform=turned,
+        )
 
 
 def _day_mark(day: Any, x: float, y: Callable[[float], float]) -> str:
-    words, bar = f"{day.name}: {number(day.ece)}", ""
+    words = f"{day.name}: {number(day.ece)}"
+    bar = ""
     if math.isfinite(day.ece_low) and math.isfinite(day.ece_high):
         bar = tag("line", x1=x, x2=x, y1=y(day.ece_low), y2=y(day.ece_high), class_="error")
         words += f", interval {span(day.ece_low, day.ece_high)}"

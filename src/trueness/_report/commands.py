@@ -28,7 +28,8 @@ def fit_command(calibrator: Any, origin: Provenance, model: str) -> str:
 
 def segment_command(calibrator: Any, origin: Provenance, model: str) -> str:
     """The same for the rows of one segment, which are to be selected first."""
-    command, file = fit_command(calibrator, origin, model), origin.file or ""
+    command = fit_command(calibrator, origin, model)
+    file = origin.file or ""
     if model not in origin.commands:
         return command and f"# y_prob, y_true: the rows of this segment alone\n{command}"
     part = f"segment{PurePath(file).suffix}"
@@ -39,7 +40,9 @@ def segment_command(calibrator: Any, origin: Provenance, model: str) -> str:
 def as_options(calibrator: Any) -> str:
     """A calibrator as options of ``trueness fit``."""
     kind = type(calibrator)
-    name = "".join(f"-{c.lower()}" if c.isupper() and i else c.lower() for i, c in enumerate(kind.__name__))
+    name = "".join(
+        f"-{c.lower()}" if c.isupper() and i else c.lower() for i, c in enumerate(kind.__name__)
+    )
     options = [f"--calibrator {name}"]
     defaults = inspect.signature(kind).parameters
     for parameter, value in sorted(calibrator.get_params(deep=False).items()):

@@ -18,7 +18,16 @@ from trueness._numerics.clustered import effective_number
 from trueness._report.answers import answer_questions, conclusion, overall_conclusion
 from trueness._report.decisions import decisions
 from trueness._report.pictures import explorer, isotonic_blocks, offered
-from trueness._report.records import Clusters, Contents, Explorer, Model, Picture, Provenance, Segments, Settings
+from trueness._report.records import (
+    Clusters,
+    Contents,
+    Explorer,
+    Model,
+    Picture,
+    Provenance,
+    Segments,
+    Settings,
+)
 from trueness._report.subject import Groups, Options, Subject
 from trueness._report.summary import ALPHA, calibration_curve, summarize, top_k, validation_panel
 from trueness._tally.evidence import Evidence, Sums
@@ -44,7 +53,15 @@ _MOST_VIEWS = 24
 _ORDINARY_BINS = 10
 _CROWDED = 0.8
 _MOST_SLICES = 40
-_CONSIDERED = ("verdict", "confidence sets", "test", "segments", "gain of a calibrator", "folds", "decisions")
+_CONSIDERED = (
+    "verdict",
+    "confidence sets",
+    "test",
+    "segments",
+    "gain of a calibrator",
+    "folds",
+    "decisions",
+)
 _IGNORED = ("noise floors", "TCE", "intervals of bins", "flagged bins", "test-based diagram")
 MOST_BINS = 1_000
 """The most bins that a page can show."""
@@ -62,13 +79,20 @@ def compute_contents(
     series: Series | None,
     confidences: Mapping[str, Any] | None,
 ) -> Contents:
-    """Everything, model by model, as each was `asked`; `progress` receives the steps done and their total.
+    """Everything, model by model, as each was `asked`.
 
-    `files` are the lines of a table of the files or periods that the rows were read from, a `series`.
+    `progress` receives the steps done and their total.
+
+    `files` are the lines of a table of the files or periods that the rows were read from, a
+    `series`.
     """
-    done, total, notes = itertools.count(1), _STEPS * len(subject.models) + 1, Notes()
+    done = itertools.count(1)
+    total = _STEPS * len(subject.models) + 1
+    notes = Notes()
     rule, level, seed, _ = options
-    settings = Settings(repr(rule), rule_in_words(rule), level, seed, offered(rule), options.intervals)
+    settings = Settings(
+        repr(rule), rule_in_words(rule), level, seed, offered(rule), options.intervals
+    )
     models = tuple(
         _model(name, asked[name], subject, options, provenance, lambda: progress(next(done), total))
         for name in subject.models
@@ -101,12 +125,18 @@ def compute_contents(
 
 
 def _model(
-    name: str, a: Asked, subject: Subject, options: Options, provenance: Provenance, step: Callable[[], None]
+    name: str,
+    a: Asked,
+    subject: Subject,
+    options: Options,
+    provenance: Provenance,
+    step: Callable[[], None],
 ) -> Model:
     notes, (rule, level, *_), top_label = Notes(), options, subject.top_label
     judged = a
     if subject.view == "multilabel":
-        # The verdict is at the level at which Holm's method judges this label; numbers are at that of the report.
+        # The verdict is at the level at which Holm's method judges this label; numbers are at that
+        # of the report.
         a = a.but(level=level)
     data = a.view("confidence")
     with collect_warnings(notes):
@@ -123,7 +153,9 @@ def _model(
     step()
     fixes = quietly(a.ask, "remedies")
     if fixes is None and data.dependent:
-        notes.add("Calibrators were not tried: there are too few rows or fewer than five clusters to split.")
+        notes.add(
+            "Calibrators were not tried: there are too few rows or fewer than five clusters to split."
+        )
     step()
     largest = top_k(a, notes) if data.classwise is not None else None
     classes = quietly(a.ask, "class_rows")
@@ -136,14 +168,18 @@ def _model(
         summary=summary,
         picture=shown,
         worst=shown.costliest[:_WORST],
-        blocks=isotonic_blocks(tally.parts[0], ALPHA) if tally is not None and tally.parts[0].whole else None,
+        blocks=isotonic_blocks(tally.parts[0], ALPHA)
+        if tally is not None and tally.parts[0].whole
+        else None,
         panel=panel,
         curve=None if panel is None else calibration_curve(data, options),
         segments=parts,
         slices=_slices(together),
         remedies=fixes,
         advice=advise(a, decided, tested),
-        decisions=decisions(data, summary, options, notes, top_label=top_label, answers=provenance.of_answers),
+        decisions=decisions(
+            data, summary, options, notes, top_label=top_label, answers=provenance.of_answers
+        ),
         classes=classes,
         top_k=largest,
         explorers=_explorers(data, classes, first, level, subject),
@@ -157,26 +193,38 @@ def _clusters(cluster: Ints | None, models: int, multiclass: bool) -> Clusters |
     """The number of clusters, and which results account for them; None without clusters."""
     if cluster is None:
         return None
-    considered = (*_CONSIDERED, *(["classes"] if multiclass else []), *(["comparison"] if models > 1 else []))
+    considered = (
+        *_CONSIDERED,
+        *(["classes"] if multiclass else []),
+        *(["comparison"] if models > 1 else []),
+    )
     return Clusters(int(cluster.max()) + 1, effective_number(cluster), considered, _IGNORED)
 
 
 def _segments(a: Asked, rule: BinRule, groups: Groups, names: Any) -> Segments | None:
-    """Every segment of one model, measured and tested, the costliest first; None without columns."""
+    """Every segment of one model, measured and tested, the costliest first.
+
+    None without columns.
+    """
     with collect_warnings(Notes()):  # the table shows which segments are small
         found: Tested | None = a.ask("segments")
         if found is None:
             return None
         if a.rows.columns:
             found = _advised(found, a.view("confidence"), a.rows.columns)
-        errors = {name: float(ece(sums, bins=rule)) for name, sums in _segment_sums(a, groups, names)}
+        errors = {
+            name: float(ece(sums, bins=rule)) for name, sums in _segment_sums(a, groups, names)
+        }
     lines = (row | {"ece": errors[row["column"], row["value"]]} for row in found.rows())
     rows = tuple({key: value for key, value in row.items() if key != "weight"} for row in lines)
     return Segments(rows, found.joint_pvalue, found.alpha, found.assumptions, found.notes)
 
 
 def _slices(a: Asked) -> Slices | None:
-    """The worst slices of several columns; None of one column, or where no slice has enough rows."""
+    """The worst slices of several columns.
+
+    None of one column, or where no slice has enough rows.
+    """
     found: Slices | None = quietly(a.possible, "slices", most=_MOST_SLICES)
     if found is None:
         return None
@@ -185,9 +233,13 @@ def _slices(a: Asked) -> Slices | None:
 
 def _advised(found: _Found, data: Evidence, by: _By) -> _Found:
     """Segments or slices with a note if a map by their columns lowers the held-out loss."""
-    columns: dict[str, Any] = {v.name: np.array(v.values, dtype=object)[v.code] for v in by if not v.edges}
+    columns: dict[str, Any] = {
+        v.name: np.array(v.values, dtype=object)[v.code] for v in by if not v.edges
+    }
     rows: Any = {"sample_weight": data.sample.w, "cluster": data.cluster}
-    return replace(found, notes=(*found.notes, *advice(found, data.sample.p, data.sample.y, columns, **rows)))
+    return replace(
+        found, notes=(*found.notes, *advice(found, data.sample.p, data.sample.y, columns, **rows))
+    )
 
 
 def _segment_sums(a: Asked, groups: Groups, names: Any) -> Iterator[tuple[tuple[str, str], Sums]]:
@@ -227,19 +279,26 @@ def _picture(sums: Sums, rule: BinRule, level: float, notes: Notes) -> Picture:
         table = bin_table(sums, bins=rule, level=level)
         if isinstance(sums, Binned):  # a band needs the distinct scores
             nothing = np.full(len(table), math.nan)
-            bands = Bands(**vars(table) | {"low": nothing, "high": nothing}, band="", level_each=level)
+            bands = Bands(
+                **vars(table) | {"low": nothing, "high": nothing}, band="", level_each=level
+            )
         else:
             bands = reliability_bands(sums, bins=rule, level=level, band="simultaneous-consistency")
-    return Picture(bands, tuple(table.low.tolist()), tuple(table.high.tolist()), rule_in_words(rule))
+    return Picture(
+        bands, tuple(table.low.tolist()), tuple(table.high.tolist()), rule_in_words(rule)
+    )
 
 
-def _first_picture(data: Evidence, rule: BinRule, level: float, notes: Notes) -> tuple[Picture, BinRule]:
+def _first_picture(
+    data: Evidence, rule: BinRule, level: float, notes: Notes
+) -> tuple[Picture, BinRule]:
     """The picture of the first diagram, and its bins: of equal mass, if most rows lie in one bin of equal width."""
     asked = _picture(data.sums, rule, level, notes)
     if len(asked.bins) > MOST_BINS:
         made = f"{rule!r} makes {len(asked.bins):,}"
         raise InputError("bins", f"must make at most {MOST_BINS:,} bins for a report", made)
-    share, tally = float(asked.bins.weight.max() / asked.bins.weight.sum()), data.tally
+    share = float(asked.bins.weight.max() / asked.bins.weight.sum())
+    tally = data.tally
     if tally is None or not isinstance(rule, EqualWidth) or rule.n == 1 or share <= _CROWDED:
         return asked, rule
     if tally.coarsen(EqualMass(_ORDINARY_BINS)).parts[0].size <= 2:
@@ -252,7 +311,9 @@ def _first_picture(data: Evidence, rule: BinRule, level: float, notes: Notes) ->
     return _picture(data.sums, first, level, notes), first
 
 
-def _explorers(data: Evidence, classes: Any, rule: BinRule, level: float, subject: Subject) -> tuple[Explorer, ...]:
+def _explorers(
+    data: Evidence, classes: Any, rule: BinRule, level: float, subject: Subject
+) -> tuple[Explorer, ...]:
     """All rows, and the classes with the largest ECE, as many as a page of 2 MB can hold."""
     part = data.sums.parts[0] if isinstance(data.sums, Binned) else data.tally.parts[0]  # type: ignore[union-attr]
     name = "All rows" if data.classwise is None else "Top label"
@@ -260,7 +321,10 @@ def _explorers(data: Evidence, classes: Any, rule: BinRule, level: float, subjec
     if data.classwise is not None:
         places = {str(name): place for place, name in enumerate(data.classwise.classes or ())}
         most = max(0, _MOST_VIEWS // len(subject.models) - 1)
-        shown = ((f"Class {one.label}", data.classwise.parts[places[one.label]]) for one in classes[:most])
+        shown = (
+            (f"Class {one.label}", data.classwise.parts[places[one.label]])
+            for one in classes[:most]
+        )
         views += [explorer(*one, rule, level) for one in shown]
     return tuple(views)
 
@@ -313,17 +377,24 @@ _DEFINITIONS = {
 
 def _definitions(settings: Settings, subject: Subject, *, segmented: bool) -> dict[str, str]:
     """The terms that these rows or sums have, each with a sentence."""
-    of_rows, top_label = subject.source == "rows", subject.top_label
+    of_rows = subject.source == "rows"
+    top_label = subject.top_label
     lacking = {
         ("cross-fitting",): not of_rows,
-        ("ICI, E50, E90, Emax", "scaled Brier score", "AUC", "net benefit"): top_label or not settings.intervals,
+        ("ICI, E50, E90, Emax", "scaled Brier score", "AUC", "net benefit"): top_label
+        or not settings.intervals,
         ("flagged segments",): not segmented,
-        (*(_DEFINITIONS.keys() - {"ECE", "observed/expected", "clusters"}),): subject.source == "bins",
+        (*(_DEFINITIONS.keys() - {"ECE", "observed/expected", "clusters"}),): subject.source
+        == "bins",
         ("clusters",): subject.cluster is None,
-        ("class-wise ECE", "share of ECE", "top 1 to k"): subject.view != "confidence" or not of_rows,
+        ("class-wise ECE", "share of ECE", "top 1 to k"): subject.view != "confidence"
+        or not of_rows,
     }
     absent = {term for terms, holds in lacking.items() if holds for term in terms}
-    words = {"level": level_percent(settings.level), "part": level_percent(Level(settings.level).alpha)}
+    words = {
+        "level": level_percent(settings.level),
+        "part": level_percent(Level(settings.level).alpha),
+    }
     words |= {"bins": settings.bins_in_words, "rate": "accuracy" if top_label else "event rate"}
     words["share"] = " divided by the number of labels" if subject.view == "multilabel" else ""
     return {term: text.format(**words) for term, text in _DEFINITIONS.items() if term not in absent}

@@ -19,11 +19,20 @@ from trueness.infer.decision._risk_coverage import risk_of
 
 _ACCURACY = 0.95
 _SHARES = np.arange(1, 101) / 100
-_LEFT, _TOP, _WIDE, _HIGH = 68.0, 12.0, 380.0, 230.0
+_LEFT = 68.0
+_TOP = 12.0
+_WIDE = 380.0
+_HIGH = 230.0
 
 
 def decisions(
-    data: Evidence, summary: Summary, options: Options, notes: Notes, *, top_label: bool, answers: bool = False
+    data: Evidence,
+    summary: Summary,
+    options: Options,
+    notes: Notes,
+    *,
+    top_label: bool,
+    answers: bool = False,
 ) -> Decisions | None:
     """None, and a note that says why, if the scores have no skill, these rows do not tell, or weights count no rows.
 
@@ -36,22 +45,34 @@ def decisions(
         "it needs intervals": not options.intervals,
     }
     why = next((reason for reason, holds in lacking.items() if holds), "")
-    found = None if why else _found(data, summary, options.level, top_label=top_label, answers=answers)
+    found = (
+        None if why else _found(data, summary, options.level, top_label=top_label, answers=answers)
+    )
     if found is None:
-        notes.add(f"There is no section on decisions: {why or 'these rows do not show that scores help to decide'}.")
+        notes.add(
+            f"There is no section on decisions: {why or 'these rows do not show that scores help to decide'}."
+        )
     return found
 
 
-def _found(data: Evidence, summary: Summary, level: float, *, top_label: bool, answers: bool) -> Decisions | None:
+def _found(
+    data: Evidence, summary: Summary, level: float, *, top_label: bool, answers: bool
+) -> Decisions | None:
     """None if the scores have no skill, or these rows do not tell."""
     with collect_warnings(Notes()):
         if top_label or answers:
             risk: Any = risk_of(data, level, True)
             if risk.aurc.high >= risk.risk[-1] and not answers:
                 return None
-            shown = np.unique(np.searchsorted(risk.coverage, _SHARES - 1e-12))  # tied rows are accepted together
-            fields: Any = {name: getattr(risk, name)[shown] for name in ("threshold", "coverage", "risk")}
-            return Decisions(threshold_of(data, _ACCURACY, level, "accuracy"), risk=replace(risk, **fields))
+            shown = np.unique(
+                np.searchsorted(risk.coverage, _SHARES - 1e-12)
+            )  # tied rows are accepted together
+            fields: Any = {
+                name: getattr(risk, name)[shown] for name in ("threshold", "coverage", "risk")
+            }
+            return Decisions(
+                threshold_of(data, _ACCURACY, level, "accuracy"), risk=replace(risk, **fields)
+            )
         # Nobody would act at thresholds far above the rate of rare events.
         benefit = benefit_of({"": data}, _SHARES[:-1] * min(1.0, 10 * summary.rate / 0.99), level)
         ranks = summary.estimates.get("auc")
@@ -63,18 +84,23 @@ def _found(data: Evidence, summary: Summary, level: float, *, top_label: bool, a
 
 def decision_sentences(found: Decisions) -> tuple[str, ...]:
     """What follows, in plain sentences."""
-    level, accept = level_percent(found.accept.level), str(found.accept)
+    level = level_percent(found.accept.level)
+    accept = str(found.accept)
     if found.benefit is None or found.certificate is None:
         risk: Any = found.risk
-        half, area = int(np.searchsorted(risk.coverage, 0.5 - 1e-12)), risk.aurc
+        half = int(np.searchsorted(risk.coverage, 0.5 - 1e-12))
+        area = risk.aurc
         return (
             f"Of the most confident {percent(risk.coverage[half], 0)} of the answers, {percent(risk.risk[half])} are "
             f"wrong; of all answers, {percent(risk.risk[-1])}. The mean over all shares (AURC) is "
             f"{number(area.value)} ({span(area.low, area.high)} at {level} confidence).",
             accept,
         )
-    t, most, useful = found.benefit.threshold, found.certificate.high, found.benefit.useful()
-    gaps, example = ", with gaps" if found.benefit.gaps() else "", 0.1 if t[-1] > 0.5 else t[49]
+    t = found.benefit.threshold
+    most = found.certificate.high
+    useful = found.benefit.useful()
+    gaps = ", with gaps" if found.benefit.gaps() else ""
+    example = 0.1 if t[-1] > 0.5 else t[49]
     one = float(useful[np.argmin(np.abs(useful - example))])
     worth = (1 - one) / one
     return (
@@ -91,14 +117,22 @@ def decision_chart(found: Decisions) -> str:
     """Net benefit with its bands, beside acting on all and on none; or risk against coverage."""
     if found.benefit is not None:
         b: Any = found.benefit
-        x, y, names = b.threshold, b.value, ("threshold", "net benefit per row")
+        x = b.threshold
+        y = b.value
+        names = ("threshold", "net benefit per row")
         top = max(y.max(), b.treat_all[0])
-        low, high, end = -0.25 * top, 1.15 * top, float(x[-1])
+        low = -0.25 * top
+        high = 1.15 * top
+        end = float(x[-1])
     else:
-        b, names = None, ("share of the answers accepted", "errors among them")
+        b = None
+        names = ("share of the answers accepted", "errors among them")
         risk: Any = found.risk
-        x, y = np.append(0.0, risk.coverage), np.append(risk.risk[0], risk.risk)
-        low, high, end = 0.0, 1.15 * float(y[x >= min(0.05, x[-1])].max()), 1.0
+        x = np.append(0.0, risk.coverage)
+        y = np.append(risk.risk[0], risk.risk)
+        low = 0.0
+        high = 1.15 * float(y[x >= min(0.05, x[-1])].max())
+        end = 1.0
 
     def places(xs: Any, ys: Any) -> list[tuple[float, float]]:
         up = (np.clip(ys, low, high) - low) / (high - low)
@@ -106,12 +140,27 @@ def decision_chart(found: Decisions) -> str:
 
     inside = [*_frame(places, low, high, end, names)]
     if b is not None:
-        bands = ((b.band_low, b.low, ""), (b.high, b.band_high, ""), (b.low, b.high, " inner"))  # none on another
+        bands = (
+            (b.band_low, b.low, ""),
+            (b.high, b.band_high, ""),
+            (b.low, b.high, " inner"),
+        )  # none on another
         for bottom, above, kind in bands:
             some = np.isfinite(bottom + above)
-            inside.append(area(places(x[some], bottom[some]), places(x[some], above[some]), f"confidence{kind}"))
+            inside.append(
+                area(
+                    places(x[some], bottom[some]), places(x[some], above[some]), f"confidence{kind}"
+                )
+            )
         some = b.treat_all >= low
-        inside.append(tag("polyline", points=path(places(x[some], b.treat_all[some])), class_="diagonal", fill="none"))
+        inside.append(
+            tag(
+                "polyline",
+                points=path(places(x[some], b.treat_all[some])),
+                class_="diagonal",
+                fill="none",
+            )
+        )
     elif found.accept.certified:
         at = places([found.accept.coverage] * 2, [low, high])
         inside.append(tag("polyline", points=path(at), class_="diagonal", fill="none"))
@@ -119,7 +168,9 @@ def decision_chart(found: Decisions) -> str:
     return svg(inside, _TOP + _HIGH + 48, "decisions", "img", " against ".join(names[::-1]))
 
 
-def _frame(places: Any, low: float, high: float, end: float, names: tuple[str, str]) -> Iterable[str]:
+def _frame(
+    places: Any, low: float, high: float, end: float, names: tuple[str, str]
+) -> Iterable[str]:
     """Grid, ticks and names of the axes, and a line at 0."""
     for value in np.arange(0, end + 1e-9, round_step(end)):
         ((x, y),) = places([value], [low])
@@ -129,8 +180,19 @@ def _frame(places: Any, low: float, high: float, end: float, names: tuple[str, s
     for k in range(int(np.ceil(low / step)), int(high / step) + 1):
         ((x, y),) = places([0], [k * step])
         yield tag("line", x1=x, x2=x + _WIDE, y1=y, y2=y, class_="grid" if k else "reference")
-        yield tag("text", f"{round(k * step, 9):g}", x=x - 7, y=y + 4, class_="tick", text_anchor="end")
+        yield tag(
+            "text", f"{round(k * step, 9):g}", x=x - 7, y=y + 4, class_="tick", text_anchor="end"
+        )
     middle = _TOP + _HIGH / 2
-    yield tag("text", names[0], x=_LEFT + _WIDE / 2, y=_TOP + _HIGH + 38, class_="axis", text_anchor="middle")
+    yield tag(
+        "text",
+        names[0],
+        x=_LEFT + _WIDE / 2,
+        y=_TOP + _HIGH + 38,
+        class_="axis",
+        text_anchor="middle",
+    )
     turned = f"rotate(-90 12 {middle:g})"
-    yield tag("text", names[1], x=12, y=middle, class_="axis", text_anchor="middle", transform=turned)
+    yield tag(
+        "text", names[1], x=12, y=middle, class_="axis", text_anchor="middle", transform=turned
+    )

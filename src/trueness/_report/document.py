@@ -11,7 +11,15 @@ from trueness._report.commands import as_options
 from trueness._report.decisions import decision_sentences
 from trueness._report.records import Contents, Model, Summary
 from trueness._report.tables import INDEPENDENT, model_tables, report_tables
-from trueness._text.numbers import changed, clusters_in_words, count, level_percent, number, percent, span
+from trueness._text.numbers import (
+    changed,
+    clusters_in_words,
+    count,
+    level_percent,
+    number,
+    percent,
+    span,
+)
 from trueness._text.strings import display_width, markdown_text, quoted, shorten, visible, wrap
 from trueness._text.table import Table
 from trueness.results._remedies import PRIOR_CORRECTION, Remedies, Remedy
@@ -68,7 +76,10 @@ def _markdown_piece(piece: Piece) -> str:
         fence = "~~~~" if "```" in piece.text else "```"
         return "\n".join([fence, *map(visible, piece.text.split("\n")), fence])
     if isinstance(piece, Mapping):
-        return "\n".join(f"- **{markdown_text(term)}**: {markdown_text(meaning)}" for term, meaning in piece.items())
+        return "\n".join(
+            f"- **{markdown_text(term)}**: {markdown_text(meaning)}"
+            for term, meaning in piece.items()
+        )
     return markdown_text(piece)
 
 
@@ -86,7 +97,9 @@ def _text_piece(piece: Piece) -> str:
     if isinstance(piece, Code):
         return "\n".join(f"    {visible(line)}" for line in piece.text.split("\n"))
     if isinstance(piece, Mapping):
-        return "\n".join(wrap(f"{term}: {meaning}", _WIDTH, hanging=True) for term, meaning in piece.items())
+        return "\n".join(
+            wrap(f"{term}: {meaning}", _WIDTH, hanging=True) for term, meaning in piece.items()
+        )
     return wrap(piece, _WIDTH)
 
 
@@ -125,7 +138,8 @@ def worst_model(contents: Contents) -> int:
     """The place of the worst model: of those with the worst verdict the one with the largest error."""
 
     def badness(i: int) -> tuple[int, float]:
-        code, numbers = contents.models[i].verdict.code, contents.models[i].answers["how_far"].numbers
+        code = contents.models[i].verdict.code
+        numbers = contents.models[i].answers["how_far"].numbers
         return -list(CLAUSES).index(code), numbers["l2" if math.isfinite(numbers["l2"]) else "ece"]
 
     return max(range(len(contents.models)), key=badness)
@@ -133,14 +147,18 @@ def worst_model(contents: Contents) -> int:
 
 def _answers(model: Model) -> Iterator[Piece]:
     answers = model.answers.values()
-    phrases = (f"{one.phrase}{'' if one.phrase.endswith('?') else '.'} {one.detail}".strip() for one in answers)
+    phrases = (
+        f"{one.phrase}{'' if one.phrase.endswith('?') else '.'} {one.detail}".strip()
+        for one in answers
+    )
     yield dict(zip((one.question.removesuffix("?") for one in answers), phrases, strict=True))
     yield from (Code(one.command) for one in answers if one.command)
 
 
 def what_was_judged(contents: Contents) -> Iterator[str]:
     """The data, the event, the date and the version, in a few words each."""
-    origin, summary = contents.provenance, contents.models[0].summary
+    origin = contents.provenance
+    summary = contents.models[0].summary
     if origin.file is not None:
         yield origin.file
     if len(contents.models) == 1 and contents.models[0].name != "scores":
@@ -154,7 +172,8 @@ def what_was_judged(contents: Contents) -> Iterator[str]:
         yield from [f"accuracy {percent(summary.rate)}"] if len(contents.models) == 1 else []
     else:
         event = origin.event if origin.label is None else f"{origin.label} = {origin.event}"
-        label, rate = "event" if origin.label is None else f"label {origin.label}, event", percent(summary.rate)
+        label = "event" if origin.label is None else f"label {origin.label}, event"
+        rate = percent(summary.rate)
         yield f"{label} rate {rate}" if origin.event is None else f"event: {event} ({rate})"
     day = datetime.date.fromisoformat(origin.date)
     yield f"{day.day} {day:%B %Y}"
@@ -162,7 +181,8 @@ def what_was_judged(contents: Contents) -> Iterator[str]:
 
 
 def _model_pieces(model: Model, contents: Contents, depth: int) -> Iterator[Piece]:
-    tables, fixes = model_tables(model, contents), model.remedies
+    tables = model_tables(model, contents)
+    fixes = model.remedies
     before: dict[str, tuple[str, ...]] = {"bins": (worst_sentence(model, tables["bins"]),)}
     after: dict[str, tuple[str, ...]] = {"summary": model.notes}
     after["segments"] = () if model.segments is None else model.segments.notes
@@ -184,7 +204,10 @@ def _model_pieces(model: Model, contents: Contents, depth: int) -> Iterator[Piec
 def headings(contents: Contents) -> dict[str, str]:
     """The headings of the tables; the second is named for its readers."""
     validated = contents.task == "binary" and contents.source != "bins"
-    panel = "The numbers a clinical or credit validation asks for" if validated else "Averages, slope and proper scores"
+    if validated:
+        panel = "The numbers a clinical or credit validation asks for"
+    else:
+        panel = "Averages, slope and proper scores"
     return _HEADINGS | {"panel": panel}
 
 
@@ -199,17 +222,27 @@ def worst_sentence(model: Model, table: Table) -> str:
         return "No bin has a gap between its rate and its mean score."
     found = model.picture.bins
     at = {b: i for i, b in enumerate(i for i, n in enumerate(found.n) if n > 0)}
-    bins, shares = (table.texts(column) for column in table.columns if column.key in ("bin", "share"))
-    sentence = "Most of the ECE comes from " + ", ".join(f"{bins[at[b]]} ({shares[at[b]]})" for b in model.worst)
+    bins, shares = (
+        table.texts(column) for column in table.columns if column.key in ("bin", "share")
+    )
+    sentence = "Most of the ECE comes from " + ", ".join(
+        f"{bins[at[b]]} ({shares[at[b]]})" for b in model.worst
+    )
     if not found.band:
         return f"{sentence}."
     flagged = int(found.outside.sum())
-    which = f"{flagged} of {count(len(at), 'bin')} {'is' if flagged == 1 else 'are'}" if flagged else "no bin is"
+    if flagged:
+        which = f"{flagged} of {count(len(at), 'bin')} {'is' if flagged == 1 else 'are'}"
+    else:
+        which = "no bin is"
     return f"{sentence}; {which} flagged."
 
 
 def prior_shift_sentence(summary: Summary) -> str:
-    """What re-weighting or sampling of the classes left, and what undoes it; empty unless it is suspected."""
+    """What re-weighting or sampling of the classes left, and what undoes it.
+
+    Empty unless it is suspected.
+    """
     shift = summary.prior_shift
     if shift is None or not shift.suspected:
         return ""
@@ -237,13 +270,18 @@ def remedies_sentence(model: Model) -> str:
     best = model.advised or next((one for one in remedies.after if one.name == remedies.best), None)
     if best is None and remedies.after and all(math.isnan(one.gain) for one in remedies.after):
         return "The table compares calibrators on held-out data."
-    action, code = model.answers["action"].phrase, model.verdict.code
+    action = model.answers["action"].phrase
+    code = model.verdict.code
     if best is None and model.summary.rate in (0, 1):
         return "All outcomes are equal: any map that predicts them gains here, which says nothing about new rows."
     if best is None:
         none = "No calibrator of all rows is expected to gain more than noise on new rows."
-        corrected = any(one.name == PRIOR_CORRECTION for one in remedies.after)  # its factor speaks for itself
-        return none if corrected else f"{none} {action if code in OFF else 'Leave the scores alone'}."
+        corrected = any(
+            one.name == PRIOR_CORRECTION for one in remedies.after
+        )  # its factor speaks for itself
+        if corrected:
+            return none
+        return f"{none} {action if code in OFF else 'Leave the scores alone'}."
     recipe = ""
     if best.name != PRIOR_CORRECTION:  # the sentence on the shift says how to undo it
         recipe = f" In Python, tn.{best.calibrator!r}.fit(y_prob, y_true); on the command line, trueness fit FILE "
@@ -267,7 +305,9 @@ def _reason(best: Remedy, remedies: Remedies) -> str:
     lower = [one for one in remedies.after if getattr(one, score) < getattr(best, score)]
     finite = [one for one in lower if math.isfinite(one.log_loss)]
     passed = " Maps with a log loss of ∞ are passed over." if len(finite) < len(lower) else ""
-    return f" It is recommended since no other map is better beyond chance.{passed}" if finite else passed
+    if finite:
+        return f" It is recommended since no other map is better beyond chance.{passed}"
+    return passed
 
 
 def _parts_sentence(best: Remedy) -> str:
@@ -276,7 +316,10 @@ def _parts_sentence(best: Remedy) -> str:
         return ""
     shares = {one["name"]: round(100 * one["share"]) for one in best.parts if one["share"] >= 0.05}
     others = 100 - sum(shares.values())
-    parts = [f"{name} {share} %" for name, share in (shares | ({"others": others} if others > 0 else {})).items()]
+    parts = [
+        f"{name} {share} %"
+        for name, share in (shares | ({"others": others} if others > 0 else {})).items()
+    ]
     found = f"is {best.parts[0]['name']}" if len(parts) == 1 else f"averages {', '.join(parts)}"
     return f" Fitted on all rows, it {found}; it is chosen anew in every fold."
 
@@ -296,12 +339,15 @@ def guarantee_sentence(remedies: Remedies) -> str:
 
 def _in_clusters(contents: Contents) -> str:
     known = contents.clusters
-    return "" if known is None else f" in {clusters_in_words(known.number, contents.source != 'rows')}"
+    if known is None:
+        return ""
+    return f" in {clusters_in_words(known.number, contents.source != 'rows')}"
 
 
 def _rows_sentence(contents: Contents) -> str:
     """How many rows were used, and what happened to the others."""
-    rows, comma = contents.rows, "" if contents.clusters is None else ","
+    rows = contents.rows
+    comma = "" if contents.clusters is None else ","
     used = f"{count(rows.used, 'row')}{_SOURCES[contents.source].format(given=rows.given)}"
     unweighted = rows.given - rows.used - rows.dropped
     parts = {

@@ -13,8 +13,11 @@ from trueness._text.numbers import count, points, ratio, signed, span
 from trueness._text.strings import shorten, visible
 from trueness.results._remedies import Course
 
-_LINE, _TOP = 21.0, 4.0
-_LETTER = 7.2  # width of one of the names and right-hand texts on a narrow screen, which enlarges them
+_LINE = 21.0
+_TOP = 4.0
+_LETTER = (
+    7.2  # width of one of the names and right-hand texts on a narrow screen, which enlarges them
+)
 _TICK = 46.0  # room for one
 _REACH = 3.0  # limits farther out than this multiple of the farthest estimate are cut off
 _RATIO_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.8, 1.0, 1.25, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
@@ -49,29 +52,49 @@ class Scale(NamedTuple):
     """Whether the title stands beside the ticks, below the names."""
 
     def along(self, value: float) -> float:
-        return math.log(max(value, 1e-9)) if self.ratios else self.times * value
+        if self.ratios:
+            return math.log(max(value, 1e-9))
+        return self.times * value
 
 
-_LONGEST, _HUES, _FEW_ROWS = 28, 8, 5
-_ERRORS, _POINTS = ("l2", "low", "high"), "percentage points"
-_RATIOS, _RATIO = ("ratio", "ratio_low", "ratio_high"), Scale("observed / expected", 1.0, ratios=True)
+_LONGEST = 28
+_HUES = 8
+_FEW_ROWS = 5
+_ERRORS = ("l2", "low", "high")
+_POINTS = "percentage points"
+_RATIOS = ("ratio", "ratio_low", "ratio_high")
+_RATIO = Scale("observed / expected", 1.0, ratios=True)
 _METER, _HALF, _WHOLE = 460, 520, 1080  # widths on the page
 
 
 def meter(numbers: Mapping[str, Any]) -> str:
-    """The error with its limits, the ECE, and the ECE that chance alone gives; of rare events, observed/expected."""
-    lines, scale = list[Line](), Scale(_POINTS, times=100, beside=True)
+    """The error with its limits, the ECE, and the ECE that chance alone gives.
+
+    Of rare events, observed/expected.
+    """
+    lines = list[Line]()
+    scale = Scale(_POINTS, times=100, beside=True)
     lines += [error_line(numbers, "typical error", "tone")] if math.isfinite(numbers["l2"]) else []
-    ece, chance = numbers["ece"], numbers["chance"]
-    lines += [_gap_line("ECE", "", ece), _gap_line("ECE by chance", "chance", chance, 0.0, numbers["chance_high"])]
+    ece = numbers["ece"]
+    chance = numbers["chance"]
+    lines += [
+        _gap_line("ECE", "", ece),
+        _gap_line("ECE by chance", "chance", chance, 0.0, numbers["chance_high"]),
+    ]
     if "ratio" in numbers:
-        lines, scale = [error_line(numbers, "all rows", "tone")], _RATIO._replace(beside=True)
+        lines = [error_line(numbers, "all rows", "tone")]
+        scale = _RATIO._replace(beside=True)
     label = "; ".join(f"{one.name}: {one.text}" for one in lines)
-    return _forest_chart([one._replace(text="") for one in lines], scale, f"{label} ({scale.title})", _METER)
+    return _forest_chart(
+        [one._replace(text="") for one in lines], scale, f"{label} ({scale.title})", _METER
+    )
 
 
 def error_line(numbers: Mapping[str, Any], name: str, kind: str = "") -> Line:
-    """What the page says first of a model: its typical error, of rare events observed/expected; or else the ECE."""
+    """What the page says first of a model: its typical error, of rare events observed/expected.
+
+    Or else the ECE.
+    """
     if "ratio" in numbers:
         return _ratio_line(name, kind, *(numbers[key] for key in _RATIOS))
     known = math.isfinite(numbers["l2"])
@@ -79,7 +102,13 @@ def error_line(numbers: Mapping[str, Any], name: str, kind: str = "") -> Line:
 
 
 def _gap_line(
-    name: str, kind: str, value: float, low: float = math.nan, high: float = math.nan, *, sign: bool = False
+    name: str,
+    kind: str,
+    value: float,
+    low: float = math.nan,
+    high: float = math.nan,
+    *,
+    sign: bool = False,
 ) -> Line:
     """A difference of probabilities, with limits if these are known, in percentage points."""
     values = (value, low, high) if math.isfinite(high) else (value,)
@@ -93,20 +122,32 @@ def _ratio_line(name: str, kind: str, value: float, low: float, high: float) -> 
 
 
 def models_charts(models: Sequence[Model]) -> list[str]:
-    """All models in one diagram; then error, slope and observed/expected side by side in the same colours."""
+    """All models in one diagram.
+
+    Then error, slope and observed/expected side by side in the same colours.
+    """
     names = [shorten(visible(model.name), _LONGEST) for model in models]
     views = [model.explorers[0] for model in models]
     kinds = [f"hue-{i % _HUES}{' dashed' * (i // _HUES % 2)}" for i in range(len(models))]
-    shown = [(model.picture.bins, model.picture.interval_low, model.picture.interval_high) for model in models]
-    courses = [(name, Course.of(*one, least=_FEW_ROWS)) for name, one in zip(names, shown, strict=True)]
-    axes, label = joint_axes([view.near for view in views]), f"{count(len(models), 'model')} in one diagram"
+    shown = [
+        (model.picture.bins, model.picture.interval_low, model.picture.interval_high)
+        for model in models
+    ]
+    courses = [
+        (name, Course.of(*one, least=_FEW_ROWS)) for name, one in zip(names, shown, strict=True)
+    ]
+    axes = joint_axes([view.near for view in views])
+    label = f"{count(len(models), 'model')} in one diagram"
     charts = [courses_chart(courses, kinds, axes, views[0], label)]
-    each, lines = list(zip(models, names, kinds, strict=True)), []
+    each = list(zip(models, names, kinds, strict=True))
+    lines = []
     for model, name, kind in each:
         numbers = {key: model.answers["how_far"].numbers[key] for key in (*_ERRORS, "ece")}
         lines.append(error_line(numbers, name, kind))
     error = "typical error" if any(math.isfinite(line.high) for line in lines) else "ECE"
-    charts.append(_forest_chart(lines, Scale(f"{error}, {_POINTS}", times=100), f"{error} of each", _HALF))
+    charts.append(
+        _forest_chart(lines, Scale(f"{error}, {_POINTS}", times=100), f"{error} of each", _HALF)
+    )
     for key, scale in (("slope", Scale("slope", 1.0)), ("observed_expected", _RATIO)):
         lines = []
         for model, name, kind in each:
@@ -117,8 +158,12 @@ def models_charts(models: Sequence[Model]) -> list[str]:
 
 
 def segments_chart(model: Model) -> str:
-    """The gap of each segment with its limits, or, for rare events, observed/expected; empty without segments."""
-    s, segments = model.summary, model.segments
+    """The gap of each segment with its limits, or, for rare events, observed/expected.
+
+    Empty without segments.
+    """
+    s = model.summary
+    segments = model.segments
     if segments is None or not segments.rows:
         return ""
     scale = Scale(f"gap: rate − mean score, {_POINTS}", times=100, overall=s.rate - s.mean_score)
@@ -130,7 +175,9 @@ def segments_chart(model: Model) -> str:
         if model.verdict.rare:
             lines.append(_ratio_line(name, kind, *(one[key] for key in _RATIOS)))
         else:
-            lines.append(_gap_line(name, kind, one["gap"], one["gap_low"], one["gap_high"], sign=True))
+            lines.append(
+                _gap_line(name, kind, one["gap"], one["gap_low"], one["gap_high"], sign=True)
+            )
     label = f"{count(len(lines), 'segment')}, {sum(line.kind != '' for line in lines)} flagged"
     return _forest_chart(lines, scale, label, _WHOLE)
 
@@ -144,31 +191,50 @@ def slices_chart(model: Model) -> str:
     for i in found.shown:
         kind = ("flagged" if found.differs[i] else "flagged hollow") if found.flagged[i] else ""
         ends = float(found.gap[i]), float(found.gap_low[i]), float(found.gap_high[i])
-        lines.append(_gap_line(shorten(visible(found.rule[i]), 2 * _LONGEST), kind, *ends, sign=True))
+        lines.append(
+            _gap_line(shorten(visible(found.rule[i]), 2 * _LONGEST), kind, *ends, sign=True)
+        )
     scale = Scale(f"gap: rate − mean score, {_POINTS}", times=100, overall=found.overall_gap)
-    return _forest_chart(lines, scale, f"{count(len(lines), 'slice')}, {found.distinct.sum()} flagged", _WHOLE)
+    return _forest_chart(
+        lines, scale, f"{count(len(lines), 'slice')}, {found.distinct.sum()} flagged", _WHOLE
+    )
 
 
 def remedy_charts(model: Model) -> dict[str, str]:
-    """The rows before and after the recommended map and the gain of each map, on held-out rows; empty without a map."""
-    fixes, best = model.remedies, model.advised
+    """The rows before and after the recommended map and the gain of each map, on held-out rows.
+
+    Empty without a map.
+    """
+    fixes = model.remedies
+    best = model.advised
     if fixes is None or best is None or fixes.before.course is None or best.course is None:
         return {}
-    view, courses = model.explorers[0], [("before", fixes.before.course), (f"after {best.name}", best.course)]
+    view = model.explorers[0]
+    courses = [("before", fixes.before.course), (f"after {best.name}", best.course)]
     gains = []
     for one in fixes.after:
         text = f"{signed(one.gain)} ({span(one.gain_low, one.gain_high, signed)})"
-        gains.append(Line(one.name, one.gain, one.gain_low, one.gain_high, text, "best" if one is best else ""))
+        gains.append(
+            Line(
+                one.name, one.gain, one.gain_low, one.gain_high, text, "best" if one is best else ""
+            )
+        )
     return {
-        "courses": courses_chart(courses, ("before", "after"), view.near, view, "Before and after the map"),
-        "gains": _forest_chart(gains, Scale("reduction of the Brier score"), "Gain of each map", _HALF),
+        "courses": courses_chart(
+            courses, ("before", "after"), view.near, view, "Before and after the map"
+        ),
+        "gains": _forest_chart(
+            gains, Scale("reduction of the Brier score"), "Gain of each map", _HALF
+        ),
         "name": best.name,
     }
 
 
 def _forest_chart(lines: Sequence[Line], scale: Scale, label: str, wide: float) -> str:
     """A point and a bar for each line; bars that the axis cuts off end in an arrow."""
-    left = 14 + _LETTER * max(len(name) for name in [*(line.name for line in lines), scale.title * scale.beside])
+    left = 14 + _LETTER * max(
+        len(name) for name in [*(line.name for line in lines), scale.title * scale.beside]
+    )
     right = wide - 10 - _LETTER * max(len(line.text) for line in lines)
     low, high = _ends(lines, scale)
     base = _TOP + _LINE * len(lines)
@@ -181,8 +247,12 @@ def _forest_chart(lines: Sequence[Line], scale: Scale, label: str, wide: float) 
         place = left + (right - left) * (at - low) / (high - low)
         inside.append(tag("line", x1=place, x2=place, y1=_TOP, y2=base, class_="grid"))
         inside.append(tag("text", text, x=place, y=base + 15, class_="tick", text_anchor="middle"))
-    place, under, end = (left - 10, 15, "end") if scale.beside else ((left + right) / 2, 33, "middle")
-    inside.append(tag("text", escape(scale.title), x=place, y=base + under, class_="axis", text_anchor=end))
+    place, under, end = (
+        (left - 10, 15, "end") if scale.beside else ((left + right) / 2, 33, "middle")
+    )
+    inside.append(
+        tag("text", escape(scale.title), x=place, y=base + under, class_="axis", text_anchor=end)
+    )
     for value, kind in ((scale.reference, "reference"), (scale.overall, "diagonal")):
         if math.isfinite(value):
             inside.append(tag("line", x1=x(value), x2=x(value), y1=_TOP, y2=base, class_=kind))
@@ -190,18 +260,29 @@ def _forest_chart(lines: Sequence[Line], scale: Scale, label: str, wide: float) 
         y = _TOP + _LINE * (i + 0.5)
         inside.append(_line(line, y, x, left, right))
         if line.text:
-            inside.append(tag("text", escape(line.text), x=wide, y=y + 4, class_="tick", text_anchor="end"))
+            inside.append(
+                tag("text", escape(line.text), x=wide, y=y + 4, class_="tick", text_anchor="end")
+            )
     return svg(inside, base + (22 if scale.beside else 40), "forest", "img", label, wide)
 
 
 def _ends(lines: Iterable[Line], scale: Scale) -> tuple[float, float]:
     """The ends of the axis: all estimates, and limits unless they are far from all estimates."""
     zero = scale.along(scale.reference)
-    known = [scale.along(v) - zero for line in lines for v in (line.value, scale.overall) if math.isfinite(v)]
-    limits = [scale.along(v) - zero for line in lines for v in (line.low, line.high) if math.isfinite(v)]
+    known = [
+        scale.along(v) - zero
+        for line in lines
+        for v in (line.value, scale.overall)
+        if math.isfinite(v)
+    ]
+    limits = [
+        scale.along(v) - zero for line in lines for v in (line.low, line.high) if math.isfinite(v)
+    ]
     far = _REACH * max(map(abs, known), default=0.0) or math.inf
-    low, high = min([0.0, *known, *limits]), max([0.0, *known, *limits])
-    low, high = max(low, -far), min(high, far)
+    low = min([0.0, *known, *limits])
+    high = max([0.0, *known, *limits])
+    low = max(low, -far)
+    high = min(high, far)
     room = 0.04 * (high - low) or 1.0
     return zero + (low - room if low < 0 else 0.0), zero + (high + room if high > 0 else room)
 
@@ -220,9 +301,22 @@ def _line(line: Line, y: float, x: Callable[[float], float], left: float, right:
     if math.isfinite(line.low) and math.isfinite(line.high):
         first, last = (min(max(x(limit), left), right) for limit in (line.low, line.high))
         parts.append(tag("line", x1=first, x2=last, y1=y, y2=y, class_="error"))
-        for beyond, end, tip in ((x(line.low) < left, left, left - 6), (x(line.high) > right, right, right + 6)):
+        for beyond, end, tip in (
+            (x(line.low) < left, left, left - 6),
+            (x(line.high) > right, right, right + 6),
+        ):
             if beyond:
-                parts.append(tag("polygon", points=path([(end, y - 4), (tip, y), (end, y + 4)]), class_="arrow"))
+                parts.append(
+                    tag(
+                        "polygon",
+                        points=path([(end, y - 4), (tip, y), (end, y + 4)]),
+                        class_="arrow",
+                    )
+                )
     if math.isfinite(line.value):
         parts.append(mark(x(line.value), y, 4.5, line.kind))
-    return tag("g", "".join(parts) + title(f"{line.name} {line.text}".rstrip()), class_=f"bin {line.kind}".rstrip())
+    return tag(
+        "g",
+        "".join(parts) + title(f"{line.name} {line.text}".rstrip()),
+        class_=f"bin {line.kind}".rstrip(),
+    )

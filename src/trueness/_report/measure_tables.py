@@ -1,4 +1,7 @@
-"""The tables of measures: calibration errors, and the panel; each with its interval or its value if calibrated."""
+"""The tables of measures: calibration errors, and the panel.
+
+Each with its interval or its value if calibrated.
+"""
 
 import math
 from collections.abc import Callable, Iterable, Iterator
@@ -7,7 +10,15 @@ from typing import NamedTuple, TypeAlias
 
 from trueness._assess.remedies import AUTOMATIC
 from trueness._report.records import Model, Summary
-from trueness._text.numbers import confidence_set, level_percent, number, p_value, percentage, signed, span
+from trueness._text.numbers import (
+    confidence_set,
+    level_percent,
+    number,
+    p_value,
+    percentage,
+    signed,
+    span,
+)
 from trueness._text.table import Cell, Column, Table
 from trueness.infer._catalogue import MEASURES
 from trueness.measure._slope import contradicted_in_words
@@ -55,7 +66,11 @@ def _measures(lines: Iterable[_Line], model: Model, level: float, name: str, cap
         texts = {"value": one.value, "interval": one.interval, "calibrated": one.calibrated}
         cells = {key: Cell(math.nan, text) if text else None for key, text in texts.items()}
         rows.append(one._asdict() | cells | {"floor": _has_floor(s, one.key)})
-    unbounded = [one.measure.removeprefix("– ") for one in shown if one.interval == "–" and _has_floor(s, one.key)]
+    unbounded = [
+        one.measure.removeprefix("– ")
+        for one in shown
+        if one.interval == "–" and _has_floor(s, one.key)
+    ]
     floor = (
         "If calibrated: the mean over labels drawn from the scores, and the value that such labels exceed with "
         f"probability {level_percent(1 - level)}."
@@ -69,7 +84,9 @@ def _measures(lines: Iterable[_Line], model: Model, level: float, name: str, cap
     return Table(columns, rows, notes, name, caption, sortable=False)
 
 
-def _line(s: Summary, key: str, measure: str, meaning: str, ideal: str = "", form: Form = number) -> _Line:
+def _line(
+    s: Summary, key: str, measure: str, meaning: str, ideal: str = "", form: Form = number
+) -> _Line:
     """A measure by its field, with its interval, and with its noise floor or the ideal value."""
     found = s.estimates.get(key)
     value = getattr(s, key, math.nan if found is None else found.value)
@@ -84,7 +101,9 @@ def _listed(s: Summary, section: str, view: str = "") -> Iterator[_Line]:
     for one in MEASURES.values():
         if section in one.shown.split() and (one.key in s.estimates or hasattr(s, one.key)):
             short = _SHORT.get(one.key)
-            name = f"– {one.name} ({short})" if short else f"{one.name[0].upper()}{one.name[1:]}{view}"
+            name = (
+                f"– {one.name} ({short})" if short else f"{one.name[0].upper()}{one.name[1:]}{view}"
+            )
             ideal = "" if math.isnan(one.ideal) else f"{one.ideal:g}"
             yield _line(s, one.key, name, one.meaning, ideal, _FORMS[one.unit])
 
@@ -98,7 +117,9 @@ def _floor(found: Estimate, form: Form) -> str:
     if math.isnan(found.floor):
         return ""
     most = f"up to {form(found.floor_high)}"
-    return most if found.floor > found.floor_high else f"{form(found.floor)}, {most}"  # a few draws may decide the mean
+    return (
+        most if found.floor > found.floor_high else f"{form(found.floor)}, {most}"
+    )  # a few draws may decide the mean
 
 
 _thousandths: Form = partial(number, decimals=3)
@@ -108,7 +129,8 @@ _SHORT = {"miscalibration": "MCB", "discrimination": "DSC", "uncertainty": "UNC"
 
 def _errors(model: Model, top_label: bool) -> Iterator[_Line]:
     """The rows, their means, and the calibration errors; those of a matrix name their view."""
-    s, view = model.summary, " (confidence)" if top_label else ""
+    s = model.summary
+    view = " (confidence)" if top_label else ""
     rate = MEASURES["accuracy" if top_label else "prevalence"]
     yield _Line("n", "Rows", f"{s.n:,}")
     yield _line(s, "rate", rate.name.capitalize(), rate.meaning, number(s.mean_score))
@@ -117,16 +139,25 @@ def _errors(model: Model, top_label: bool) -> Iterator[_Line]:
     first, *others = _listed(s, "errors", view)
     yield first
     if s.ece_classwise is not None:
-        yield _line(s, "ece_classwise", "ECE (class-wise)", "mean over classes, each against the rest")
-    l2, found, value, interval = f"l2 calibration error{view}", s.ece_interval, number(None), ""
+        yield _line(
+            s, "ece_classwise", "ECE (class-wise)", "mean over classes, each against the rest"
+        )
+    l2 = f"l2 calibration error{view}"
+    found = s.ece_interval
+    value = number(None)
+    interval = ""
     meaning = "root mean squared gap, debiased"
     if found is not None:
-        value, whole = number(found.estimate), found.is_interval and found.low_closed
+        value = number(found.estimate)
+        whole = found.is_interval and found.low_closed
         interval = span(found.low, found.high) if whole else confidence_set(found)
-        meaning += ": too small to be estimated" if found.estimate == 0 and not found.includes_zero else ""
+        meaning += (
+            ": too small to be estimated" if found.estimate == 0 and not found.includes_zero else ""
+        )
     yield _Line("ece_interval", l2, value, interval, "0" if interval else "", meaning)
     test = "" if s.test is None else f"{s.test.method} test: "
-    p, asked = p_value(None if s.test is None else s.test.pvalue), "could the labels have been drawn from the scores?"
+    p = p_value(None if s.test is None else s.test.pvalue)
+    asked = "could the labels have been drawn from the scores?"
     yield _Line("test", f"Test of calibration{view}", p, meaning=f"{test}{asked}")
     # Without its floor the TCE misleads: even a calibrated model has one above 0.
     yield from (one for one in others if one.key != "tce" or _has_floor(s, "tce"))
@@ -141,22 +172,41 @@ def _line_measures(model: Model, top_label: bool) -> Iterator[_Line]:
     yield from _listed(s, "line", " (confidence)" if top_label else "")
     if s.n_certain:
         left_out = f"left out of slope and intercepts; {contradicted_in_words(s.n_certain_wrong)}"
-        yield _Line("n_certain", "Scores of exactly 0 or 1", f"{s.n_certain:,.6g}", meaning=left_out)
+        yield _Line(
+            "n_certain", "Scores of exactly 0 or 1", f"{s.n_certain:,.6g}", meaning=left_out
+        )
 
 
 def _proper_scores(model: Model) -> Iterator[_Line]:
-    s, view = model.summary, "" if model.summary.ece_classwise is None else " (all classes)"
+    s = model.summary
+    view = "" if model.summary.ece_classwise is None else " (all classes)"
     more = {"brier": "" if math.isnan(s.uncertainty) else " = MCB − DSC + UNC"}
-    # Of the automatic map, cross-fitted; where it was not tried, of the map with the smallest Brier score.
-    after = [one for one in (model.remedies.after if model.remedies else ()) if not math.isnan(one.gain)]
+    # Of the automatic map, cross-fitted; where it was not tried, of the map with the smallest Brier
+    # score.
+    after = [
+        one for one in (model.remedies.after if model.remedies else ()) if not math.isnan(one.gain)
+    ]
     gain = min(after, key=lambda one: (one.name != AUTOMATIC, one.brier), default=None)
-    more["log_loss"] = "; an observed outcome had predicted probability 0" if s.log_loss == math.inf else ""
+    more["log_loss"] = (
+        "; an observed outcome had predicted probability 0" if s.log_loss == math.inf else ""
+    )
     for line in _listed(s, "scores", view):
         calibrated = line.calibrated or ("above 0" if line.key == "miscalibration" else "")
-        yield line._replace(meaning=f"{line.meaning}{more.get(line.key, '')}", calibrated=calibrated)
-        if line.key == "uncertainty" and gain is not None and s.rate not in (0, 1):  # equal outcomes show no gain
+        yield line._replace(
+            meaning=f"{line.meaning}{more.get(line.key, '')}", calibrated=calibrated
+        )
+        if (
+            line.key == "uncertainty" and gain is not None and s.rate not in (0, 1)
+        ):  # equal outcomes show no gain
             limits = span(gain.gain_low, gain.gain_high, signed)
-            yield _Line("gain", "– gain on held-out rows", signed(gain.gain), limits, "", f"cross-fitted {gain.name}")
+            yield _Line(
+                "gain",
+                "– gain on held-out rows",
+                signed(gain.gain),
+                limits,
+                "",
+                f"cross-fitted {gain.name}",
+            )
 
 
 _TESTS = {
@@ -168,17 +218,25 @@ _TESTS = {
 def _curve_measures(model: Model) -> Iterator[_Line]:
     """The distances from the calibration curve, and the tests of the panel."""
     yield from _listed(model.summary, "curve")
-    if not math.isnan(model.summary.within) and model.verdict.all_rows in ("no-evidence", "too-few-rows"):
+    if not math.isnan(model.summary.within) and model.verdict.all_rows in (
+        "no-evidence",
+        "too-few-rows",
+    ):
         held = "95 % of the rows are that near their event rate, if it rises with the score (monotone band)"
-        yield _Line("within", "Shown to be right within", f"± {number(model.summary.within)}", meaning=held)
+        yield _Line(
+            "within", "Shown to be right within", f"± {number(model.summary.within)}", meaning=held
+        )
     for test in () if model.panel is None else model.panel.tests:
         name, meaning = _TESTS[test.method]
-        yield _Line("test", name, test.pvalue_in_words, meaning=f"{meaning}{number(test.statistic, 2)}")
+        yield _Line(
+            "test", name, test.pvalue_in_words, meaning=f"{meaning}{number(test.statistic, 2)}"
+        )
 
 
 def measure_with_limits(s: Summary, key: str) -> Cell:
     """A measure, and its limits in brackets."""
-    value, found = getattr(s, key), s.estimates.get(key)
+    value = getattr(s, key)
+    found = s.estimates.get(key)
     if found is None or not _is_limited(found):
         return Cell(value, _thousandths(value))
     return bracketed(value, found.low, found.high, _thousandths)

@@ -14,7 +14,14 @@ from trueness._report import document
 from trueness._report.answers import TERMS
 from trueness._report.charts import blocks_chart, curve_chart, reliability_chart, series_chart
 from trueness._report.decisions import decision_chart, decision_sentences
-from trueness._report.figures import error_line, meter, models_charts, remedy_charts, segments_chart, slices_chart
+from trueness._report.figures import (
+    error_line,
+    meter,
+    models_charts,
+    remedy_charts,
+    segments_chart,
+    slices_chart,
+)
 from trueness._report.records import Answer, Contents, Explorer, Model
 from trueness._report.tables import INDEPENDENT, model_tables, report_tables
 from trueness._text.numbers import level_percent, p_value, percentage, total
@@ -30,7 +37,8 @@ def page(contents: Contents) -> str:
     """One self-contained file with styles, script and sums; nothing is fetched."""
     from markupsafe import Markup
 
-    script, several = _part("report.js"), len(contents.models) > 1
+    script = _part("report.js")
+    several = len(contents.models) > 1
     text: str = _template().render(
         contents=contents,
         several=several,
@@ -61,7 +69,9 @@ def framed(contents: Contents) -> str:
 
 @cache
 def _part(name: str) -> str:
-    return resources.files("trueness._report").joinpath("templates", name).read_text(encoding="utf-8")
+    return (
+        resources.files("trueness._report").joinpath("templates", name).read_text(encoding="utf-8")
+    )
 
 
 @cache
@@ -69,8 +79,14 @@ def _template() -> Any:
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     blocks: Any = {"trim_blocks": True, "lstrip_blocks": True}
-    environment = Environment(loader=FunctionLoader(_part), autoescape=True, undefined=StrictUndefined, **blocks)
-    environment.filters |= {"percent": level_percent, "visible": visible, "visible_lines": visible_lines}
+    environment = Environment(
+        loader=FunctionLoader(_part), autoescape=True, undefined=StrictUndefined, **blocks
+    )
+    environment.filters |= {
+        "percent": level_percent,
+        "visible": visible,
+        "visible_lines": visible_lines,
+    }
     return environment.get_template("report.html")
 
 
@@ -78,9 +94,14 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
     """The variables of the template for one model."""
     from markupsafe import Markup
 
-    first, fixes = model.explorers[0], model.remedies
-    tables, heads, explained = model_tables(model, contents), document.headings(contents), set[str]()
-    sections = [key for key in tables if key not in ("blocks", "top_k")] + ["decisions"] * (model.decisions is not None)
+    first = model.explorers[0]
+    fixes = model.remedies
+    tables = model_tables(model, contents)
+    heads = document.headings(contents)
+    explained = set[str]()
+    sections = [key for key in tables if key not in ("blocks", "top_k")] + ["decisions"] * (
+        model.decisions is not None
+    )
     floor = model.summary.estimates["tce"].floor if "tce" in model.summary.estimates else math.nan
     return {
         "id": f"m{i}",
@@ -95,7 +116,9 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
         "overview": Markup(reliability_chart(model.picture, first)),
         "tables": {name: Markup(table.to_html()) for name, table in tables.items()},
         "tce": percentage(model.summary.tce),
-        "tce_floor": "" if math.isnan(floor) else f"; of a calibrated model, about {percentage(floor)}",
+        "tce_floor": ""
+        if math.isnan(floor)
+        else f"; of a calibrated model, about {percentage(floor)}",
         "worst": document.worst_sentence(model, tables["bins"]),
         "blocks_chart": model.blocks and Markup(blocks_chart(model.blocks, first)),
         "panel_text": model.panel and _unwrapped(model.panel.text()),
@@ -112,9 +135,14 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
 
 
 def _unwrapped(text: str) -> str:
-    """Paragraphs in one line each, for a box of any width; the items of a list stay lines of their own."""
+    """Paragraphs in one line each, for a box of any width.
+
+    The items of a list stay lines of their own.
+    """
     paragraphs = text.split("\n\n")
-    return "\n\n".join(one.replace("\n  " if "\n- " in f"\n{one}" else "\n", " ") for one in paragraphs)
+    return "\n\n".join(
+        one.replace("\n  " if "\n- " in f"\n{one}" else "\n", " ") for one in paragraphs
+    )
 
 
 def _answer(answer: Answer, explained: set[str]) -> dict[str, Any]:
@@ -126,7 +154,9 @@ def _answer(answer: Answer, explained: set[str]) -> dict[str, Any]:
         "phrase": _marked_up(answer.phrase, explained),
         "detail": _marked_up(answer.detail, explained),
         "command": answer.command,
-        "meter": Markup(meter(answer.numbers)) if math.isfinite(answer.numbers.get("chance_high", math.nan)) else "",
+        "meter": Markup(meter(answer.numbers))
+        if math.isfinite(answer.numbers.get("chance_high", math.nan))
+        else "",
     }
 
 
@@ -151,9 +181,18 @@ def _data(contents: Contents) -> str:
     models = []
     for model in contents.models:
         b = model.picture.bins  # the band and the flags of the first picture
-        band = json_ready({"low": b.low.round(6), "high": b.high.round(6), "outside": b.outside}) if b.band else None
+        if b.band:
+            band = json_ready(
+                {"low": b.low.round(6), "high": b.high.round(6), "outside": b.outside}
+            )
+        else:
+            band = None
         models.append({"views": [_view(one) for one in model.explorers], "band": band})
-    data = {"models": models, "level": level_percent(contents.settings.level), "offered": contents.settings.offered}
+    data = {
+        "models": models,
+        "level": level_percent(contents.settings.level),
+        "offered": contents.settings.offered,
+    }
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
@@ -192,9 +231,14 @@ def watch_page(watch: Any) -> str:
         f"{100 * watch.alpha:.3g} % of all streams, however often one looks.",
     )
     parts = [head, "<h2>What to do</h2>", *(f"<p>{escape(text)}</p>" for text in _advice(watch))]
-    caption = "Evidence on a logarithmic scale, the line of the alarm and the estimated onset (dotted). "
+    caption = (
+        "Evidence on a logarithmic scale, the line of the alarm and the estimated onset (dotted). "
+    )
     caption += "Bars: ordinary 95 % limits of the period alone; grey band: the shift, if constant, from all looks."
-    parts += ["<h2>Evidence, and how far each period was off</h2>", f'<div class="watch">{"".join(pictures)}</div>']
+    parts += [
+        "<h2>Evidence, and how far each period was off</h2>",
+        f'<div class="watch">{"".join(pictures)}</div>',
+    ]
     parts.append(f'<p class="note">{caption} {escape(str(watch.shift or ""))}</p>')
     if segments:
         parts += ["<h2>Segments</h2>", _watch_table(watch).to_html()]
@@ -207,12 +251,18 @@ def _watch_headline(watch: Any) -> str:
     if not watch.direction:
         return "There was an alarm; by now the evidence has gone."
     found = _off(watch)
-    where = (f"{f' in {one.segment}' if one.segment else ''}: {one.direction}, since {one.since}" for one in found[:3])
+    where = (
+        f"{f' in {one.segment}' if one.segment else ''}: {one.direction}, since {one.since}"
+        for one in found[:3]
+    )
     return f"No longer true{';'.join(where)}{f'; {len(found) - 3} more below' if len(found) > 3 else ''}."
 
 
 def _off(watch: Any) -> list[Any]:
-    """All rows if their evidence is the clearest; otherwise the segments of the alarm, or else the clearest."""
+    """All rows if their evidence is the clearest.
+
+    Otherwise the segments of the alarm, or else the clearest.
+    """
     worst = max(watch.watched, key=lambda one: one.weight * one.evidence)
     return [one for one in watch.watched if one.listed and worst.segment] or [worst]
 
@@ -224,7 +274,9 @@ def _advice(watch: Any) -> list[str]:
     refit = f"Fit a map on the rows since {watch.since} (`trueness fit`), apply it, then reset the watch."
     first = _off(watch)[0]
     if first.segment:
-        refit += " The error is not that of all rows: each segment that is off needs a map of its own."
+        refit += (
+            " The error is not that of all rows: each segment that is off needs a map of its own."
+        )
     elif first.direction.startswith("events"):
         return [
             "The events have become more or less frequent while the order of the scores may have stayed: "
@@ -232,17 +284,34 @@ def _advice(watch: Any) -> list[str]:
             f"Otherwise: {refit[0].lower()}{refit[1:]}",
         ]
     if "contradict" in first.direction:
-        return ["Scores of exactly 0 and 1 leave no room for the other label: clip them, or fit a map.", refit]
+        return [
+            "Scores of exactly 0 and 1 leave no room for the other label: clip them, or fit a map.",
+            refit,
+        ]
     return [refit]
 
 
 def _watch_table(watch: Any) -> Table:
-    columns = [Column("segment", "segment", "name"), Column("n", "rows", "count"), Column("ratio", "O/E", "number")]
-    columns += [Column("evidence", "evidence"), Column("since", "since"), Column("direction", "error")]
+    columns = [
+        Column("segment", "segment", "name"),
+        Column("n", "rows", "count"),
+        Column("ratio", "O/E", "number"),
+    ]
+    columns += [
+        Column("evidence", "evidence"),
+        Column("since", "since"),
+        Column("direction", "error"),
+    ]
     columns += [Column("listed", "alarm")] if watch.alarms else []
     lines = []
     for one in watch.watched[1:]:
-        cells = {"ratio": one.observed / one.expected if one.expected else math.nan, "evidence": f"{one.evidence:.3g}"}
-        cells |= {"since": one.since if one.direction else "", "listed": "alarm" if one.listed else ""}
+        cells = {
+            "ratio": one.observed / one.expected if one.expected else math.nan,
+            "evidence": f"{one.evidence:.3g}",
+        }
+        cells |= {
+            "since": one.since if one.direction else "",
+            "listed": "alarm" if one.listed else "",
+        }
         lines.append(one.to_dict() | cells)
     return Table(columns, lines)

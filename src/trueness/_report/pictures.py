@@ -19,8 +19,16 @@ from trueness.measure._tce import rejections
 from trueness.results._verdict import RARE
 from trueness.typing import Floats, Ints, Numbers
 
-_EVENTS: dict[str, Any] = {"x_name": "predicted probability", "y_name": "how often it happened", "happens": "happens"}
-_TOP_LABEL: dict[str, Any] = {"x_name": "confidence", "y_name": "how often it was right", "happens": "right"}
+_EVENTS: dict[str, Any] = {
+    "x_name": "predicted probability",
+    "y_name": "how often it happened",
+    "happens": "happens",
+}
+_TOP_LABEL: dict[str, Any] = {
+    "x_name": "confidence",
+    "y_name": "how often it was right",
+    "happens": "right",
+}
 OFFERED = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 18, 20, 25, 30, 40, 50)
 _MOST_OFFERED = 100
 _MANY = 2048  # distinct scores
@@ -28,26 +36,37 @@ _BARS = 50
 _RARE = 0.01
 _HALF = 0.5
 _MOST_TICKS = 7
-# Logit axes, if this share of the rows lies within this part of linear axes, at one end, and few at the other half.
-_CROWD, _CORNER, _FEW = 0.75, 0.04, 0.1
+# Logit axes, if this share of the rows lies within this part of linear axes, at one end, and few at
+# the other half.
+_CROWD = 0.75
+_CORNER = 0.04
+_FEW = 0.1
 _REACH = 1.5
 _DECADES = np.array([10.0**-k for k in range(12, 0, -1)])
 _LOG_STEPS = [*(float(f"{first}e-{k}") for k in range(12, 0, -1) for first in (1, 2, 5)), 1.0]
 
 
 def isotonic_blocks(cells: Cells, alpha: float) -> Blocks:
-    """The blocks of the test-based diagram; the shares rejected, averaged over rows, are the TCE."""
+    """The blocks of the test-based diagram.
+
+    The shares rejected, averaged over rows, are the TCE.
+    """
     rule = BlockIsotonic()
     groups = rule.group(cells)
-    start, weight = groups.start, cells.weight
+    start = groups.start
+    weight = cells.weight
     rejected = rejections(cells, start[:-1], alpha, "binomial")
     n = np.add.reduceat(weight, start[:-1])
     places = []
-    for first, end in pairwise(start):  # the smallest score that such a share of the rows does not exceed
+    for first, end in pairwise(
+        start
+    ):  # the smallest score that such a share of the rows does not exceed
         reached = np.cumsum(weight[first:end])
         places.append(first + np.searchsorted(reached, np.array((0.25, 0.5, 0.75)) * reached[-1]))
     columns: Any = {"low_edge": groups.edges[:-1], "high_edge": groups.edges[1:]}
-    columns |= dict(zip(("score_q1", "score_median", "score_q3"), cells.score[np.array(places)].T, strict=True))
+    columns |= dict(
+        zip(("score_q1", "score_median", "score_q3"), cells.score[np.array(places)].T, strict=True)
+    )
     columns |= {"score_min": cells.score[start[:-1]], "score_max": cells.score[start[1:] - 1]}
     columns["rate"] = np.add.reduceat(cells.events, start[:-1]) / n
     columns["refuted"] = np.add.reduceat(np.where(rejected, weight, 0), start[:-1]) / n
@@ -57,15 +76,21 @@ def isotonic_blocks(cells: Cells, alpha: float) -> Blocks:
 
 def offered(rule: BinRule) -> tuple[int, ...]:
     """The numbers of bins that the page offers: a fixed list, and the requested one."""
-    asked = {rule.n} if isinstance(rule, EqualWidth | EqualMass) and rule.n <= _MOST_OFFERED else set()
+    asked = (
+        {rule.n} if isinstance(rule, EqualWidth | EqualMass) and rule.n <= _MOST_OFFERED else set()
+    )
     return tuple(sorted({*OFFERED, *asked}))
 
 
-def explorer(name: str, sums: Cells | Bins, rule: BinRule, level: float, *, top_label: bool = False) -> Explorer:
-    """Cut the cells wherever any offered rule does, and sum what lies between; sums of bins have these bins only.
+def explorer(
+    name: str, sums: Cells | Bins, rule: BinRule, level: float, *, top_label: bool = False
+) -> Explorer:
+    """Cut the cells wherever any offered rule does, and sum what lies between.
 
-    A bin of any offered rule is then a run of fine cells, and its sums are sums of theirs: whole numbers if the
-    weights are, so that the page computes exactly what the library does.
+    Sums of bins have these bins only.
+
+    A bin of any offered rule is then a run of fine cells, and its sums are sums of theirs: whole
+    numbers if the weights are, so that the page computes exactly what the library does.
     """
     words = _TOP_LABEL if top_label else _EVENTS
     if isinstance(sums, Bins):
@@ -74,9 +99,13 @@ def explorer(name: str, sums: Cells | Bins, rule: BinRule, level: float, *, top_
         kind = "width" if isinstance(rule, EqualWidth) and rule.n in offered(rule) else "given"
         rules = {kind: {str(bins.size): _bins_of(Groups(bins.edges, start), bins, start, level)}}
         axes = _axes(bins, bins, level)
-        return Explorer(name, **_sums(bins), rules=rules, rule=kind, bins=str(bins.size), **axes, **words)
+        return Explorer(
+            name, **_sums(bins), rules=rules, rule=kind, bins=str(bins.size), **axes, **words
+        )
     groups, asked = _offered_groups(sums, rule)
-    start = np.unique(np.concatenate([one.start for by_number in groups.values() for one in by_number.values()]))
+    start = np.unique(
+        np.concatenate([one.start for by_number in groups.values() for one in by_number.values()])
+    )
     fine = Bins.from_cells(sums, Groups(start.astype(np.float64), start))
     many = sums.size > _MANY  # then they are pooled in the fine cells before a band is computed
     pooled = pool_runs(sums, start[:-1]) if many else sums
@@ -96,7 +125,9 @@ def explorer(name: str, sums: Cells | Bins, rule: BinRule, level: float, *, top_
 def _offered_groups(cells: Cells, rule: BinRule) -> tuple[dict[str, dict[str, Groups]], str]:
     """The bins of every offered rule and number, and the kind of the requested rule."""
     kinds: dict[str, Any] = {"width": EqualWidth, "mass": EqualMass}
-    groups = {kind: {str(n): of(n).group(cells) for n in offered(rule)} for kind, of in kinds.items()}
+    groups = {
+        kind: {str(n): of(n).group(cells) for n in offered(rule)} for kind, of in kinds.items()
+    }
     if isinstance(rule, EqualWidth | EqualMass) and rule.n in offered(rule):
         return groups, "mass" if isinstance(rule, EqualMass) else "width"
     asked = rule.group(cells)
@@ -105,7 +136,8 @@ def _offered_groups(cells: Cells, rule: BinRule) -> tuple[dict[str, dict[str, Gr
 
 def _axes(sums: Cells | Bins, tenths: Bins, level: float) -> dict[str, Any]:
     """Axes from 0 to 1, and those that fit the scores."""
-    whole, near = _ticked("linear", sums, 0.0, 1.0, linear_ticks(0.0, 1.0)), _fitted_axes(sums, tenths, level)
+    whole = _ticked("linear", sums, 0.0, 1.0, linear_ticks(0.0, 1.0))
+    near = _fitted_axes(sums, tenths, level)
     fitted = near.scale != "linear" or (near.low, near.high) != (whole.low, whole.high)
     return {"whole": whole, "near": near if fitted else whole}
 
@@ -125,10 +157,19 @@ def _sums(fine: Bins) -> dict[str, Any]:
 def _bins_of(groups: Groups, fine: Bins, start: Ints, level: float) -> dict[str, tuple[float, ...]]:
     """Where the bins of one rule begin among the fine cells, and the interval of each rate."""
     first = np.searchsorted(start, groups.start)
-    table, floats = (None if sums is None else _runs(sums, first) for sums in (fine.table, fine.floats))
-    merged = Bins(groups.edges, table, floats, _runs(fine.count, first), moments=True, whole=fine.whole)
+    table, floats = (
+        None if sums is None else _runs(sums, first) for sums in (fine.table, fine.floats)
+    )
+    merged = Bins(
+        groups.edges, table, floats, _runs(fine.count, first), moments=True, whole=fine.whole
+    )
     low, high = clopper_pearson(*effective_counts(merged), level)
-    return {"start": _ints(first), "edges": _rounded(groups.edges), "low": _rounded(low), "high": _rounded(high)}
+    return {
+        "start": _ints(first),
+        "edges": _rounded(groups.edges),
+        "low": _rounded(low),
+        "high": _rounded(high),
+    }
 
 
 def _band_of(cells: Cells, first: Ints, level: float) -> dict[str, tuple[float, ...]]:
@@ -163,8 +204,9 @@ def _rounded(values: Floats) -> tuple[float, ...]:
 def _fitted_axes(sums: Cells | Bins, tenths: Bins, level: float) -> Axes:
     """Axes that show nearly all scores and the intervals of the rates of `tenths`.
 
-    They are linear and zoom in on one end of [0, 1]; logarithmic for rare events (if at least half of the scores have a
-    logarithm), or if most scores would crowd near 0 even then; and logit if these would crowd near 1.
+    They are linear and zoom in on one end of [0, 1]; logarithmic for rare events (if at least half
+    of the scores have a logarithm), or if most scores would crowd near 0 even then; and logit if
+    these would crowd near 1.
     """
     with np.errstate(invalid="ignore"):
         lows, highs = clopper_pearson(*effective_counts(tenths), level)
@@ -177,7 +219,10 @@ def _fitted_axes(sums: Cells | Bins, tenths: Bins, level: float) -> Axes:
     if isinstance(sums, Cells):
         at_zero, at_one = _crowds(sums, low, high)
         total = float(sums.weight.sum())
-        rare = 0 < sums.events.sum() < RARE * total and sums.weight[sums.score > 0].sum() >= _HALF * total
+        rare = (
+            0 < sums.events.sum() < RARE * total
+            and sums.weight[sums.score > 0].sum() >= _HALF * total
+        )
         if at_zero or rare:
             return _logarithmic(sums, most, tenths.rate)
         if at_one:
@@ -188,23 +233,34 @@ def _fitted_axes(sums: Cells | Bins, tenths: Bins, level: float) -> Axes:
 def _quantile(sums: Cells | Bins, share: float, low: float = -1.0, high: float = 2.0) -> float:
     """The smallest score between two that this share of the weight there does not exceed."""
     inside = (sums.weight > 0) & (sums.score > low) & (sums.score < high)
-    score, reached = sums.score[inside], np.cumsum(sums.weight[inside], dtype=np.float64)
+    score = sums.score[inside]
+    reached = np.cumsum(sums.weight[inside], dtype=np.float64)
     return float(score[min(np.searchsorted(reached, share * reached[-1]), score.size - 1)])
 
 
 def _crowds(cells: Cells, low: float, high: float) -> tuple[bool, bool]:
     """Whether most scores strictly between 0 and 1 lie in the lower or upper corner of linear axes, few far from it."""
-    p, corner, far = cells.score, _CORNER * (high - low), 0.5 * (high - low)
+    p = cells.score
+    corner = _CORNER * (high - low)
+    far = 0.5 * (high - low)
     share = cells.weight / cells.weight.sum()
-    at_zero = share[(p > 0) & (p < low + corner)].sum() >= _CROWD and share[p > low + far].sum() < _FEW
-    at_one = share[(p < 1) & (p > high - corner)].sum() >= _CROWD and share[p < high - far].sum() < _FEW
+    at_zero = (
+        share[(p > 0) & (p < low + corner)].sum() >= _CROWD and share[p > low + far].sum() < _FEW
+    )
+    at_one = (
+        share[(p < 1) & (p > high - corner)].sum() >= _CROWD and share[p < high - far].sum() < _FEW
+    )
     return bool(at_zero), bool(at_one)
 
 
 def _logarithmic(cells: Cells, most: float, rates: Floats) -> Axes:
     """From below nearly all positive scores and rates, unless far less than one event is expected there."""
     tiny = 0.1 / max(1, int(cells.count.sum()))
-    least = min(max(_quantile(cells, _RARE, 0), tiny), _quantile(cells, _HALF, 0), *rates[rates > 0].tolist())
+    least = min(
+        max(_quantile(cells, _RARE, 0), tiny),
+        _quantile(cells, _HALF, 0),
+        *rates[rates > 0].tolist(),
+    )
     low = max([step for step in _LOG_STEPS if step <= least] or _LOG_STEPS[:1])
     high = min(1.0, max(round_up(most), 10 * low))
     return _ticked("log", cells, low, high, _log_ticks(low, high))
@@ -214,12 +270,16 @@ def _log_ticks(low: float, high: float) -> list[float]:
     """Ticks at 1, 2 and 5 times powers of ten, or only at powers if these are enough."""
     inside = [step for step in _LOG_STEPS if low * 0.999 <= step <= high * 1.001]
     powers = [step for step in inside if f"{step:.0e}".startswith("1")]
-    return inside if len(inside) <= _MOST_TICKS else powers[:: -(-len(powers) // _MOST_TICKS)]
+    if len(inside) <= _MOST_TICKS:
+        return inside
+    return powers[:: -(-len(powers) // _MOST_TICKS)]
 
 
 def joint_axes(axes: list[Axes]) -> Axes:
     """Axes that include all of some, without a histogram; from 0 to 1 unless all have one scale."""
-    low, high, scales = min(one.low for one in axes), max(one.high for one in axes), {one.scale for one in axes}
+    low = min(one.low for one in axes)
+    high = max(one.high for one in axes)
+    scales = {one.scale for one in axes}
     widest = next((one for one in axes if (one.low, one.high) == (low, high)), None)
     if widest is not None and len(scales) == 1:
         return widest
@@ -258,7 +318,10 @@ def _ticked(scale: str, sums: Cells | Bins, low: float, high: float, ticks: list
 
 
 def _histogram(sums: Cells | Bins, edges: Floats) -> tuple[float, ...]:
-    """Weight per bar; that of a bin is spread evenly over its width. The outer bars include the scores beyond."""
+    """Weight per bar; that of a bin is spread evenly over its width.
+
+    The outer bars include the scores beyond.
+    """
     edges = np.concatenate([[0.0], edges[1:-1], [1.0]])
     if isinstance(sums, Bins):
         reached = np.concatenate([[0.0], np.cumsum(sums.weight, dtype=np.float64)])

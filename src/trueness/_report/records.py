@@ -18,11 +18,32 @@ from trueness.results._segments import ClassRow, Slices
 from trueness.results._verdict import Code, DetectionPower
 
 SCHEMA = 2
-"""Version of the keys of :func:`as_json`; it changes when a key is removed or changes its meaning."""
+"""Version of the keys of :func:`as_json`; it changes when a key is removed or changes its
+meaning."""
 
 MEASURED = (
-    *("rate", "ece", "ece_classwise", "tce", "ace", "mce", "smooth_ece", "observed_expected", "intercept", "slope"),
-    *("free_intercept", "brier", "miscalibration", "discrimination", "uncertainty", "scaled_brier", "log_loss", "auc"),
+    *(
+        "rate",
+        "ece",
+        "ece_classwise",
+        "tce",
+        "ace",
+        "mce",
+        "smooth_ece",
+        "observed_expected",
+        "intercept",
+        "slope",
+    ),
+    *(
+        "free_intercept",
+        "brier",
+        "miscalibration",
+        "discrimination",
+        "uncertainty",
+        "scaled_brier",
+        "log_loss",
+        "auc",
+    ),
     *("ici", "e50", "e90", "emax"),
 )
 """Measures of the summary that have limits, a noise floor or both."""
@@ -75,8 +96,8 @@ class Provenance:
     """The label that the scores predict; None for several classes."""
     date: str
     commands: Mapping[str, str] = field(default_factory=dict)
-    """By model: the command that reads its rows and fits a map, without the name of the map; from sums, the command
-    that reports on the rows. Empty if there is none."""
+    """By model: the command that reads its rows and fits a map, without the name of the map; from
+    sums, the command that reports on the rows. Empty if there is none."""
     arguments: str = "y_prob, y_true"
     """What a calibrator takes to be fitted on the rows, as Python."""
     cluster: str = ""
@@ -119,9 +140,9 @@ class Conclusion:
 class Summary:
     """The numbers of the summary table.
 
-    For a matrix of scores, proper scores and their parts are of all classes, and all other measures of the top label
-    unless the name says otherwise. A measure that sums cannot give is nan. The last fields are those of
-    :class:`trueness.Verdict`.
+    For a matrix of scores, proper scores and their parts are of all classes, and all other measures
+    of the top label unless the name says otherwise. A measure that sums cannot give is nan. The
+    last fields are those of :class:`trueness.Verdict`.
     """
 
     n: int
@@ -155,7 +176,8 @@ class Summary:
     n_certain_wrong: float = 0
     prior_shift: results.PriorShift | None = None
     within: float = math.nan
-    """How far 95 % of the scores are from their event rate at most, if that rises with the score (monotone band)."""
+    """How far 95 % of the scores are from their event rate at most, if that rises with the score
+    (monotone band)."""
 
 
 @dataclass(frozen=True)
@@ -232,13 +254,19 @@ class Picture:
     @property
     def ratio_limits(self) -> tuple[Any, ...]:
         """The limits of the rates over the mean scores."""
-        return tuple(self.bins.over_score(np.array(ends)) for ends in (self.interval_low, self.interval_high))
+        return tuple(
+            self.bins.over_score(np.array(ends)) for ends in (self.interval_low, self.interval_high)
+        )
 
     @property
     def worst(self) -> int | None:
         """The flagged bin that contributes most to the error; None if none is flagged."""
-        b, low, high = self.bins, np.array(self.interval_low), np.array(self.interval_high)
-        outside = np.nan_to_num(np.fmax(low - b.score, b.score - high))  # empty bins have neither score nor rate
+        b = self.bins
+        low = np.array(self.interval_low)
+        high = np.array(self.interval_high)
+        outside = np.nan_to_num(
+            np.fmax(low - b.score, b.score - high)
+        )  # empty bins have neither score nor rate
         candidates = b.outside & (b.n > 0) if b.band else outside > 0
         return next((i for i in self.costliest if candidates[i]), None)
 
@@ -285,8 +313,9 @@ class Explorer:
     sum_score: tuple[float, ...] | None
     """Σwp where weights are not whole numbers."""
     rules: Mapping[str, Mapping[str, Mapping[str, tuple[float, ...]]]]
-    """By rule and number of bins: the first cell of every bin (and the end), the edges, the interval of each rate, and
-    the band of the rates of calibrated scores, with the bins outside it; sums of bins have no band."""
+    """By rule and number of bins: the first cell of every bin (and the end), the edges, the
+    interval of each rate, and the band of the rates of calibrated scores, with the bins outside it;
+    sums of bins have no band."""
     rule: str
     """The requested rule: 'width', 'mass' or 'given'."""
     bins: str
@@ -360,7 +389,8 @@ class Contents:
     files: tuple[Mapping[str, Any], ...] | None = None
     series: results.Series | None = None
     confidences: Mapping[str, Any] | None = None
-    """Where the confidences of evaluation logs come from: `origins`, `missing` by reason and `notes`."""
+    """Where the confidences of evaluation logs come from: `origins`, `missing` by reason and
+    `notes`."""
 
 
 def as_json(contents: Contents) -> dict[str, Any]:
@@ -369,16 +399,23 @@ def as_json(contents: Contents) -> dict[str, Any]:
     # The answers have them, with the name of the map.
     for name in ("commands", "arguments", "cluster", "other", "of_answers"):
         del data["provenance"][name]
-    data["models"] = [_model_json(model, own) for model, own in zip(data["models"], contents.models, strict=True)]
+    data["models"] = [
+        _model_json(model, own) for model, own in zip(data["models"], contents.models, strict=True)
+    ]
     return data
 
 
 def _model_json(data: dict[str, Any], own: Model) -> dict[str, Any]:
     del data["explorers"]  # only the page needs them
     del data["advice"]  # the answers have it
-    picture, data["summary"] = data["picture"], _with_limits(data["summary"])
-    data["picture"] = picture["bins"] | {key: picture[key] for key in ("interval_low", "interval_high")}
-    data["picture"] |= dict(zip(("ratio_low", "ratio_high"), json_ready(own.picture.ratio_limits), strict=True))
+    picture = data["picture"]
+    data["summary"] = _with_limits(data["summary"])
+    data["picture"] = picture["bins"] | {
+        key: picture[key] for key in ("interval_low", "interval_high")
+    }
+    data["picture"] |= dict(
+        zip(("ratio_low", "ratio_high"), json_ready(own.picture.ratio_limits), strict=True)
+    )
     data["panel"] = own.panel and {"tests": data["panel"]["tests"], "text": own.panel.text()}
     return {"bins" if key == "picture" else key: value for key, value in data.items()}
 
@@ -392,5 +429,7 @@ def _with_limits(summary: dict[str, Any]) -> dict[str, Any]:
         flat[key] = value
         if key in MEASURED:
             found = estimates.get(key) or {}
-            flat |= {f"{key}_{name}": found.get(name) for name in ("low", "high", "floor", "floor_high")}
+            flat |= {
+                f"{key}_{name}": found.get(name) for name in ("low", "high", "floor", "floor_high")
+            }
     return flat

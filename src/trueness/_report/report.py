@@ -25,7 +25,15 @@ from trueness._report.contents import MOST_BINS, compute_contents
 from trueness._report.document import markdown, text
 from trueness._report.page import framed, page
 from trueness._report.records import Contents, Provenance, as_json
-from trueness._report.subject import Options, Subject, first_labels, kept_bins, read_rows, read_sums, subject_of
+from trueness._report.subject import (
+    Options,
+    Subject,
+    first_labels,
+    kept_bins,
+    read_rows,
+    read_sums,
+    subject_of,
+)
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.atomic import as_path, replace_file
 from trueness._tally.evidence import Sums
@@ -109,7 +117,12 @@ def _write(content: str, path: str | Path | None) -> str:
 
 @takes_rows
 def report(
-    y_true: ArrayLike | Sums | Accumulator | dict[str, ArrayLike] | Assessment | dict[str, Assessment],
+    y_true: ArrayLike
+    | Sums
+    | Accumulator
+    | dict[str, ArrayLike]
+    | Assessment
+    | dict[str, Assessment],
     y_prob: ArrayLike | dict[str, ArrayLike] | None = None,
     *,
     by: Any = None,
@@ -131,61 +144,66 @@ def report(
     Parameters
     ----------
     y_true : array-like of shape (n,), or Tally, Sketch, Binned or Accumulator
-        Labels: 0/1, bool, or class labels; by model, as a dict like `y_prob`, if each has its own. Or sums in place of
-        labels and scores: such a report has fewer sections, names those it lacks, and takes the groups of an
-        Accumulator as segments. Sums per class (kinds 'classwise' and 'top-label') are reported class by class. Or an
-        :class:`Assessment`, or a dict of them by model: the report then shows what these answer.
+        Labels: 0/1, bool, or class labels; by model, as a dict like `y_prob`, if each has its own.
+        Or sums in place of labels and scores: such a report has fewer sections, names those it
+        lacks, and takes the groups of an Accumulator as segments. Sums per class (kinds 'classwise'
+        and 'top-label') are reported class by class. Or an :class:`Assessment`, or a dict of them
+        by model: the report then shows what these answer.
     y_prob : array-like of shape (n,) or (n, K), or dict of them
         Scores; several models as a dict of names and scores for the same rows. None with sums.
     by : array-like of shape (n,), dict of such, or frame, optional
-        Columns whose values define segments. All are tested, jointly; see :func:`trueness.segments`. Numeric columns
-        with more than 12 distinct values are cut into five groups. Half of 1 − level is left to the verdict on all
-        rows.
+        Columns whose values define segments. All are tested, jointly; see
+        :func:`trueness.segments`. Numeric columns with more than 12 distinct values are cut into
+        five groups. Half of 1 − level is left to the verdict on all rows.
     crossed : int, default 1
         The most columns to cross: with 2, every pair of values of two columns is a segment, too.
     cluster : array-like of shape (n,), optional
-        The cluster of each row; rows of one cluster may depend on each other (answers to one prompt, visits of one
-        patient). Confidence sets, tests, comparisons and gains take clusters into account, and no calibrator is
-        measured on a cluster that it was fitted on. Noise floors, the TCE, and the intervals and flags of bins do not;
-        the report says which.
+        The cluster of each row; rows of one cluster may depend on each other (answers to one
+        prompt, visits of one patient). Confidence sets, tests, comparisons and gains take clusters
+        into account, and no calibrator is measured on a cluster that it was fitted on. Noise
+        floors, the TCE, and the intervals and flags of bins do not; the report says which.
     rounded_to : float, optional
-        The unit to which the scores were rounded, as for :func:`trueness.calibration_test`: labels that contradict a
-        score of exactly 0 or 1 are then possible.
+        The unit to which the scores were rounded, as for :func:`trueness.calibration_test`: labels
+        that contradict a score of exactly 0 or 1 are then possible.
     bins : int, sequence of edges or bin rule, optional
-        As for :func:`trueness.ece`, at most 1,000; by default 10, or the bins of the sums. Rules that depend on the
-        labels are refused. The page lets the reader switch to other bins.
+        As for :func:`trueness.ece`, at most 1,000; by default 10, or the bins of the sums. Rules
+        that depend on the labels are refused. The page lets the reader switch to other bins.
     level : float, default 0.95
         Level of all intervals, bands and decisions; more than 1/2.
     intervals : bool, default True
-        Whether to compute confidence limits or noise floors of every measure, and the panel with its calibration curve.
-        False is faster and keeps only what the verdict needs.
+        Whether to compute confidence limits or noise floors of every measure, and the panel with
+        its calibration curve. False is faster and keeps only what the verdict needs.
     seed : int or numpy.random.Generator, default 0
         Seed of all random draws; a whole_seed supplies one.
     title : str, optional
         Heading of the page.
     source : str, optional
-        Name of the data on the page, such as a file name. The columns of labels and scores are named if they are Series
-        with names.
+        Name of the data on the page, such as a file name. The columns of labels and scores are
+        named if they are Series with names.
     date : datetime.date, optional
-        The date on the page; by default the day that the environment variable ``SOURCE_DATE_EPOCH`` names, or today.
+        The date on the page; by default the day that the environment variable ``SOURCE_DATE_EPOCH``
+        names, or today.
     progress : bool or callable, default True
-        Whether to show a progress bar on a terminal if it takes long, or a function of (done, total).
+        Whether to show a progress bar on a terminal if it takes long, or a function of (done,
+        total).
     **rows
-        As for :func:`trueness.ece`. `kind` is only for ``"multilabel"``, where each label is reported by itself, with
-        p-values adjusted for their number; any other matrix is reported both by its largest scores and class by class.
+        As for :func:`trueness.ece`. `kind` is only for ``"multilabel"``, where each label is
+        reported by itself, with p-values adjusted for their number; any other matrix is reported
+        both by its largest scores and class by class.
 
     Returns
     -------
     Report
-        `verdict`, and the whole in five forms: ``to_html(path)``, ``to_markdown()``, ``to_json()``, ``print`` and, in
-        a notebook, the page itself.
+        `verdict`, and the whole in five forms: ``to_html(path)``, ``to_markdown()``, ``to_json()``,
+        ``print`` and, in a notebook, the page itself.
 
     Notes
     -----
-    Every number is that of a public function, called with this `level` and `seed`; ``docs/guide/report.md`` says which.
-    For very many rows there are fewer draws: noise floors of more than 4,096 distinct scores resample labels fewer
-    than 999 times, tests of classes with more than some 200,000 distinct scores use the Kolmogorov–Smirnov test in
-    place of the omnibus test, and calibrators are tried on 100,000 rows. The report says so.
+    Every number is that of a public function, called with this `level` and `seed`;
+    ``docs/guide/report.md`` says which. For very many rows there are fewer draws: noise floors of
+    more than 4,096 distinct scores resample labels fewer than 999 times, tests of classes with more
+    than some 200,000 distinct scores use the Kolmogorov–Smirnov test in place of the omnibus test,
+    and calibrators are tried on 100,000 rows. The report says so.
 
     Warnings of the library become notes of the report.
 
@@ -204,15 +222,31 @@ def report(
     origin = Provenance(_text("source", source), None, None, _day(date))
     models = _assessments(y_true)
     if models:
-        if y_prob is not None or by is not None or cluster is not None or rounded_to is not None or rows or bins:
+        if (
+            y_prob is not None
+            or by is not None
+            or cluster is not None
+            or rounded_to is not None
+            or rows
+            or bins
+        ):
             demand = "must be labels if scores or options of rows are passed"
             remedy = "An assessment has its rows, bins, level and seed."
             raise InputError("y_true", demand, "got an assessment", remedy=remedy)
-        return report_assessments(models, origin=origin, intervals=intervals, title=title, progress=progress)
+        return report_assessments(
+            models, origin=origin, intervals=intervals, title=title, progress=progress
+        )
     if isinstance(y_true, Parts | Accumulator):
-        if y_prob is not None or by is not None or cluster is not None or rounded_to is not None or rows:
+        if (
+            y_prob is not None
+            or by is not None
+            or cluster is not None
+            or rounded_to is not None
+            or rows
+        ):
             demand = "must be labels if `y_prob`, `by`, `cluster`, `rounded_to` or an option of rows is passed"
-            got, remedy = f"got a {type(y_true).__name__}", "Sums stand in place of labels and scores."
+            got = f"got a {type(y_true).__name__}"
+            remedy = "Sums stand in place of labels and scores."
             raise InputError("y_true", demand, got, remedy=remedy)
         return report_sums(y_true, origin=origin, **settings)
     label = getattr(y_true, "name", None)
@@ -222,7 +256,10 @@ def report(
 
 
 def _assessments(y_true: Any) -> dict[str, Assessment]:
-    """The assessments that were passed in place of labels, by name; none if it is something else."""
+    """The assessments that were passed in place of labels, by name.
+
+    None if it is something else.
+    """
     if isinstance(y_true, Assessment):
         return {"scores": y_true}
     if isinstance(y_true, Mapping) and any(isinstance(one, Assessment) for one in y_true.values()):
@@ -234,13 +271,19 @@ def _assessments(y_true: Any) -> dict[str, Assessment]:
     return {}
 
 
-def report_assessments(models: Mapping[str, Assessment], *, origin: Provenance, **settings: Any) -> Report:
+def report_assessments(
+    models: Mapping[str, Assessment], *, origin: Provenance, **settings: Any
+) -> Report:
     """The report of models that are being assessed, from the records that they hold."""
     asked = {name: one.asked for name, one in models.items()}
     first = next(iter(asked.values()))
     alike = {(one.level, one.seed, repr(one.rule)) for one in asked.values()}
     if len(alike) > 1:
-        raise InputError("y_true", "must hold assessments of one level, one seed and the same bins", f"got {alike}")
+        raise InputError(
+            "y_true",
+            "must hold assessments of one level, one seed and the same bins",
+            f"got {alike}",
+        )
     settings |= {"level": first.level, "seed": first.seed}
     if first.rows.given is not None:
         if len(models) > 1:
@@ -280,7 +323,13 @@ def report_rows(
     subject = replace(subject, notes=(*notes, *subject.notes))
     own = origin.cluster if origin.commands or cluster is None else "cluster=cluster"
     event = None if subject.event is None else str(subject.event)
-    origin = replace(origin, event=event, arguments=_fit_arguments(subject, rows), cluster=own, other=subject.other)
+    origin = replace(
+        origin,
+        event=event,
+        arguments=_fit_arguments(subject, rows),
+        cluster=own,
+        other=subject.other,
+    )
     first: Any = next(iter(subject.models.values())).rows
     columns = () if by is None else read_by(by, first_labels(y_true), kept, crossed, weight=first.w)
     slice_columns: tuple[SegmentColumn, ...] = ()
@@ -291,11 +340,15 @@ def report_rows(
     return Report(compute_contents(subject, asked, options, origin, **others))
 
 
-def report_sums(sums: Any, *, origin: Provenance, notes: Sequence[str] = (), **settings: Any) -> Report:
+def report_sums(
+    sums: Any, *, origin: Provenance, notes: Sequence[str] = (), **settings: Any
+) -> Report:
     """The report of sums; `origin` says where they were read, `settings` are those of every report."""
     options, others = _checked(kept_bins(sums), **settings)
     subject = read_sums(sums, options.rule, notes)
-    return Report(compute_contents(subject, asked_models(subject, options), options, origin, **others))
+    return Report(
+        compute_contents(subject, asked_models(subject, options), options, origin, **others)
+    )
 
 
 def asked_models(
@@ -305,14 +358,21 @@ def asked_models(
     slice_columns: tuple[SegmentColumn, ...] = (),
 ) -> dict[str, Asked]:
     """What is asked about each model; several labels are judged at the levels of Holm's method."""
-    settings: Any = {"makers": MAKERS, "level": options.level, "seed": options.seed, "rule": options.rule}
+    settings: Any = {
+        "makers": MAKERS,
+        "level": options.level,
+        "seed": options.seed,
+        "rule": options.rule,
+    }
     of_columns: Any = {"columns": columns, "slice_columns": slice_columns}
     asked = {}
     for name, evidence in subject.models.items():
         groups = subject.groups.get(name)
         read = of_groups(subject.by, groups) if groups else None
         asked[name] = Asked(ModelRows(evidence, groups=read, **of_columns), **settings)
-    return joint_levels(asked, options.level) if subject.view == "multilabel" else asked
+    if subject.view == "multilabel":
+        return joint_levels(asked, options.level)
+    return asked
 
 
 def _checked(
@@ -329,12 +389,19 @@ def _checked(
     """The options of every number, and what else `compute_contents` takes."""
     rule = blind_to_labels(as_rule((own_bins or 10) if bins is None else bins))
     if rule.n_requested > MOST_BINS:
-        raise InputError("bins", f"must be at most {MOST_BINS:,} for a report", f"got {rule.n_requested:,}")
+        raise InputError(
+            "bins", f"must be at most {MOST_BINS:,} for a report", f"got {rule.n_requested:,}"
+        )
     checked = checked_level(level)
     check_drawn_level(checked, "a report")
     if not isinstance(intervals, bool | np.bool_):
         raise InputError("intervals", "must be True or False", f"got {intervals!r}")
-    others = {"title": _text("title", title), "progress": reporter(progress), "files": None, "series": None}
+    others = {
+        "title": _text("title", title),
+        "progress": reporter(progress),
+        "files": None,
+        "series": None,
+    }
     others["confidences"] = None
     return Options(rule, checked, whole_seed(seed), bool(intervals)), others | series
 
@@ -342,11 +409,18 @@ def _checked(
 def _fit_arguments(subject: Subject, rows: RowOptions) -> str:
     """What the calibrators that were tried take in `fit`, as Python."""
     event = subject.event.item() if isinstance(subject.event, np.generic) else subject.event
-    column = "[:, 1]" if subject.first.two_columns else "[:, label]" if subject.view == "multilabel" else ""
+    if subject.first.two_columns:
+        column = "[:, 1]"
+    elif subject.view == "multilabel":
+        column = "[:, label]"
+    else:
+        column = ""
     typed = [f"y_prob{column}", f"y_true{column if subject.view == 'multilabel' else ''}"]
     typed += [] if event is None or event == 1 else [f"pos_label={event!r}"]
     typed += ["labels=labels"] if event is None and rows.get("labels") is not None else []
-    return ", ".join([*typed, "sample_weight=sample_weight"] if subject.first.weights != "none" else typed)
+    return ", ".join(
+        [*typed, "sample_weight=sample_weight"] if subject.first.weights != "none" else typed
+    )
 
 
 def today() -> str:
@@ -366,7 +440,10 @@ def _day(date: Any) -> str:
 
 # A matrix is reported in every view: `kind` is only for several labels.
 _signature = inspect.signature(report)
-_parameters = [one.replace(default=None) if name == "kind" else one for name, one in _signature.parameters.items()]
+_parameters = [
+    one.replace(default=None) if name == "kind" else one
+    for name, one in _signature.parameters.items()
+]
 report.__signature__ = _signature.replace(parameters=_parameters)  # type: ignore[attr-defined]
 
 

@@ -1,4 +1,7 @@
-"""The models of a report: the evidence about each, and the number of rows; its options, and notes for the reader."""
+"""The models of a report: the evidence about each, and the number of rows.
+
+Its options, and notes for the reader.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -80,37 +83,64 @@ class Subject:
         return self.view in ("confidence", "top-label")
 
 
-def _fewer(models: Mapping[str, Any], what: str, rule: BinRule | None = None) -> tuple[Mapping[str, Any], list[str]]:
+def _fewer(
+    models: Mapping[str, Any], what: str, rule: BinRule | None = None
+) -> tuple[Mapping[str, Any], list[str]]:
     """The sums or evidence with the largest ECE, as many as a page can hold, and a note if there are others."""
     if len(models) <= _MOST_CLASSES:
         return models, []
-    errors = {name: float(ece(getattr(one, "sums", one), bins=rule or 10)) for name, one in models.items()}
+    errors = {
+        name: float(ece(getattr(one, "sums", one), bins=rule or 10)) for name, one in models.items()
+    }
     worst = sorted(models, key=lambda name: -errors[name])[:_MOST_CLASSES]
     note = f"The {_MOST_CLASSES} {what} with the largest ECE are shown, of {len(models):,}."
     return {name: models[name] for name in models if name in worst}, [note]
 
 
 def read_sums(sums: Sums | Accumulator, rule: BinRule, notes: Iterable[str] = ()) -> Subject:
-    """Take sums apart: one model, or one per class or label; of very many those with the largest ECE are kept."""
+    """Take sums apart: one model, or one per class or label.
+
+    Of very many those with the largest ECE are kept.
+    """
     by = names_of(sums.by) if isinstance(sums, Accumulator) and sums.by is not None else ()
     total = sums.total if isinstance(sums, Accumulator) else sums
     if total.n == 0:
-        raise InputError("y_true", "must hold at least one row", f"this {type(total).__name__} is empty")
+        raise InputError(
+            "y_true", "must hold at least one row", f"this {type(total).__name__} is empty"
+        )
     whole = Evidence.of_sums(total)
     notes = [*notes, *(note for note in whole.notes if whole.two_columns)]
     total = quietly(lambda: whole.sums)
-    models, more = _fewer(_problems(total), "labels" if total.kind == "multilabel" else "classes", rule)
+    models, more = _fewer(
+        _problems(total), "labels" if total.kind == "multilabel" else "classes", rule
+    )
     notes += more
     groups: dict[str, dict[tuple[str, ...], Sums]] = {name: {} for name in models}
     if by and total.buckets is not None:
-        notes.append("Groups are not compared: their tests would take rows as independent, and these are in clusters.")
-    for group, part in sums.groups.items() if isinstance(sums, Accumulator) and by and total.buckets is None else ():
+        notes.append(
+            "Groups are not compared: their tests would take rows as independent, and these are in clusters."
+        )
+    for group, part in (
+        sums.groups.items()
+        if isinstance(sums, Accumulator) and by and total.buckets is None
+        else ()
+    ):
         for name, problem in _problems(binary_of_two_classes(part)).items():
             if name in groups:
                 groups[name][tuple(str(one) or "''" for one in names_of(group))] = problem
-    counts = RowCounts(total.n, total.n, 0, float(total.weight), quietly(lambda: whole.weights), total.classes)
+    counts = RowCounts(
+        total.n, total.n, 0, float(total.weight), quietly(lambda: whole.weights), total.classes
+    )
     evidence = {name: Evidence.of_sums(one) for name, one in models.items()}
-    return Subject(evidence, counts, _SOURCES[type(total)], total.kind, by=by, groups=groups, notes=tuple(notes))
+    return Subject(
+        evidence,
+        counts,
+        _SOURCES[type(total)],
+        total.kind,
+        by=by,
+        groups=groups,
+        notes=tuple(notes),
+    )
 
 
 def _problems(sums: Sums) -> dict[str, Sums]:
@@ -131,11 +161,17 @@ def kept_bins(sums: Any) -> BinRule | None:
         return None
     edges = total.parts[0].edges
     equal = EqualWidth(edges.size - 1)
-    return equal if np.array_equal(edges, equal.fixed_edges) else Edges(edges)
+    if np.array_equal(edges, equal.fixed_edges):
+        return equal
+    return Edges(edges)
 
 
 def read_rows(
-    y_true: ArrayLike, y_prob: Any, rows: RowOptions, cluster: Any = None, rounded_to: float | None = None
+    y_true: ArrayLike,
+    y_prob: Any,
+    rows: RowOptions,
+    cluster: Any = None,
+    rounded_to: float | None = None,
 ) -> Subject:
     """Check labels and scores. A row with a missing value in any model, or without a cluster, is dropped for all."""
     if isinstance(rows.get("kind"), str) and rows["kind"] == "multilabel":
@@ -145,21 +181,31 @@ def read_rows(
         raise InputError("kind", demand, f"got {rows['kind']!r}")
     models = _models(y_prob)
     # Errors name the model if there are several.
-    named = models if len(models) > 1 or isinstance(y_true, Mapping) else {"": next(iter(models.values()))}
+    if len(models) > 1 or isinstance(y_true, Mapping):
+        named = models
+    else:
+        named = {"": next(iter(models.values()))}
     with collected_warnings(DroppedRowsWarning):  # the report counts them
-        found = Evidence.several(y_true, named, rows, kind="confidence", cluster=cluster, argument="y_prob")
+        found = Evidence.several(
+            y_true, named, rows, kind="confidence", cluster=cluster, argument="y_prob"
+        )
     _check_order(found)
     given = next(iter(found.values()))
     found = {name: _counted(one.rounded(rounded_to)) for name, one in found.items()}
     for name, one in found.items():
         with model_context(name):
-            bins_of_rows(one.sample, EqualWidth(1))  # checks every value, so that nothing after needs to
+            bins_of_rows(
+                one.sample, EqualWidth(1)
+            )  # checks every value, so that nothing after needs to
     first = next(iter(found.values()))
     assert first.position is not None
-    values, classes = column(first_labels(y_true), "y_true").values.reshape(-1), first.classes
+    values = column(first_labels(y_true), "y_true").values.reshape(-1)
+    classes = first.classes
     kept = np.zeros(values.shape[0], dtype=bool)
     kept[first.position] = True
-    counts = RowCounts(kept.size, first.position.size, first.dropped, first.weight, given.weights, classes)
+    counts = RowCounts(
+        kept.size, first.position.size, first.dropped, first.weight, given.weights, classes
+    )
     event = first.event
     if classes is None and not first.two_columns:  # what a vector of scores predicts
         labels = rows.get("labels")
@@ -168,7 +214,9 @@ def read_rows(
     models = dict(zip(models, found.values(), strict=True))
     other = next((one for one in values[kept] if one != event), None) if classes is None else None
     other = other.item() if isinstance(other, np.generic) else other
-    return Subject(models, counts, "rows", first.view, kept, notes=given.notes, event=event, other=other)
+    return Subject(
+        models, counts, "rows", first.view, kept, notes=given.notes, event=event, other=other
+    )
 
 
 def subject_of(asked: Mapping[str, Asked]) -> Subject:
@@ -179,39 +227,56 @@ def subject_of(asked: Mapping[str, Asked]) -> Subject:
     for name, one in asked.items():
         other = one.view("confidence")
         if other.rows is None or not np.array_equal(other.rows.y, evidence.rows.y):
-            raise InputError("y_true", "must hold assessments of the same labels", f"{name!r} has others")
+            raise InputError(
+                "y_true", "must hold assessments of the same labels", f"{name!r} has others"
+            )
     models: Mapping[str, Evidence] = {name: one.view("confidence") for name, one in asked.items()}
     notes = evidence.notes
     if evidence.view == "multilabel":
         if len(asked) > 1:
-            raise InputError("y_true", "must be one assessment of several labels", f"got {len(asked)}")
-        each = {f"label {name}": label.view("confidence") for name, label in first.ask("classes").items()}
+            raise InputError(
+                "y_true", "must be one assessment of several labels", f"got {len(asked)}"
+            )
+        each = {
+            f"label {name}": label.view("confidence")
+            for name, label in first.ask("classes").items()
+        }
         models, fewer = _fewer(each, "labels")
         notes = (*notes, *fewer)
-    used, dropped = evidence.rows.n, evidence.dropped
+    used = evidence.rows.n
+    dropped = evidence.dropped
     weights = "none" if evidence.rows.w is None else evidence.weights
     counts = RowCounts(used + dropped, used, dropped, evidence.weight, weights, evidence.classes)
     labels = first.rows.labels
-    return Subject(models, counts, "rows", evidence.view, notes=notes, event=labels.event, other=labels.other)
+    return Subject(
+        models, counts, "rows", evidence.view, notes=notes, event=labels.event, other=labels.other
+    )
 
 
 def first_labels(y_true: Any) -> Any:
     """The labels, or those of the first model if models have their own."""
-    return next(iter(y_true.values())) if isinstance(y_true, Mapping) else y_true
+    if isinstance(y_true, Mapping):
+        return next(iter(y_true.values()))
+    return y_true
 
 
-def _read_labels(y_true: Any, y_prob: Any, rows: RowOptions, cluster: Any, rounded_to: float | None) -> Subject:
+def _read_labels(
+    y_true: Any, y_prob: Any, rows: RowOptions, cluster: Any, rounded_to: float | None
+) -> Subject:
     """Every label as a problem of its own, of the same rows."""
     with collected_warnings(DroppedRowsWarning):  # the report counts them
         whole = Evidence.of(y_true, y_prob, rows, cluster=cluster)
     models, notes = _fewer({f"label {name}": one for name, one in whole.each_class()}, "labels")
     assert whole.position is not None
-    n, dropped = whole.position.size, whole.dropped
+    n = whole.position.size
+    dropped = whole.dropped
     kept = np.zeros(n + dropped, dtype=bool)
     kept[whole.position] = True
     counted = {name: _counted(one.rounded(rounded_to)) for name, one in models.items()}
     counts = RowCounts(n + dropped, n, dropped, whole.weight, whole.weights, None)
-    return Subject(counted, counts, "rows", "multilabel", kept, notes=(*whole.notes, *notes), event=1, other=0)
+    return Subject(
+        counted, counts, "rows", "multilabel", kept, notes=(*whole.notes, *notes), event=1, other=0
+    )
 
 
 def _models(y_prob: Any) -> Mapping[str, Any]:
@@ -226,15 +291,24 @@ def _models(y_prob: Any) -> Mapping[str, Any]:
 def _check_order(models: Mapping[str, Evidence]) -> None:
     first, *others = models
     for name in others:
-        mine, theirs = models[first], models[name]
+        mine = models[first]
+        theirs = models[name]
         if (mine.classes, mine.event) != (theirs.classes, theirs.event):
-            both = [f"{one.event!r} last" if one.classes is None else list(one.classes) for one in (mine, theirs)]
+            both = [
+                f"{one.event!r} last" if one.classes is None else list(one.classes)
+                for one in (mine, theirs)
+            ]
             got = f"{first!r} has {both[0]} and {name!r} {both[1]}"
-            raise InputError("y_prob", "must hold models of the same classes in the same order", got)
+            raise InputError(
+                "y_prob", "must hold models of the same classes in the same order", got
+            )
 
 
 def _counted(one: Evidence) -> Evidence:
-    """The rows that count, with clusters in order of appearance; weights that are all 1 are no weights."""
+    """The rows that count, with clusters in order of appearance.
+
+    Weights that are all 1 are no weights.
+    """
     w = one.need_rows("").w
     if w is not None:
         one = one.at(np.flatnonzero(w), weighted=bool((w[w > 0] != 1).any()))

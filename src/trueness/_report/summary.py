@@ -1,4 +1,7 @@
-"""The summary of one model: measures with limits and noise floors, confidence set and test; the panel and its curve."""
+"""The summary of one model: measures with limits and noise floors, confidence set and test.
+
+The panel and its curve.
+"""
 
 import math
 from collections.abc import Iterator
@@ -31,26 +34,43 @@ ALPHA = 0.05
 _SHARE = 0.95
 _STEP = 4  # of the 512 places of a curve, those that the page draws
 _FIELDS = (
-    *("ece", "ace", "mce", "smooth_ece", "tce", "brier", "log_loss", "slope", "intercept", "observed_expected"),
+    *(
+        "ece",
+        "ace",
+        "mce",
+        "smooth_ece",
+        "tce",
+        "brier",
+        "log_loss",
+        "slope",
+        "intercept",
+        "observed_expected",
+    ),
     *("miscalibration", "discrimination", "uncertainty"),
 )
-_MOST_K, _MOST_ROWS = 5, 200_000
+_MOST_K = 5
+_MOST_ROWS = 200_000
 
 
 def summarize(a: Asked, options: Options, notes: Notes) -> Summary:
     """Every measure of one model, and the evidence about its calibration."""
     data = a.view("confidence")
-    tally, classwise = data.tally, data.classwise
+    tally = data.tally
+    classwise = data.classwise
     exact = tally is not None and tally.parts[0].whole
     if tally is not None and not exact:
-        notes.add("Weights are not whole numbers: they express importance, and there is no TCE, which counts rows.")
+        notes.add(
+            "Weights are not whole numbers: they express importance, and there is no TCE, which counts rows."
+        )
     absent: list[str] = []
     inference: dict[str, Any] = dict.fromkeys(("ece_interval", "test", "noise_floor"))
     if tally is None:
         absent += ["the confidence set", "the test"]
     else:
         few = "there are too few rows." if tally.n < FEW_ROWS else None
-        inference["ece_interval"] = notes.attempt("The confidence set", partial(a.ask, "interval"), few)
+        inference["ece_interval"] = notes.attempt(
+            "The confidence set", partial(a.ask, "interval"), few
+        )
         inference["test"] = notes.attempt("The test", partial(a.ask, "test"))
         floor = partial(a.ask, "floor", measure="ece", kind=a.kind("confidence"), resamples=None)
         inference["noise_floor"] = notes.attempt("The noise floor of the ECE", floor)
@@ -80,7 +100,8 @@ def summarize(a: Asked, options: Options, notes: Notes) -> Summary:
 def _values(a: Asked, data: Evidence, absent: list[str], *, counted: bool) -> dict[str, Any]:
     """The measures by field; nan for those that sums of bins cannot give, whose names are added to `absent`.
 
-    The TCE requires weights that count rows. Proper scores and their parts are of all classes of a matrix.
+    The TCE requires weights that count rows. Proper scores and their parts are of all classes of a
+    matrix.
     """
     values = dict.fromkeys(_FIELDS, math.nan)
     for key in _FIELDS if counted else [key for key in _FIELDS if key != "tce"]:
@@ -91,7 +112,9 @@ def _values(a: Asked, data: Evidence, absent: list[str], *, counted: bool) -> di
         except InputError:
             if not isinstance(data.sums, Binned):
                 raise
-            absent.append("the parts of the Brier score" if one.part else f"the {one.short or one.name}")
+            absent.append(
+                "the parts of the Brier score" if one.part else f"the {one.short or one.name}"
+            )
     absent[:] = dict.fromkeys(absent)
     return values
 
@@ -105,7 +128,9 @@ _PROPER = _section("classes")
 
 
 def _estimates(a: Asked, data: Evidence, options: Options) -> Iterator[tuple[str, Estimate]]:
-    """The measures of the summary with limits or noise floors, by field; those of the panel, too, of one problem.
+    """The measures of the summary with limits or noise floors, by field.
+
+    Those of the panel, too, of one problem.
 
     Without intervals, only what the verdict and the first screen need.
     """
@@ -146,9 +171,13 @@ def top_k(a: Asked, notes: Notes) -> tuple[dict[str, Any], ...]:
     n, classes = data.matrix.p.shape
     most = min(_MOST_K, classes) if data.whole and not data.dependent else 1
     if not data.whole:
-        notes.add("The confidence set of several scores jointly requires whole-number weights: k = 1 only.")
+        notes.add(
+            "The confidence set of several scores jointly requires whole-number weights: k = 1 only."
+        )
     if data.dependent:
-        notes.add("No confidence set of several scores jointly takes clusters into account: k = 1 only.")
+        notes.add(
+            "No confidence set of several scores jointly takes clusters into account: k = 1 only."
+        )
     if n > _MOST_ROWS:
         a = a.but(rows=ModelRows(a.rows.evidence.at(np.arange(_MOST_ROWS))))
         notes.add(f"The errors of the k largest scores use the first {_MOST_ROWS:,} rows.")
@@ -161,17 +190,30 @@ def top_k(a: Asked, notes: Notes) -> tuple[dict[str, Any], ...]:
 
 
 def _shown_within(data: Evidence, options: Options) -> float:
-    """The distance that the monotone band shows 95 % of the rows not to exceed; nan if it does not apply."""
-    if not options.intervals or data.dependent or data.tally is None or not data.tally.parts[0].whole:
+    """The distance that the monotone band shows 95 % of the rows not to exceed.
+
+    Nan if it does not apply.
+    """
+    if (
+        not options.intervals
+        or data.dependent
+        or data.tally is None
+        or not data.tally.parts[0].whole
+    ):
         return float("nan")
     band = BandRuns(data.tally.parts[0]).band(options.level)
     order = np.argsort(band.distance)
     reached = np.cumsum(band.share[order])
-    return float(band.distance[order][np.searchsorted(reached, _SHARE - 1e-12)]) if band.rising else float("nan")
+    if band.rising:
+        return float(band.distance[order][np.searchsorted(reached, _SHARE - 1e-12)])
+    return float("nan")
 
 
 def calibration_curve(data: Evidence, options: Options) -> FlexibleCurve | None:
-    """The curve by splines with its bands, of at most 4,096 pools of scores; None if it has no finite estimate."""
+    """The curve by splines with its bands, of at most 4,096 pools of scores.
+
+    None if it has no finite estimate.
+    """
     if data.tally is None:
         return None
     cells = pool_cells(data.tally.parts[0])
@@ -179,7 +221,8 @@ def calibration_curve(data: Evidence, options: Options) -> FlexibleCurve | None:
     at = curve_places(cells)
     at = at[(at > 0) & (at < 1)][::_STEP] if at.size > _STEP else at
     each, every = (
-        band_of_cells(cells, "spline", band, options.level, at=at, rows=rows) for band in ("pointwise", "simultaneous")
+        band_of_cells(cells, "spline", band, options.level, at=at, rows=rows)
+        for band in ("pointwise", "simultaneous")
     )
     if each.y is None or not np.isfinite(each.low).any():
         return None

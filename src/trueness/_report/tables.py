@@ -10,19 +10,45 @@ import numpy as np
 
 from trueness._level import Level
 from trueness._report.answers import adjusted_pvalues
-from trueness._report.measure_tables import bracketed, measure_with_limits, panel_table, summary_table
+from trueness._report.measure_tables import (
+    bracketed,
+    measure_with_limits,
+    panel_table,
+    summary_table,
+)
 from trueness._report.records import Blocks, Clusters, Contents, Model, Segments
 from trueness._text import numbers
-from trueness._text.numbers import bin_name, confidence_set, count, level_percent, number, ratio, signed, span
+from trueness._text.numbers import (
+    bin_name,
+    confidence_set,
+    count,
+    level_percent,
+    number,
+    ratio,
+    signed,
+    span,
+)
 from trueness._text.strings import shorten
 from trueness._text.table import Cell, Column, Kind, Table
 from trueness.results import Comparison, Series
 from trueness.results._remedies import Remedies, Remedy
 from trueness.results._segments import ClassRow, Slices
 
-_KINDS: dict[str, Kind] = {"file": "name", "group": "name", "n": "count", "flag": "text", "adjusted_pvalue": "p"}
+_KINDS: dict[str, Kind] = {
+    "file": "name",
+    "group": "name",
+    "n": "count",
+    "flag": "text",
+    "adjusted_pvalue": "p",
+}
 # A narrow terminal omits these.
-_OPTIONAL = {"prevalence", "prevalence_interval", "l2_error", "confidence_set", "observed_expected_interval"}
+_OPTIONAL = {
+    "prevalence",
+    "prevalence_interval",
+    "l2_error",
+    "confidence_set",
+    "observed_expected_interval",
+}
 _LONGEST_RESULT = 24
 INDEPENDENT = "as if rows were independent: clusters are not taken into account"
 _MEASURES = {"test": "yes", "tce": "no, nor its floor"}
@@ -52,7 +78,8 @@ _COLUMNS: dict[Kind, str] = {
     "share": "share Share, cost Cost, damage Share of ECE, rejected Rejected",
     "p": "p p, adjusted Adjusted p, overall p against all rows",
 }
-_THREE, _FIVE = partial(signed, decimals=3), partial(signed, decimals=5)
+_THREE = partial(signed, decimals=3)
+_FIVE = partial(signed, decimals=5)
 
 
 def _titles(text: str) -> dict[str, str]:
@@ -60,12 +87,18 @@ def _titles(text: str) -> dict[str, str]:
     return {key: title for key, _, title in (one.partition(" ") for one in text.split(", "))}
 
 
-_BY_KEY = {key: Column(key, title, kind) for kind, text in _COLUMNS.items() for key, title in _titles(text).items()}
+_BY_KEY = {
+    key: Column(key, title, kind)
+    for kind, text in _COLUMNS.items()
+    for key, title in _titles(text).items()
+}
 
 
 def _columns(keys: str, **titles: str) -> list[Column]:
     """Columns by their keys, some with a title of their own."""
-    return [_BY_KEY[key]._replace(title=titles.get(key, _BY_KEY[key].title)) for key in keys.split()]
+    return [
+        _BY_KEY[key]._replace(title=titles.get(key, _BY_KEY[key].title)) for key in keys.split()
+    ]
 
 
 def report_tables(contents: Contents) -> dict[str, Table]:
@@ -76,48 +109,79 @@ def report_tables(contents: Contents) -> dict[str, Table]:
         "models": _models(contents) if len(contents.models) > 1 else None,
         "comparison": None if contents.comparison is None else _comparison(contents.comparison),
     }
-    return {name: _with_cluster_notes(table, contents.clusters) for name, table in tables.items() if table}
+    return {
+        name: _with_cluster_notes(table, contents.clusters)
+        for name, table in tables.items()
+        if table
+    }
 
 
 def model_tables(model: Model, contents: Contents) -> dict[str, Table]:
     """The tables of one model, by name."""
-    level, top_label = contents.settings.level, contents.view in ("confidence", "top-label")
+    level = contents.settings.level
+    top_label = contents.view in ("confidence", "top-label")
     tables = {
         "summary": summary_table(model, level, top_label=top_label),
         "panel": panel_table(model, level, top_label=top_label),
         "bins": _bins(model),
         "blocks": None if model.blocks is None else _blocks(model.blocks),
-        "segments": None if model.segments is None else _segments(model.segments, model.summary.brier),
+        "segments": None
+        if model.segments is None
+        else _segments(model.segments, model.summary.brier),
         "slices": None if model.slices is None else _slices(model.slices),
         "classes": None if model.classes is None else _classes(model.classes, level),
         "top_k": _top_k(model.top_k) if model.top_k else None,
-        "remedies": None if model.remedies is None else _remedies(model.remedies, model.advised, level, _views(model)),
+        "remedies": None
+        if model.remedies is None
+        else _remedies(model.remedies, model.advised, level, _views(model)),
     }
-    return {name: _with_cluster_notes(table, contents.clusters) for name, table in tables.items() if table}
+    return {
+        name: _with_cluster_notes(table, contents.clusters)
+        for name, table in tables.items()
+        if table
+    }
 
 
 def _models(contents: Contents) -> Table:
     (confidence, all_classes), labels = _views(contents.models[0]), contents.view == "multilabel"
-    titles = {"model": "Label" if labels else "Model", "ece": f"ECE{confidence}", "brier": f"Brier{all_classes}"}
-    keys = f"model verdict l2 p {'adjusted' if labels else ''} ece floor brier slope observed_expected"
+    titles = {
+        "model": "Label" if labels else "Model",
+        "ece": f"ECE{confidence}",
+        "brier": f"Brier{all_classes}",
+    }
+    keys = (
+        f"model verdict l2 p {'adjusted' if labels else ''} ece floor brier slope observed_expected"
+    )
     rows = []
     for model, adjusted in zip(contents.models, adjusted_pvalues(contents.models), strict=True):
-        s, code = model.summary, model.verdict.code
+        s = model.summary
+        code = model.verdict.code
         row: dict[str, Any] = {"model": model.name, "ece": s.ece, "adjusted": adjusted}
-        row["verdict"] = Cell(code, code.replace("-", " "), "flag" if "miscalibrated" in code else "")
+        row["verdict"] = Cell(
+            code, code.replace("-", " "), "flag" if "miscalibrated" in code else ""
+        )
         row["floor"] = None if s.noise_floor is None else s.noise_floor.mean
-        row["l2"] = s.ece_interval and bracketed(s.ece_interval.estimate, *s.ece_interval.hull, number)
+        row["l2"] = s.ece_interval and bracketed(
+            s.ece_interval.estimate, *s.ece_interval.hull, number
+        )
         row["p"] = None if s.test is None else s.test.pvalue
-        rows.append(row | {key: measure_with_limits(s, key) for key in ("brier", "slope", "observed_expected")})
+        rows.append(
+            row
+            | {key: measure_with_limits(s, key) for key in ("brier", "slope", "observed_expected")}
+        )
     notes = [f"Brackets: {level_percent(contents.settings.level)} interval."]
     if labels:
-        notes.append("Verdicts are about one label each; the headline and adjusted p-values (Holm) about all together.")
+        notes.append(
+            "Verdicts are about one label each; the headline and adjusted p-values (Holm) about all together."
+        )
     return Table(_columns(keys, **titles), rows, notes, name="models", caption="On the same rows")
 
 
 def _views(model: Model) -> tuple[str, str]:
     """Suffixes for the names of calibration errors and of proper scores of a matrix."""
-    return ("", "") if model.summary.ece_classwise is None else (" (confidence)", " (all classes)")
+    if model.summary.ece_classwise is None:
+        return ("", "")
+    return (" (confidence)", " (all classes)")
 
 
 def _files(contents: Contents) -> Table:
@@ -144,14 +208,17 @@ def _confidences(found: Mapping[str, Any]) -> Table:
 
 
 def _bins(model: Model) -> Table:
-    picture, b = model.picture, model.picture.bins
+    picture = model.picture
+    b = model.picture.bins
     ratio_low, ratio_high = picture.ratio_limits
     titles = {"interval": f"{level_percent(b.level)} interval", "share": "Share of ECE"}
     columns = _columns("bin flag n score rate interval gap ratio share", **titles)
     lines = [
         (
             Cell(b.low_edge[i], bin_name(b.low_edge[i], b.high_edge[i], last=i == len(b) - 1)),
-            _flag(bool(b.outside[i]), "too high" if b.gap[i] < 0 else "too low") if b.band else None,
+            _flag(bool(b.outside[i]), "too high" if b.gap[i] < 0 else "too low")
+            if b.band
+            else None,
             b.n[i],
             b.score[i],
             b.rate[i],
@@ -164,10 +231,17 @@ def _bins(model: Model) -> Table:
     ]
     empty = int((b.n == 0).sum())
     band = f"the band that would contain the rates of all bins {level_percent(b.level)} of the time"
-    flagged = f"Flagged: the rate lies outside {band} if the scores were calibrated. " if b.band else ""
-    omitted = f" {count(empty, 'bin')} without rows {'is' if empty == 1 else 'are'} omitted." if empty else ""
+    flagged = (
+        f"Flagged: the rate lies outside {band} if the scores were calibrated. " if b.band else ""
+    )
+    if empty:
+        omitted = f" {count(empty, 'bin')} without rows {'is' if empty == 1 else 'are'} omitted."
+    else:
+        omitted = ""
     note = f"{flagged}Gap: rate − mean score. Obs./exp.: rate / mean score, with the limits of the rate.{omitted}"
-    return Table.from_lines(columns, lines, notes=[note], name="bins", caption=f"Bins: {picture.words}")
+    return Table.from_lines(
+        columns, lines, notes=[note], name="bins", caption=f"Bins: {picture.words}"
+    )
 
 
 _MOST_SEGMENTS = 40
@@ -186,8 +260,13 @@ def _flag(flagged: bool, word: str) -> Cell:
 def _blocks(blocks: Blocks) -> Table:
     ends = enumerate(zip(blocks.low_edge, blocks.high_edge, strict=True), 1)
     first = (Cell(low, bin_name(low, high, last=i == len(blocks.n))) for i, (low, high) in ends)
-    scores = (Cell(least, span(least, most)) for least, most in zip(blocks.score_min, blocks.score_max, strict=True))
-    lines = zip(first, blocks.n, blocks.rate, scores, blocks.score_median, blocks.refuted, strict=True)
+    scores = (
+        Cell(least, span(least, most))
+        for least, most in zip(blocks.score_min, blocks.score_max, strict=True)
+    )
+    lines = zip(
+        first, blocks.n, blocks.rate, scores, blocks.score_median, blocks.refuted, strict=True
+    )
     columns = _columns("block n rate scores median rejected")
     return Table.from_lines(columns, lines, name="blocks", caption="Isotonic blocks")
 
@@ -200,17 +279,23 @@ def shown_segments(segments: Segments) -> list[Mapping[str, Any]]:
 
 def _segments(segments: Segments, brier: float) -> Table:
     columns = _columns("column value flag n score rate gap shrunk ratio adjusted overall cost")
-    shown, rows = shown_segments(segments), []
+    shown = shown_segments(segments)
+    rows = []
     for one in shown:
         cells = {"adjusted": one["adjusted_pvalue"], "overall": one["overall_pvalue"]}
         cells["flag"] = _flag(one["flagged"], one["finding"])
         cells["ratio"] = bracketed(one["ratio"], one["ratio_low"], one["ratio_high"], ratio)
-        cells["shrunk"] = bracketed(one["shrunk_gap"], one["shrunk_low"], one["shrunk_high"], _THREE)
+        cells["shrunk"] = bracketed(
+            one["shrunk_gap"], one["shrunk_low"], one["shrunk_high"], _THREE
+        )
         rows.append({**one, **cells, "cost": one["cost"] / brier if brier > 0 else math.nan})
     terms = _SEGMENT_TERMS.format(level=level_percent(Level.of_alpha(segments.alpha).confidence))
-    notes, others = [f"Tested: {segments.test} {terms}"], len(segments.rows) - len(shown)
+    notes = [f"Tested: {segments.test} {terms}"]
+    others = len(segments.rows) - len(shown)
     if others:
-        left_out = f"{count(others, 'segment')} that cost less and are not flagged are left out here"
+        left_out = (
+            f"{count(others, 'segment')} that cost less and are not flagged are left out here"
+        )
         notes.append(f"{left_out}; the JSON has all.")
     return Table(columns, rows, notes, "segments", "Segments, the costliest first")
 
@@ -218,26 +303,43 @@ def _segments(segments: Segments, brier: float) -> Table:
 def _slices(slices: Slices) -> Table:
     limits = f"Gap, {level_percent(slices.level)} limits"
     columns = _columns("rule flag n expected observed limits adjusted overall share", limits=limits)
-    every, rows = slices.rows(), []
+    every = slices.rows()
+    rows = []
     for one in (every[i] for i in slices.shown):
         cells = {"n": one["rows"], "adjusted": one["adjusted_p"], "overall": one["overall_p"]}
         cells["flag"] = _flag(one["flagged"], one["finding"])
         cells["limits"] = bracketed(one["gap"], one["gap_low"], one["gap_high"], _THREE)
         cells["expected"] = Cell(one["expected"], f"{one['expected']:,.1f}")
-        rows.append({**one, **cells, "observed": Cell(one["observed"], numbers.total(one["observed"]))})
+        rows.append(
+            {**one, **cells, "observed": Cell(one["observed"], numbers.total(one["observed"]))}
+        )
     terms = (
         "Slices of one or two columns, the score among them; flagged ones that share the rows of one above are left "
         "out here. Limits hold for all slices that were tested, also for the worst. Share: of the Brier score, what a "
         "correct mean in this slice would save."
     )
     method = f"Tested: {slices.method}. {terms}"
-    return Table(columns, rows, [slices.sentence, method], "slices", "Slices, the most reliable finding first")
+    return Table(
+        columns,
+        rows,
+        [slices.sentence, method],
+        "slices",
+        "Slices, the most reliable finding first",
+    )
 
 
-def _remedies(remedies: Remedies, advised: Remedy | None, level: float, views: tuple[str, str]) -> Table:
+def _remedies(
+    remedies: Remedies, advised: Remedy | None, level: float, views: tuple[str, str]
+) -> Table:
     (confidence, all_classes), sure = views, level_percent(level)
-    titles = {"ece": f"ECE{confidence}", "brier": f"Brier score{all_classes}", "gain": f"Gain, {sure} interval"}
-    columns = _columns("name note ece l2 set brier gain chance log_loss", set=f"{sure} set", **titles)
+    titles = {
+        "ece": f"ECE{confidence}",
+        "brier": f"Brier score{all_classes}",
+        "gain": f"Gain, {sure} interval",
+    }
+    columns = _columns(
+        "name note ece l2 set brier gain chance log_loss", set=f"{sure} set", **titles
+    )
     rows = [_remedy_row(one, advised) for one in (remedies.before, *remedies.after)]
     note = (
         f"{count(remedies.n, 'row')}, {remedies.folds} folds{', dealt twice' * (remedies.deals > 1)}: each row is "
@@ -250,7 +352,12 @@ def _remedies(remedies: Remedies, advised: Remedy | None, level: float, views: t
 
 def _remedy_row(one: Remedy, advised: Remedy | None) -> dict[str, Any]:
     gain = "" if math.isnan(one.gain) else span(one.gain_low, one.gain_high, _FIVE)
-    chance = "" if math.isnan(one.chance) else "> 99 %" if one.chance > 0.99 else numbers.percent(one.chance, 0)
+    if math.isnan(one.chance):
+        chance = ""
+    elif one.chance > 0.99:
+        chance = "> 99 %"
+    else:
+        chance = numbers.percent(one.chance, 0)
     return vars(one) | {
         "name": f"{one.name[0].upper()}{one.name[1:]}",
         "note": Cell("recommended", None, "good") if one is advised else "",
@@ -265,8 +372,16 @@ def _classes(classes: Iterable[ClassRow], level: float) -> Table:
     columns = _columns("label flag share score gap ratio ece damage p adjusted")
     rows = []
     for one in classes:
-        cells = {"flag": _flag(one.flagged, "miscalibrated"), "p": one.pvalue, "adjusted": one.adjusted_pvalue}
-        rows.append(vars(one) | cells | {"ratio": bracketed(one.ratio, one.ratio_low, one.ratio_high, ratio)})
+        cells = {
+            "flag": _flag(one.flagged, "miscalibrated"),
+            "p": one.pvalue,
+            "adjusted": one.adjusted_pvalue,
+        }
+        rows.append(
+            vars(one)
+            | cells
+            | {"ratio": bracketed(one.ratio, one.ratio_low, one.ratio_high, ratio)}
+        )
     note = (
         f"Obs./exp.: share / mean score, with its {level_percent(level)} interval. Share of ECE: of the class-wise "
         "ECE. Flags use p-values adjusted by Holm's method."
@@ -279,7 +394,9 @@ def _top_k(found: tuple[Mapping[str, Any], ...]) -> Table:
     sets = ((one["k"], one["interval"]) for one in found)
     lines = ((k, one.estimate, confidence_set(one), one.bins) for k, one in sets)
     note = "The k largest scores of each row, taken jointly."
-    return Table.from_lines(columns, lines, notes=[note], name="top-k", caption="The largest scores jointly")
+    return Table.from_lines(
+        columns, lines, notes=[note], name="top-k", caption="The largest scores jointly"
+    )
 
 
 def _comparison(comparison: Comparison) -> Table:
@@ -290,28 +407,44 @@ def _comparison(comparison: Comparison) -> Table:
         better = pair.first if pair.difference < 0 else pair.second
         differs = pair.adjusted_pvalue <= 1 - comparison.level
         cells: dict[str, Any] = {"p": pair.pvalue, "adjusted": pair.adjusted_pvalue}
-        cells["result"] = Cell(f"{shorten(better, _LONGEST_RESULT)} is better", None, "good") if differs else ""
+        cells["result"] = (
+            Cell(f"{shorten(better, _LONGEST_RESULT)} is better", None, "good") if differs else ""
+        )
         cells["difference"] = Cell(pair.difference, _FIVE(pair.difference))
-        rows.append(vars(pair) | cells | {"interval": Cell(pair.low, span(pair.low, pair.high, _FIVE))})
+        rows.append(
+            vars(pair) | cells | {"interval": Cell(pair.low, span(pair.low, pair.high, _FIVE))}
+        )
     adjusted = " P-values are adjusted by Holm's method." if len(comparison) > 1 else ""
     note = f"Squared l2 calibration error, first − second, debiased.{adjusted}"
     return Table(columns, rows, [note], "comparison", "Differences between models")
 
 
-def files_table(rows: Sequence[Mapping[str, Any]], series: Series | None, titles: Mapping[str, str]) -> Table:
+def files_table(
+    rows: Sequence[Mapping[str, Any]], series: Series | None, titles: Mapping[str, str]
+) -> Table:
     """A line per file and group, and lines for all files; `titles` are the columns, by key.
 
-    Keys that are not in the rows: 'flag', 'confidence_set' and '<key>_interval', the confidence interval of a measure.
+    Keys that are not in the rows: 'flag', 'confidence_set' and '<key>_interval', the confidence
+    interval of a measure.
     """
     lines = [{key: _cell(row, key) for key in titles} for row in rows]
     columns = []
     for key, title in titles.items():
-        words = f"{level_percent(series.level)} {title}" if series and key.endswith(("_interval", "_set")) else title
+        if series and key.endswith(("_interval", "_set")):
+            words = f"{level_percent(series.level)} {title}"
+        else:
+            words = title
         columns.append(Column(key, words, _KINDS.get(key, "number"), optional=key in _OPTIONAL))
     if series is None:
         return Table(columns, lines, (), "files", "Each file, and all together")
-    doubled = " and doubled (the other half is for the change)" if series.change_pvalue is not None else ""
-    note = "Noise floor: mean ECE of a calibrated model with the same scores. " if "ece_floor" in titles else ""
+    if series.change_pvalue is not None:
+        doubled = " and doubled (the other half is for the change)"
+    else:
+        doubled = ""
+    if "ece_floor" in titles:
+        note = "Noise floor: mean ECE of a calibrated model with the same scores. "
+    else:
+        note = ""
     note += f"A file is flagged if the p-value of its test, adjusted by Holm's method{doubled}, is at most "
     note += f"{level_percent(1 - series.level)}. The files are a series in the order given."
     return Table(columns, lines, [note, *series.notes], "files", "Each file, and all together")
@@ -319,7 +452,9 @@ def files_table(rows: Sequence[Mapping[str, Any]], series: Series | None, titles
 
 def _cell(row: Mapping[str, Any], key: str) -> Any:
     if key == "flag":
-        return Cell("miscalibrated", None, "flag") if row.get("flagged") else None
+        if row.get("flagged"):
+            return Cell("miscalibrated", None, "flag")
+        return None
     if key == "confidence_set":
         return _span(0.0 if row.get("l2_includes_zero") else row.get("l2_low"), row.get("l2_high"))
     if key.endswith("_interval"):
@@ -330,7 +465,9 @@ def _cell(row: Mapping[str, Any], key: str) -> Any:
 
 
 def _span(low: float | None, high: float | None) -> Cell | None:
-    return None if low is None or high is None or high != high else Cell(high, span(low, high))
+    if low is None or high is None or high != high:
+        return None
+    return Cell(high, span(low, high))
 
 
 def _with_cluster_notes(table: Table, clusters: Clusters | None) -> Table:
@@ -340,7 +477,9 @@ def _with_cluster_notes(table: Table, clusters: Clusters | None) -> Table:
     if table.name in ("summary", "panel"):
         rows = [row | {"clusters": _measure_entry(row)} for row in map(dict, table.rows)]
         table = replace(table, columns=[*table.columns, Column("clusters", "Clusters")], rows=rows)
-    return replace(table, notes=[*table.notes, _TABLES[table.name]]) if table.name in _TABLES else table
+    if table.name in _TABLES:
+        return replace(table, notes=[*table.notes, _TABLES[table.name]])
+    return table
 
 
 def _measure_entry(row: Mapping[str, Any]) -> str:
@@ -351,4 +490,6 @@ def _measure_entry(row: Mapping[str, Any]) -> str:
         return _MEASURES[row["key"]]
     if row["floor"]:
         return "not the noise floor"
-    return "no need" if row["interval"] is None or row["interval"].text == "–" else "yes"
+    if row["interval"] is None or row["interval"].text == "–":
+        return "no need"
+    return "yes"

@@ -39,24 +39,26 @@ class Accumulator:
     Parameters
     ----------
     bins : 'sketch', 'distinct', int, sequence of edges or bin rule, default 'sketch'
-        What to store: a :class:`Sketch` of bounded size, which gives every measure approximately; a :class:`Tally`,
-        exact, with one cell per distinct score; or the sums of bins with fixed edges.
+        What to store: a :class:`Sketch` of bounded size, which gives every measure approximately; a
+        :class:`Tally`, exact, with one cell per distinct score; or the sums of bins with fixed
+        edges.
     kind, missing, clip_tolerance, sum_tolerance, from_logits, percent
         As for :func:`trueness.ece`.
     by : str or list of str, optional
-        What the groups are: "day", "region". Each group then has its own sums, and every `update` needs `group`. Of
-        a list, each combination of names is a group, whose key is a tuple, as from :func:`trueness.scan_groups`.
+        What the groups are: "day", "region". Each group then has its own sums, and every `update`
+        needs `group`. Of a list, each combination of names is a group, whose key is a tuple, as
+        from :func:`trueness.scan_groups`.
     labels : sequence, optional
         As for :func:`trueness.ece`. Text labels need it, because a batch may lack a class.
     pos_label : optional
-        As for :func:`trueness.ece`. Without `labels`, the other label is learnt from the rows, and a third label in
-        a later batch is an error.
+        As for :func:`trueness.ece`. Without `labels`, the other label is learnt from the rows, and
+        a third label in a later batch is an error.
     buckets : 32, 64, 128 or 256, optional
-        Keep the sums of this number of buckets of clusters, as :func:`trueness.tally` does; every `update` then needs
-        `cluster`.
+        Keep the sums of this number of buckets of clusters, as :func:`trueness.tally` does; every
+        `update` then needs `cluster`.
     about : dict, optional
-        Notes to store with the sums, as plain JSON values: column names, a model's version. Accumulators with different
-        notes cannot be merged.
+        Notes to store with the sums, as plain JSON values: column names, a model's version.
+        Accumulators with different notes cannot be merged.
 
     Examples
     --------
@@ -101,7 +103,8 @@ class Accumulator:
         if about is not None and not isinstance(about, Mapping):
             raise InputError("about", "must be a dict, or None", f"got {reprlib.repr(about)}")
         self.bins = _json_bins(bins)
-        """The sums that are kept: 'sketch', 'distinct', a number of bins of equal width, or a list of edges."""
+        """The sums that are kept: 'sketch', 'distinct', a number of bins of equal width, or a list
+        of edges."""
         self.buckets = None if buckets is None else check_buckets(buckets)
         """The number of buckets of clusters, if any."""
         self.about = store.json_ready(dict(about or {}), "about")
@@ -121,7 +124,9 @@ class Accumulator:
         }
         self._options: dict[str, Any] = {k: v for k, v in options.items() if v is not None}
         # No rows yet, but wrong options are an error now, not when the first rows arrive.
-        checked = {k: v for k, v in self._options.items() if k not in ("kind", "labels", "pos_label")}
+        checked = {
+            k: v for k, v in self._options.items() if k not in ("kind", "labels", "pos_label")
+        }
         read_sample(np.zeros(0), np.zeros(0), allow_empty=True, **checked)
         if "pos_label" in self._options:
             check_pos_label(self._options["pos_label"])
@@ -147,40 +152,59 @@ class Accumulator:
         Parameters
         ----------
         y_true, y_prob, sample_weight
-            As for :func:`trueness.ece`. A batch may be empty, or consist only of rows of weight 0 or, with
-            ``missing='drop'``, of rows with missing values. Classes and labels must match those of earlier batches.
+            As for :func:`trueness.ece`. A batch may be empty, or consist only of rows of weight 0
+            or, with ``missing='drop'``, of rows with missing values. Classes and labels must match
+            those of earlier batches.
         group : array-like of shape (n,), one value, or dict of these by column
-            The group of each row, or of all rows, none of them missing; required if the Accumulator has `by`. For
-            several columns a dict of these, or a frame. Names are strings, integers, booleans or finite floats, all of
-            one type, because 1, True and 1.0 are the same key.
+            The group of each row, or of all rows, none of them missing; required if the Accumulator
+            has `by`. For several columns a dict of these, or a frame. Names are strings, integers,
+            booleans or finite floats, all of one type, because 1, True and 1.0 are the same key.
         cluster : array-like of shape (n,)
-            The cluster of each row, as text or whole numbers; required if the Accumulator has `buckets`.
+            The cluster of each row, as text or whole numbers; required if the Accumulator has
+            `buckets`.
         position : optional
-            Where the batch ends in the stream, as a plain JSON value: a row number, an offset, file names. It is saved
-            with the sums in one step, so that a restart neither repeats nor loses rows. With every batch or with none.
-            A batch at the last position is refused, since it was added already, and so is an older one, if positions
-            are numbers, or dates or times as ISO text; of other text, lists and dicts only the last is known.
+            Where the batch ends in the stream, as a plain JSON value: a row number, an offset, file
+            names. It is saved with the sums in one step, so that a restart neither repeats nor
+            loses rows. With every batch or with none. A batch at the last position is refused,
+            since it was added already, and so is an older one, if positions are numbers, or dates
+            or times as ISO text; of other text, lists and dicts only the last is known.
         """
         where = store.json_ready(position, "position")
         for name, given, setting in (("group", group, "by"), ("cluster", cluster, "buckets")):
             if given is None and getattr(self, setting) is not None:
-                raise InputError(name, f"must be passed with every batch, since the Accumulator has `{setting}`")
+                raise InputError(
+                    name, f"must be passed with every batch, since the Accumulator has `{setting}`"
+                )
             if given is not None and getattr(self, setting) is None:
                 raise InputError(name, f"needs an Accumulator that was made with `{setting}`")
         if where is None and self.position is not None:
             demand = "must be passed with every batch or with none"
             remedy = "Set the attribute `position` to None to continue without one."
-            raise InputError("position", demand, f"the last one is {reprlib.repr(self.position)}", remedy=remedy)
-        options: Any = self._options if sample_weight is None else {**self._options, "sample_weight": sample_weight}
-        sample, kind = sample_and_kind(y_true, y_prob, options, allow_none_left=True, keep_logits=True)
-        if _precedes(where, self.position) or (where is not None and where == self.position and sample.n):
+            raise InputError(
+                "position", demand, f"the last one is {reprlib.repr(self.position)}", remedy=remedy
+            )
+        options: Any = (
+            self._options
+            if sample_weight is None
+            else {**self._options, "sample_weight": sample_weight}
+        )
+        sample, kind = sample_and_kind(
+            y_true, y_prob, options, allow_none_left=True, keep_logits=True
+        )
+        if _precedes(where, self.position) or (
+            where is not None and where == self.position and sample.n
+        ):
             got = f"got {reprlib.repr(where)}, so that these rows were added already"
             demand = f"must come after the last one, {reprlib.repr(self.position)}"
             raise InputError("position", demand, got, remedy="Leave the batch out.")
         other = self._other_label_with(y_true, sample)
-        clusters = None if cluster is None else read_clusters(y_true, cluster, sample, self.buckets, kind)
+        clusters = (
+            None if cluster is None else read_clusters(y_true, cluster, sample, self.buckets, kind)
+        )
         added = self._with(self._pieces(sample, kind, group, clusters))
-        self._sums, self._other_label, self.position = added, other, where
+        self._sums = added
+        self._other_label = other
+        self.position = where
 
     def _with(self, pieces: Iterable[tuple[Group, Sums]]) -> dict[Group, Sums]:
         added = dict(self._sums)
@@ -188,16 +212,23 @@ class Accumulator:
             name, known = next(iter(added.items()), (key, piece))
             group_keys.refuse_other_type(name, key)
             if (known.kind, known.classes) != (piece.kind, piece.classes):
-                earlier, this = (f"{one.kind} of {list_classes(one.classes)}" for one in (known, piece))
+                earlier, this = (
+                    f"{one.kind} of {list_classes(one.classes)}" for one in (known, piece)
+                )
                 got = f"earlier batches are {earlier}, this one is {this}"
                 remedy = "`labels=` of the Accumulator names the classes once for all batches."
-                raise InputError("", "All batches must be of one kind, with the same classes", got, remedy=remedy)
+                raise InputError(
+                    "", "All batches must be of one kind, with the same classes", got, remedy=remedy
+                )
             if piece.n:
                 added[key] = added[key] + piece if key in added else piece
         return added
 
     def _other_label_with(self, y_true: Any, sample: Sample) -> Any:
-        """The label beside `pos_label`, if this piece or an earlier one has it; `sample` has at most one."""
+        """The label beside `pos_label`, if this piece or an earlier one has it.
+
+        `sample` has at most one.
+        """
         learns = "pos_label" in self._options and "labels" not in self._options
         if sample.p.ndim == 2 or not learns or sample.y.all():
             return self._other_label
@@ -205,7 +236,9 @@ class Accumulator:
         found = column(y_true, "y_true").values[at if sample.rows is None else sample.rows[at]]
         found = store.json_ready(found.item() if isinstance(found, np.generic) else found, "y_true")
         self._refuse_third_label(found, "this batch")
-        return found if self._other_label is None else self._other_label
+        if self._other_label is None:
+            return found
+        return self._other_label
 
     def _refuse_third_label(self, found: Any, where: str) -> None:
         if None not in (found, self._other_label) and found != self._other_label:
@@ -213,13 +246,27 @@ class Accumulator:
             got = f"earlier batches have {known}, {where} has {found!r}"
             raise InputError("y_true", "must hold two labels in all batches", got)
 
-    def _pieces(self, sample: Sample, kind: Kind, group: Any, clusters: RowClusters | None) -> list[tuple[Group, Sums]]:
-        found: list[Any] = [(None, None)] if group is None else group_keys.rows_by_group(group, sample.n, self.by)
+    def _pieces(
+        self, sample: Sample, kind: Kind, group: Any, clusters: RowClusters | None
+    ) -> list[tuple[Group, Sums]]:
+        found: list[Any] = (
+            [(None, None)] if group is None else group_keys.rows_by_group(group, sample.n, self.by)
+        )
         if len(found) == 1:
-            return [(found[0][0], by_bucket(self._summed, sample, kind, clusters))] if sample.n else []
+            if sample.n:
+                return [(found[0][0], by_bucket(self._summed, sample, kind, clusters))]
+            return []
         try:
             return [
-                (key, by_bucket(self._summed, _rows_of_group(sample, key, at), kind, clusters and clusters.at(at)))
+                (
+                    key,
+                    by_bucket(
+                        self._summed,
+                        _rows_of_group(sample, key, at),
+                        kind,
+                        clusters and clusters.at(at),
+                    ),
+                )
                 for key, at in found
             ]
         except InputError:
@@ -237,7 +284,10 @@ class Accumulator:
 
     @property
     def groups(self) -> dict[Group, Sums]:
-        """The sums of each group, in the order of their names; without `by` there is one, called None."""
+        """The sums of each group, in the order of their names.
+
+        Without `by` there is one, called None.
+        """
         return {key: self._sums[key] for key in sorted(self._sums, key=group_keys.group_order)}
 
     @property
@@ -268,30 +318,38 @@ class Accumulator:
         Parameters
         ----------
         other : Accumulator, Sketch, Tally, Binned, or dict of sums by group
-            Made with the same `bins` and row options, from rows with the same labels; an Accumulator also with the same
-            `by` and `about`. With `by`, pass sums as a dict. If `about` differs, because it names a machine or a day,
-            make it the same first: ``other.about = seen.about``.
+            Made with the same `bins` and row options, from rows with the same labels; an
+            Accumulator also with the same `by` and `about`. With `by`, pass sums as a dict. If
+            `about` differs, because it names a machine or a day, make it the same first:
+            ``other.about = seen.about``.
         """
         pieces, label = self._read(other)
         self._sums = self._with(pieces.items())
         self._other_label = label if self._other_label is None else self._other_label
 
     def subtract(self, other: Accumulator | Sums | Mapping[Any, Sums]) -> None:
-        """Take rows away that were added before, so that a day can be corrected; `other` is as for :meth:`merge`.
+        """Take rows away that were added before, so that a day can be corrected.
 
-        Groups without rows are removed. Sums of rows that are not here are refused, and so are sums of weights that are
-        not whole numbers, which would leave rounding errors.
+        `other` is as for :meth:`merge`.
+
+        Groups without rows are removed. Sums of rows that are not here are refused, and so are sums
+        of weights that are not whole numbers, which would leave rounding errors.
         """
         left = dict(self._sums)
         for key, piece in self._read(other)[0].items():
             if key not in left:
-                raise InputError("other", "must have rows that are here", f"there is no group {key!r}")
+                raise InputError(
+                    "other", "must have rows that are here", f"there is no group {key!r}"
+                )
             with in_context("" if key is None else f"Group {key!r}"):
                 left[key] = left[key] - piece
         self._sums = {key: sums for key, sums in left.items() if sums.n}
 
     def suppress(self, min_rows: int) -> None:
-        """Remove groups of fewer rows, so that no small cell is disclosed; a warning says how many rows they have."""
+        """Remove groups of fewer rows, so that no small cell is disclosed.
+
+        A warning says how many rows they have.
+        """
         if self.by is None:
             raise InputError("min_rows", "needs an Accumulator that was made with `by`")
         self._sums = group_keys.without_small(self._sums, min_rows)
@@ -300,9 +358,11 @@ class Accumulator:
         """The sums of each group of what is to be merged or subtracted, and the label beside `pos_label`."""
         if isinstance(other, Accumulator):
             self._refuse_other_settings(other)
-            pieces, label = other._sums, other._other_label
+            pieces = other._sums
+            label = other._other_label
         else:
-            pieces, label = self._foreign_sums(other), None
+            pieces = self._foreign_sums(other)
+            label = None
         self._refuse_third_label(label, "the other one")
         return pieces, label
 
@@ -313,18 +373,24 @@ class Accumulator:
         for name in {**mine, **theirs}:
             if mine.get(name) != theirs.get(name):
                 got = f"`{name}` is {mine.get(name)!r} here and {theirs.get(name)!r} there"
-                raise InputError("", "Only accumulators with the same settings can be merged or subtracted", got)
+                raise InputError(
+                    "", "Only accumulators with the same settings can be merged or subtracted", got
+                )
 
     def _foreign_sums(self, other: Any) -> dict[Group, Sums]:
         kept = _FORMS[self._form]
-        by_group, names = isinstance(other, Mapping), names_of(self.by)
+        by_group = isinstance(other, Mapping)
+        names = names_of(self.by)
         if by_group and len(names) > 1 and getattr(other, "names", names) != names:
             raise InputError("other", f"must be grouped by {names}", f"got {other.names}")
         found: dict[Group, Any] = {None: other}
         if by_group:
             found = {plain_group(key, self.by): sums for key, sums in other.items()}
         if by_group == (self.by is None) or not all(type(sums) is kept for sums in found.values()):
-            wanted = f"a {kept.__name__}" if self.by is None else f"a dict of {kept.__name__} by {self.by}"
+            if self.by is None:
+                wanted = f"a {kept.__name__}"
+            else:
+                wanted = f"a dict of {kept.__name__} by {self.by}"
             held = sorted({type(sums).__name__ for sums in found.values()}) if by_group else ()
             got = type(other).__name__ + (f" of {', '.join(held)}" if held else "")
             raise InputError("other", f"must be an Accumulator or {wanted}", f"got {got}")
@@ -334,7 +400,8 @@ class Accumulator:
 
     def _refuse_other_sums(self, sums: Sums) -> None:
         """Raise if rows read with these options could not have made the sums."""
-        kind, labels = self._options["kind"], self._options.get("labels")
+        kind = self._options["kind"]
+        labels = self._options.get("labels")
         got = ""
         if sums.kind != kind and (sums.kind, kind) != ("binary", "classwise"):
             got = f"`kind` is {kind!r} here and {sums.kind!r} there"
@@ -347,7 +414,9 @@ class Accumulator:
             if not all(np.array_equal(part.edges, edges) for part in sums.parts):
                 got = f"`bins` is {self.bins!r} here, and the edges differ there"
         if got:
-            raise InputError("", "Only sums of the same kind, classes, bins and buckets can be added", got)
+            raise InputError(
+                "", "Only sums of the same kind, classes, bins and buckets can be added", got
+            )
 
     @property
     def _settings(self) -> dict[str, Any]:
@@ -359,24 +428,39 @@ class Accumulator:
 
     def reset(self) -> None:
         """Remove all rows, their labels and the position; the settings are kept."""
-        self._sums, self._other_label, self.position = {}, None, None
+        self._sums = {}
+        self._other_label = None
+        self.position = None
 
     def to_bytes(self) -> bytes:
         """Everything as compact bytes, identical for the same unweighted rows in any order and partition."""
         for name in ("about", "position"):
             store.json_ready(getattr(self, name), name)
-        state = {"options": self._options, "position": self.position, "other_label": self._other_label}
+        state = {
+            "options": self._options,
+            "position": self.position,
+            "other_label": self._other_label,
+        }
         groups = [[key, store.describe(one)] for key, one in self.groups.items()]
-        return store.pack({"what": "accumulator", "form": self._form, **self._settings, **state, "groups": groups})
+        return store.pack(
+            {"what": "accumulator", "form": self._form, **self._settings, **state, "groups": groups}
+        )
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
-        """Read the result of :meth:`to_bytes`. Nothing in it is executed; other bytes are an error."""
+        """Read the result of :meth:`to_bytes`.
+
+        Nothing in it is executed; other bytes are an error.
+        """
         header = store.unpack(data, "accumulator")
         form = header.get("form")
         settings = {"bins", "by", "buckets", "about"}
         others = {"what", "form", "groups", "options", "position", "other_label"}
-        if header.keys() != settings | others or not isinstance(header["options"], dict) or form not in list(_FORMS):
+        if (
+            header.keys() != settings | others
+            or not isinstance(header["options"], dict)
+            or form not in list(_FORMS)
+        ):
             refuse("its header is damaged")
         groups = [(key, _FORMS[form](*store.restore(form, sums))) for key, sums in header["groups"]]
         try:
@@ -385,17 +469,25 @@ class Accumulator:
                 found._sums = found._checked_groups(groups)
         except TypeError as error:
             refuse(str(error).rstrip("."))  # an unknown option
-        found.position, found._other_label = header["position"], header["other_label"]
-        other, event = found._other_label, found._options.get("pos_label")
-        if other is not None and (not isinstance(other, str | int | float | bool) or event is None or event == other):
+        found.position = header["position"]
+        found._other_label = header["other_label"]
+        other = found._other_label
+        event = found._options.get("pos_label")
+        if other is not None and (
+            not isinstance(other, str | int | float | bool) or event is None or event == other
+        ):
             refuse("its labels contradict each other")
         return found
 
     def _checked_groups(self, groups: list[tuple[Any, Sums]]) -> dict[Group, Sums]:
         """Sums from a file, if rows read with these settings could have made them."""
         kept = _FORMS[self._form]
-        named = {None if self.by is None else plain_group(key, self.by): sums for key, sums in groups}
-        agree = all(type(sums) is kept and sums.n for sums in named.values()) and len(named) == len(groups)
+        named = {
+            None if self.by is None else plain_group(key, self.by): sums for key, sums in groups
+        }
+        agree = all(type(sums) is kept and sums.n for sums in named.values()) and len(named) == len(
+            groups
+        )
         if not agree or (self.by is None and any(key is not None for key, _ in groups)):
             raise InputError("", "The groups do not agree with the settings")
         for sums in named.values():
@@ -435,13 +527,17 @@ def _json_bins(bins: Any) -> Any:
     """The sums to keep, as JSON has them."""
     if bins is None or isinstance(bins, str):
         if bins not in ("sketch", "distinct"):
-            raise InputError("bins", "must be 'sketch', 'distinct' or bins with fixed edges", f"got {bins!r}")
+            raise InputError(
+                "bins", "must be 'sketch', 'distinct' or bins with fixed edges", f"got {bins!r}"
+            )
         return bins
     rule = as_rule(bins)
     if rule.fixed_edges is None:
         demand = "must have fixed edges, since rows are not seen together"
         raise InputError("bins", demand, f"{rule!r} has none", remedy="Use 'sketch' instead.")
-    return rule.n if isinstance(rule, EqualWidth) else rule.fixed_edges.tolist()
+    if isinstance(rule, EqualWidth):
+        return rule.n
+    return rule.fixed_edges.tolist()
 
 
 def _rows_of_group(sample: Sample, key: Group, at: Ints) -> Sample:

@@ -16,7 +16,9 @@ def as_path(path: object) -> Path:
     """The path, if it is one that a system can open."""
     name = os.fspath(path) if isinstance(path, str | os.PathLike) else None
     if not isinstance(name, str) or not name or "\0" in name:
-        raise InputError("path", "must be the name of a file, as text or a Path", f"got {reprlib.repr(path)}")
+        raise InputError(
+            "path", "must be the name of a file, as text or a Path", f"got {reprlib.repr(path)}"
+        )
     return Path(name)
 
 
@@ -40,7 +42,11 @@ def replace_file(target: Path, fill: Callable[[BinaryIO], object]) -> None:
     except BaseException as reason:
         with suppress(OSError):
             temporary.unlink()
-        if isinstance(reason, OSError) and reason.errno and reason.filename in (None, str(temporary)):
+        if (
+            isinstance(reason, OSError)
+            and reason.errno
+            and reason.filename in (None, str(temporary))
+        ):
             # The user asked for the target and does not know the temporary file.
             raise OSError(reason.errno, reason.strerror, str(target)) from reason
         raise

@@ -14,7 +14,15 @@ from trueness._tally import rules
 from trueness._tally.cells import Cells
 from trueness._tally.multiclass import top_of
 from trueness._tally.row_sums import as_float, cells_of_rows
-from trueness._tally.rules import MOST_BINS, BinRule, BinsLike, Distinct, EqualWidth, MassAndWidth, as_rule
+from trueness._tally.rules import (
+    MOST_BINS,
+    BinRule,
+    BinsLike,
+    Distinct,
+    EqualWidth,
+    MassAndWidth,
+    as_rule,
+)
 from trueness.errors import InputError, Remedy
 from trueness.typing import Bools, Floats, Ints
 
@@ -51,12 +59,16 @@ class BinnedScores:
         size = np.diff(np.append(self.first, len(self.z)))
         rows = np.repeat(kept, size)
         first = np.concatenate([[0], np.cumsum(size[kept])[:-1]]).astype(np.int64)
-        return replace(self, z=self.z[rows], count=self.count[rows], hits=self.hits[rows], first=first)
+        return replace(
+            self, z=self.z[rows], count=self.count[rows], hits=self.hits[rows], first=first
+        )
 
 
 def checked_k(k: int | None) -> int:
     """The number of largest scores to look at; 1 by default."""
-    return 1 if k is None else checked_whole(k, "k")
+    if k is None:
+        return 1
+    return checked_whole(k, "k")
 
 
 def default_cells(n: float, k: int, classes: int | None, smoothness: float = 1.0) -> int:
@@ -72,7 +84,8 @@ def default_cells(n: float, k: int, classes: int | None, smoothness: float = 1.0
 def default_rule(cells: Cells, n: float, power: float = 0.4) -> BinRule:
     """The default cells of the l2 error of n rows: n^power of equal mass, cut at the edges of n^0.4 of equal width.
 
-    At most twice as many distinct scores as cells, with two rows each on average, are cells of their own.
+    At most twice as many distinct scores as cells, with two rows each on average, are cells of
+    their own.
     """
 
     def number(power: float) -> int:  # at least five where each can hold two rows
@@ -80,7 +93,9 @@ def default_rule(cells: Cells, n: float, power: float = 0.4) -> BinRule:
 
     cut = MassAndWidth(number(power), min(number(0.4), MOST_BINS))
     few = 2 * cells.size <= n and cells.size <= 2 * bin_starts(cells, cut).size
-    return Distinct() if few else cut
+    if few:
+        return Distinct()
+    return cut
 
 
 def bin_starts(cells: Cells, rule: BinRule) -> Ints:
@@ -90,7 +105,10 @@ def bin_starts(cells: Cells, rule: BinRule) -> Ints:
 
 
 def checked_smoothness(smoothness: float | None, bins: BinsLike | None) -> float:
-    """Hölder's exponent of the error as a function of the scores, which sets the default bins; 1 by default."""
+    """Hölder's exponent of the error as a function of the scores, which sets the default bins.
+
+    1 by default.
+    """
     if smoothness is None:
         return 1.0
     if not is_real(smoothness) or not 0 < smoothness <= 1:
@@ -104,7 +122,9 @@ def cells_per_axis(bins: BinsLike) -> int:
     """Read `bins=` for several scores per row, where only equal cells have a meaning."""
     rule = as_rule(bins)
     if not isinstance(rule, EqualWidth):
-        raise InputError("bins", "must be a whole number, the cells per axis, when k > 1", f"got {bins!r}")
+        raise InputError(
+            "bins", "must be a whole number, the cells per axis, when k > 1", f"got {bins!r}"
+        )
     return rule.n
 
 
@@ -112,10 +132,14 @@ def of_cells(cells: Cells, rule: BinRule, classes: int | None) -> BinnedScores:
     """One score per row: the cells of a tally, in the bins of a rule."""
     if not cells.whole:
         demand = "must be whole numbers that sum to less than 2³⁵ (3·10¹⁰): a weight of 2 counts the row twice"
-        raise InputError("sample_weight", demand, remedy="For other weights use `weight_type='importance'`.")
+        raise InputError(
+            "sample_weight", demand, remedy="For other weights use `weight_type='importance'`."
+        )
     first = bin_starts(cells, rule)
     count, hits = (np.asarray(column, dtype=np.int64) for column in (cells.weight, cells.events))
-    return BinnedScores(cells.score[:, None], count, hits[:, None], first, classes, bins_in_words(rule, first.size))
+    return BinnedScores(
+        cells.score[:, None], count, hits[:, None], first, classes, bins_in_words(rule, first.size)
+    )
 
 
 def bins_in_words(rule: BinRule, filled: int) -> str:
@@ -125,7 +149,9 @@ def bins_in_words(rule: BinRule, filled: int) -> str:
 
 
 def near_ties(scores: BinnedScores, angle: float) -> BinnedScores:
-    """Join the entries of a bin whose angles arcsin √p fall into the same step; their score is their mean.
+    """Join the entries of a bin whose angles arcsin √p fall into the same step.
+
+    Their score is their mean.
 
     In that angle, a step is the same fraction of a label's standard deviation everywhere.
     """
@@ -138,7 +164,9 @@ def near_ties(scores: BinnedScores, angle: float) -> BinnedScores:
     order = np.argsort(cell, kind="stable")
     start = np.flatnonzero(np.diff(cell[order], prepend=-1))
     first = np.flatnonzero(np.diff(bin_of[order][start], prepend=-1))
-    sorted_scores = replace(scores, z=scores.z[order], count=scores.count[order], hits=scores.hits[order])
+    sorted_scores = replace(
+        scores, z=scores.z[order], count=scores.count[order], hits=scores.hits[order]
+    )
     return _joined(sorted_scores, start, first)
 
 
@@ -150,7 +178,9 @@ def _joined(scores: BinnedScores, start: Ints, first: Ints) -> BinnedScores:
         for part, _, at in whole_runs(start, len(scores.z), max(1, _ENTRIES // scores.k))
     ]
     z = np.clip(np.concatenate(sums) / count[:, None], 0, 1)
-    return replace(scores, z=z, count=count, hits=np.add.reduceat(scores.hits, start, axis=0), first=first)
+    return replace(
+        scores, z=z, count=count, hits=np.add.reduceat(scores.hits, start, axis=0), first=first
+    )
 
 
 def _step(z: Floats, angle: float) -> Ints:
@@ -160,22 +190,29 @@ def _step(z: Floats, angle: float) -> Ints:
 def _where_steps_begin(z: Floats, angle: float) -> Ints:
     """The first of the ascending scores in each step but the first, by bisection: few angles are computed."""
     steps = np.arange(_step(z[-1:], angle).item()) + 1  # the last score has reached them all
-    low, high = np.zeros(steps.size, dtype=np.int64), np.full(steps.size, z.size - 1)
+    low = np.zeros(steps.size, dtype=np.int64)
+    high = np.full(steps.size, z.size - 1)
     for _ in range(z.size.bit_length()):
         middle = (low + high) // 2
         reached = _step(z[middle], angle) >= steps
-        low, high = np.where(reached, low, middle + 1), np.where(reached, middle, high)
+        low = np.where(reached, low, middle + 1)
+        high = np.where(reached, middle, high)
     return high
 
 
 def of_matrix(sample: Sample, k: int, bins: int | None, smoothness: float = 1.0) -> BinnedScores:
-    """The k largest scores of each row in cubes; all of them, in class order, in simplices of equal volume.
+    """The k largest scores of each row in cubes.
 
-    Time is O(n log n) for each of the k scores and memory O(n) scores, whatever the number of cells: only
-    occupied cells are ever seen. Equal scores among the k largest: the smallest class first.
+    All of them, in class order, in simplices of equal volume.
+
+    Time is O(n log n) for each of the k scores and memory O(n) scores, whatever the number of
+    cells: only occupied cells are ever seen. Equal scores among the k largest: the smallest class
+    first.
     """
     if sample.p.ndim == 1:
-        remedy = Remedy("column-stack", "`np.column_stack([1 - y_prob, y_prob])` makes a matrix of it.")
+        remedy = Remedy(
+            "column-stack", "`np.column_stack([1 - y_prob, y_prob])` makes a matrix of it."
+        )
         raise InputError("k", "must be None or 1 for a vector of scores", f"got {k}", remedy=remedy)
     classes = sample.p.shape[1]
     if k > classes:
@@ -184,7 +221,8 @@ def of_matrix(sample: Sample, k: int, bins: int | None, smoothness: float = 1.0)
     if k < classes:
         z, hits = _largest(sample, k, predicted)
     else:
-        z, hits = np.asarray(sample.p, dtype=np.float64), (sample.y[:, None] == np.arange(k)).astype(np.int64)
+        z = np.asarray(sample.p, dtype=np.float64)
+        hits = (sample.y[:, None] == np.arange(k)).astype(np.int64)
     count = np.ones(len(z), dtype=np.int64)
     if sample.w is not None:
         kept = sample.w > 0
@@ -192,24 +230,35 @@ def of_matrix(sample: Sample, k: int, bins: int | None, smoothness: float = 1.0)
             sample.explain()
         w = sample.w[kept]
         if (w != np.floor(w)).any():
-            raise InputError("sample_weight", "must be whole numbers when k > 1: a weight of 2 counts the row twice")
-        z, hits, count = z[kept], hits[kept], w.astype(np.int64)
+            raise InputError(
+                "sample_weight",
+                "must be whole numbers when k > 1: a weight of 2 counts the row twice",
+            )
+        z = z[kept]
+        hits = hits[kept]
+        count = w.astype(np.int64)
         hits = hits * count[:, None]
     m = default_cells(float(count.sum()), k, classes, smoothness) if bins is None else bins
     cell = _simplices(z, m) if k == classes else _cubes(z, m)
     if cell.max() <= np.iinfo(np.uint16).max:  # numbers of 16 bits are sorted by counting them
         cell = cell.astype(np.uint16)
     order = np.argsort(cell, kind="stable")
-    cell, z, hits = np.take(cell, order), np.take(z, order, axis=0), np.take(hits, order, axis=0)
+    cell = np.take(cell, order)
+    z = np.take(z, order, axis=0)
+    hits = np.take(hits, order, axis=0)
     count = count if sample.w is None else count[order]
     first = np.flatnonzero(np.concatenate([[True], cell[1:] != cell[:-1]])).astype(np.int64)
-    shape = f"simplices of equal volume, {m} per edge" if k == classes else f"cubes, {m} cells per axis"
+    shape = (
+        f"simplices of equal volume, {m} per edge" if k == classes else f"cubes, {m} cells per axis"
+    )
     return BinnedScores(z, count, hits, first, classes, f"{shape}: {first.size:,} bins with rows")
 
 
 def _largest(sample: Sample, k: int, predicted: Ints) -> tuple[Floats, Ints]:
-    n, step = sample.p.shape[0], max(1, _ENTRIES // sample.p.shape[1])
-    z, hits = np.empty((n, k)), np.empty((n, k), dtype=np.int64)
+    n = sample.p.shape[0]
+    step = max(1, _ENTRIES // sample.p.shape[1])
+    z = np.empty((n, k))
+    hits = np.empty((n, k), dtype=np.int64)
     for rows in (slice(i, i + step) for i in range(0, n, step)):
         block = as_float(sample.p[rows])
         which = _ranked(block, predicted[rows], k)
@@ -222,7 +271,8 @@ def _ranked(block: NDArray[Any], predicted: Ints, k: int) -> Ints:
     """Columns of the k largest entries, largest first; of equal ones the smallest column first."""
     if k > _ROUNDS:
         return np.argsort(-block, axis=1, kind="stable")[:, :k]
-    rest, rows = block.copy(), np.arange(len(block))
+    rest = block.copy()
+    rows = np.arange(len(block))
     which = np.empty((len(block), k), dtype=np.int64)
     which[:, 0] = predicted
     for j in range(1, k):
@@ -242,7 +292,8 @@ def _cubes(z: Floats, m: int) -> Ints:
 
 def _simplices(z: Floats, m: int) -> Ints:
     """The cell of each row: partial sums cut into m parts each, and the order of the remainders."""
-    # The last partial sum is 1. Rounding may push the others above it; they belong to the last part.
+    # The last partial sum is 1. Rounding may push the others above it; they belong to the last
+    # part.
     x = m * np.cumsum(z[:, :-1], axis=1)
     part = np.minimum(np.floor(x), m - 1)
     order = np.argsort(x - part, axis=1, kind="stable")
@@ -257,14 +308,18 @@ def _numbered(digits: list[Any]) -> Ints:
         size = int(digit.max()) + 1
         if span * size > _KEYS:
             found, key = np.unique(key, return_inverse=True)
-            key, span = key.reshape(-1).astype(np.int64), found.size
+            key = key.reshape(-1).astype(np.int64)
+            span = found.size
         key = key * size + digit
         span *= size
     return key
 
 
 def bin_numbers(top: Sample, rule: BinRule, cells: Cells | None = None) -> Ints:
-    """The bin of each row, numbered from 0 over the non-empty bins; `cells` are the sums of the rows, if known."""
+    """The bin of each row, numbered from 0 over the non-empty bins.
+
+    `cells` are the sums of the rows, if known.
+    """
     cells = cells_of_rows(top) if cells is None else cells
     lowest = cells.score[bin_starts(cells, rule)]
     return np.searchsorted(lowest, np.asarray(top.p, dtype=np.float64), side="right") - 1

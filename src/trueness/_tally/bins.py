@@ -11,7 +11,9 @@ from trueness._tally.rules import BinRule, Groups
 from trueness.errors import InputError
 from trueness.typing import Floats, Ints, Numbers
 
-MOST_EXACT = 2**36  # most rows of a bin whose scores, in units of 2⁻²⁶ and 2⁻⁵³, still add up within 64 bits
+MOST_EXACT = (
+    2**36
+)  # most rows of a bin whose scores, in units of 2⁻²⁶ and 2⁻⁵³, still add up within 64 bits
 
 _total = np.add.reduce  # ndarray.sum without its wrapper, which costs as much again on ten bins
 
@@ -22,12 +24,13 @@ _W, _W2, _WY, _WP, _WP2, _WYP = range(6)
 class Bins:
     """The sums of the rows in each bin: count, Σw, Σwy, Σwp and, with `moments`, Σwp² and Σwyp.
 
-    Bin b is [edges[b], edges[b + 1]), the last one closed on both sides. Without weights the sums are integers (scores
-    in units of 2⁻⁵³), so that they are the same bits for any order of the rows, any split and any engine: the `table`,
-    of shape (B, 2, 5), holds by bin and label Σw, Σhi, Σlo, Σhi² and Σlo². With weights that are not whole numbers, or
-    more than 2³⁶ rows in a bin, `floats` of shape (B, 6) take its place, the :attr:`columns`. Without `count`, Σw
-    counts the rows; `moments` says whether Σwp² is known, `whole` what it says of `Cells`. Bins with
-    the same edges add.
+    Bin b is [edges[b], edges[b + 1]), the last one closed on both sides. Without weights the sums
+    are integers (scores in units of 2⁻⁵³), so that they are the same bits for any order of the
+    rows, any split and any engine: the `table`, of shape (B, 2, 5), holds by bin and label Σw, Σhi,
+    Σlo, Σhi² and Σlo². With weights that are not whole numbers, or more than 2³⁶ rows in a bin,
+    `floats` of shape (B, 6) take its place, the :attr:`columns`. Without `count`, Σw counts the
+    rows; `moments` says whether Σwp² is known, `whole` what it says of `Cells`. Bins with the same
+    edges add.
     """
 
     def __init__(
@@ -40,8 +43,11 @@ class Bins:
         moments: bool = False,
         whole: bool = True,
     ) -> None:
-        self.edges, self.table, self.floats = edges, table, floats
-        self.moments, self.whole = moments, whole
+        self.edges = edges
+        self.table = table
+        self.floats = floats
+        self.moments = moments
+        self.whole = whole
         self._count = count
         self._columns = floats
         self._totals: Totals | None = None
@@ -49,10 +55,15 @@ class Bins:
     def at_means(self) -> Cells:
         """One cell per filled bin, with all of its rows at their mean score."""
         filled = self.count > 0
-        score, count = np.clip(self.score[filled], 0, 1), np.asarray(self.count[filled])
-        weight, events, squares = self.weight[filled], self.events[filled], self.squares[filled]
+        score = np.clip(self.score[filled], 0, 1)
+        count = np.asarray(self.count[filled])
+        weight = self.weight[filled]
+        events = self.events[filled]
+        squares = self.squares[filled]
         if self.whole:
-            return Cells(score, count, np.rint(weight).astype(np.int64), np.rint(events).astype(np.int64))
+            return Cells(
+                score, count, np.rint(weight).astype(np.int64), np.rint(events).astype(np.int64)
+            )
         return Cells(score, count, weight, events, squares, squares * events / weight)
 
     @classmethod
@@ -66,11 +77,17 @@ class Bins:
         start = groups.start
         count = sums_from(start, cells.count)
         if not cells.whole:
-            return cls(groups.edges, None, _float_sums(cells, start), count, moments=True, whole=False)
+            return cls(
+                groups.edges, None, _float_sums(cells, start), count, moments=True, whole=False
+            )
         if not fits(count if cells.weight is cells.count else sums_from(start, cells.weight)):
-            return cls(groups.edges, None, _float_sums(cells.as_floats(), start), count, moments=True)
+            return cls(
+                groups.edges, None, _float_sums(cells.as_floats(), start), count, moments=True
+            )
         table = np.zeros((start.size - 1, 2, 5), dtype=np.int64)
-        weight, events = (np.ascontiguousarray(column, dtype=np.int64) for column in (cells.weight, cells.events))
+        weight, events = (
+            np.ascontiguousarray(column, dtype=np.int64) for column in (cells.weight, cells.events)
+        )
         _kernels.cell_sums(np.ascontiguousarray(cells.score), weight, events, start, table)
         return cls(groups.edges, table, None, count, moments=True)
 
@@ -89,7 +106,8 @@ class Bins:
         """Rows, Σw and Σwy over all bins."""
         if self._totals is None:
             if self.table is None:
-                weight, events = _total(self.weight).item(), _total(self.events).item()
+                weight = _total(self.weight).item()
+                events = _total(self.events).item()
             else:
                 others, events = _total(self.table[:, :, 0], 0).tolist()
                 weight = others + events
@@ -100,12 +118,16 @@ class Bins:
     @property
     def weight(self) -> Numbers:
         """Σw."""
-        return self.columns[:, _W] if self.table is None else self.table[:, 0, 0] + self.table[:, 1, 0]
+        if self.table is None:
+            return self.columns[:, _W]
+        return self.table[:, 0, 0] + self.table[:, 1, 0]
 
     @property
     def events(self) -> Numbers:
         """Σwy."""
-        return self.columns[:, _WY] if self.table is None else self.table[:, 1, 0]
+        if self.table is None:
+            return self.columns[:, _WY]
+        return self.table[:, 1, 0]
 
     @property
     def sum_score(self) -> Floats:
@@ -170,7 +192,9 @@ class Bins:
         if self.table is not None and other.table is not None and fits(self.weight + other.weight):
             return Bins(self.edges, self.table + other.table, None, count, moments=moments)
         whole = self.whole and other.whole
-        return Bins(self.edges, None, self.columns + other.columns, count, moments=moments, whole=whole)
+        return Bins(
+            self.edges, None, self.columns + other.columns, count, moments=moments, whole=whole
+        )
 
     def coarsen(self, rule: BinRule) -> "Bins":
         """Merge neighbouring bins; the edges of `rule` must be among the existing edges."""
@@ -185,8 +209,12 @@ class Bins:
         if edges.size == self.edges.size:
             return self
         first = np.searchsorted(self.edges, edges[:-1])
-        count, floats = np.add.reduceat(self.count, first), None
-        table = self.table if self.table is not None and fits(np.add.reduceat(self.weight, first)) else None
+        count = np.add.reduceat(self.count, first)
+        floats = None
+        if self.table is not None and fits(np.add.reduceat(self.weight, first)):
+            table = self.table
+        else:
+            table = None
         if table is None:
             floats = np.add.reduceat(self.columns, first, axis=0)
         else:
@@ -197,7 +225,9 @@ class Bins:
         if not isinstance(other, Bins):
             return NotImplemented
         names = ("edges", "count", "table", "floats")
-        return self.whole == other.whole and all(same(getattr(self, x), getattr(other, x)) for x in names)
+        return self.whole == other.whole and all(
+            same(getattr(self, x), getattr(other, x)) for x in names
+        )
 
     def __repr__(self) -> str:
         return f"Bins({self.size} bins, {int(self.count.sum()):,} rows)"
@@ -214,12 +244,18 @@ def sums_from(start: Ints, values: NDArray[Any]) -> Any:
     filled = start[1:] > start[:-1]
     if filled.any():
         first = start[:-1][filled]
-        out[filled] = segment_sums(values, first) if values.ndim == 1 else np.add.reduceat(values, first, axis=0)
+        out[filled] = (
+            segment_sums(values, first)
+            if values.ndim == 1
+            else np.add.reduceat(values, first, axis=0)
+        )
     return out
 
 
 def _float_sums(cells: Cells, start: Ints) -> Floats:
-    p, w, wy = cells.score, cells.weight, cells.events
+    p = cells.score
+    w = cells.weight
+    wy = cells.events
     assert cells.squares is not None
     columns = (w, cells.squares, wy, w * p, w * (p * p), wy * p)
     return np.column_stack([sums_from(start, c) for c in columns])

@@ -1,9 +1,10 @@
 """Sums per bucket of clusters: rows that may depend on each other stay together, so that sums can be judged too.
 
-A cluster (a user, a patient, a prompt) belongs to one bucket, wherever and whenever it is summed: the first byte of the
-MD5 digest of its name as UTF-8 text, modulo the number of buckets. A whole number is its decimal digits, so that 7 and
-"7" are one cluster. Every engine computes the same, and buckets of different days add. Clusters are independent, and so
-are the buckets, which take their place in every interval and test.
+A cluster (a user, a patient, a prompt) belongs to one bucket, wherever and whenever it is summed:
+the first byte of the MD5 digest of its name as UTF-8 text, modulo the number of buckets. A whole
+number is its decimal digits, so that 7 and "7" are one cluster. Every engine computes the same, and
+buckets of different days add. Clusters are independent, and so are the buckets, which take their
+place in every interval and test.
 """
 
 import math
@@ -31,14 +32,20 @@ class Buckets(NamedTuple, Generic[Part]):
     """The sums of each bucket, in order."""
 
     parts: tuple[Part, ...]
-    largest: int  # rows of the largest cluster, or more: sums do not show whether they share a cluster
+    largest: (
+        int  # rows of the largest cluster, or more: sums do not show whether they share a cluster
+    )
 
     def __add__(self, other: "Buckets[Part]") -> "Buckets[Part]":  # type: ignore[override]  # not a tuple's
         if len(self.parts) != len(other.parts):
             got = f"got {len(self.parts)} and {len(other.parts)}"
-            raise InputError("buckets", "must be the same in sums that are added or subtracted", got)
+            raise InputError(
+                "buckets", "must be the same in sums that are added or subtracted", got
+            )
         pairs = zip(self.parts, other.parts, strict=True)
-        parts = tuple(b if not a.totals.rows else a if not b.totals.rows else a + b for a, b in pairs)
+        parts = tuple(
+            b if not a.totals.rows else a if not b.totals.rows else a + b for a, b in pairs
+        )
         return Buckets(parts, min(self.largest + other.largest, fullest(parts)))
 
     def map(self, change: Callable[[Part], Any]) -> "Buckets[Any]":
@@ -46,7 +53,10 @@ class Buckets(NamedTuple, Generic[Part]):
         return Buckets(tuple(map(change, self.parts)), self.largest)
 
     def cells(self) -> tuple[Sample, Ints]:
-        """A row for each score, label and bucket, whose weight is that of its rows; and the bucket of each."""
+        """A row for each score, label and bucket, whose weight is that of its rows.
+
+        And the bucket of each.
+        """
         cells: list[Cells] = [part.at_means() for part in self.parts]
         bucket = np.repeat(np.arange(len(cells)), [part.size for part in cells])
         score, weight, events = (
@@ -66,8 +76,14 @@ def fullest(parts: Sequence[Any]) -> int:
 
 def check_buckets(buckets: Any) -> int:
     """The number of buckets, if it is one of those allowed."""
-    if isinstance(buckets, bool) or not isinstance(buckets, int | np.integer) or buckets not in CHOICES:
-        raise InputError("buckets", f"must be one of {', '.join(map(str, CHOICES))}", f"got {buckets!r}")
+    if (
+        isinstance(buckets, bool)
+        or not isinstance(buckets, int | np.integer)
+        or buckets not in CHOICES
+    ):
+        raise InputError(
+            "buckets", f"must be one of {', '.join(map(str, CHOICES))}", f"got {buckets!r}"
+        )
     return int(buckets)
 
 
@@ -80,7 +96,10 @@ def refuse_unused(buckets: Any) -> None:
 def bucket_of(name: Any, buckets: int) -> int:
     """The bucket of one cluster."""
     text = name if isinstance(name, str) else str(int(name))
-    return int(_md5()(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).digest()[0]) % buckets
+    return (
+        int(_md5()(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).digest()[0])
+        % buckets
+    )
 
 
 def buckets_of(start: Ints, text: NDArray[np.uint8], buckets: int) -> Ints:
@@ -103,7 +122,8 @@ class Hashed:
     """The buckets of many names, each hashed once."""
 
     def __init__(self, buckets: int, argument: str = "`cluster`") -> None:
-        self.buckets, self.argument = buckets, argument
+        self.buckets = buckets
+        self.argument = argument
         self.known: dict[Any, int] = {}
 
     def of(self, names: Sequence[Any]) -> Ints:
@@ -117,13 +137,17 @@ class Hashed:
         return np.fromiter((known[name] for name in names), np.int64, len(names))
 
     def _learn(self, name: Any) -> None:
-        if isinstance(name, str) or (isinstance(name, int | np.integer) and not isinstance(name, bool)):
+        if isinstance(name, str) or (
+            isinstance(name, int | np.integer) and not isinstance(name, bool)
+        ):
             self.known[name] = bucket_of(name, self.buckets)
         elif name is None:
             self.known[name] = MISSING
         else:
             demand = f"{self.argument} must hold text or whole numbers, whose buckets are the same everywhere"
-            raise InputError("", demand, f"got {name!r} ({type(name).__name__})", remedy="Write names as text.")
+            raise InputError(
+                "", demand, f"got {name!r} ({type(name).__name__})", remedy="Write names as text."
+            )
 
 
 class RowClusters(NamedTuple):
@@ -145,10 +169,15 @@ class RowClusters(NamedTuple):
 
     def largest(self, weight: Floats | None) -> int:
         """The size of the largest cluster."""
-        return math.ceil(np.bincount(self.code, weight).max()) if self.code.size else 0
+        if not self.code.size:
+            return 0
+        largest: float = np.bincount(self.code, weight).max()
+        return math.ceil(largest)
 
 
-def read_clusters(y_true: Any, cluster: Any, sample: Sample, buckets: Any, kind: str) -> RowClusters:
+def read_clusters(
+    y_true: Any, cluster: Any, sample: Sample, buckets: Any, kind: str
+) -> RowClusters:
     """The clusters of the rows of a sample; `kind` is the view of a matrix."""
     number = check_buckets(buckets)
     refuse_several("binary" if sample.p.ndim == 1 else kind)
@@ -162,12 +191,20 @@ def refuse_several(kind: str) -> None:
     """Raise for a view of several scores per row, whose clusters no interval or test takes."""
     if kind not in ("binary", "confidence"):
         demand = "must be 'confidence' with `cluster`, which needs one score per row"
-        raise InputError("kind", demand, f"got {kind!r}", remedy="For one class pass its column as a vector.")
+        raise InputError(
+            "kind", demand, f"got {kind!r}", remedy="For one class pass its column as a vector."
+        )
 
 
 def starts_in(buckets: Buckets[Any], total: Any, start: Ints, name: str) -> list[Ints]:
-    """Where the bins that start at `start` in the total start in each bucket; cells ascend by the column `name`."""
+    """Where the bins that start at `start` in the total start in each bucket.
+
+    Cells ascend by the column `name`.
+    """
     key = getattr(total, name)
     at = np.minimum(start, key.size - 1)
     each = [getattr(part, name) for part in buckets.parts]
-    return [np.where(start == key.size, own.size, np.searchsorted(own, key[at])).astype(np.int64) for own in each]
+    return [
+        np.where(start == key.size, own.size, np.searchsorted(own, key[at])).astype(np.int64)
+        for own in each
+    ]

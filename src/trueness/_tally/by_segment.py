@@ -23,14 +23,20 @@ class Measured(Protocol[Arguments]):
     @overload
     def __call__(self, *arguments: Arguments.args, **options: Arguments.kwargs) -> float: ...
     @overload
-    def __call__(self, y_true: ArrayLike, y_prob: ArrayLike, *, by: ArrayLike, **options: Any) -> dict[str, float]: ...
+    def __call__(
+        self, y_true: ArrayLike, y_prob: ArrayLike, *, by: ArrayLike, **options: Any
+    ) -> dict[str, float]: ...
 
 
-def measured(measure: Callable[Arguments, float], *, kind: Kind = "classwise") -> Measured[Arguments]:
+def measured(
+    measure: Callable[Arguments, float], *, kind: Kind = "classwise"
+) -> Measured[Arguments]:
     """Let a measure take rows, and `by`."""
 
     @wraps(measure)
-    def asked(y_true: Any, y_prob: Any = None, *, by: ArrayLike | None = None, **options: Any) -> Any:
+    def asked(
+        y_true: Any, y_prob: Any = None, *, by: ArrayLike | None = None, **options: Any
+    ) -> Any:
         if by is not None:
             return _by_segment(partial(measure, **options), kind, by, y_true, y_prob)
         return measure(y_true, y_prob, **options)
@@ -49,11 +55,15 @@ def _by_segment(
     rows: Any = {name: options.pop(name) for name in ROW_OPTIONS if name in options}
     if isinstance(y_true, Tally | Binned | Sketch):
         got = f"a {type(y_true).__name__} holds only sums of rows"
-        raise InputError("by", "needs labels and scores", got, remedy="`scan_groups` keeps sums by group.")
+        raise InputError(
+            "by", "needs labels and scores", got, remedy="`scan_groups` keeps sums by group."
+        )
     evidence = Evidence.of(y_true, y_prob, rows, kind=kind, two_columns="keep", cluster=None)
     column, *others = evidence.columns(by, y_true)
     if others:
-        raise InputError("by", "must be one column", f"got {1 + len(others)}", remedy="`segments` takes several.")
+        raise InputError(
+            "by", "must be one column", f"got {1 + len(others)}", remedy="`segments` takes several."
+        )
     found = {}
     for code, value in enumerate(column.values):
         rows_of_segment = np.flatnonzero(column.code == code)

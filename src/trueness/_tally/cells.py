@@ -11,7 +11,9 @@ from trueness._numerics.runs import whole_runs
 from trueness.errors import InputError
 from trueness.typing import Floats, Ints, Numbers
 
-MOST_WHOLE = 2**35  # whole weights with a smaller sum have exact sums: in units of 2⁻²⁷ and 2⁻⁵³ they fit 64 bits
+MOST_WHOLE = (
+    2**35
+)  # whole weights with a smaller sum have exact sums: in units of 2⁻²⁷ and 2⁻⁵³ they fit 64 bits
 
 MOST_ROWS = 2**53  # most rows that sums may count: every smaller number of rows is a float64, too
 
@@ -24,7 +26,9 @@ def check_row_total(count: Ints) -> Ints:
     """The counts, unless they add up to more rows than can be counted exactly."""
     total = float(count.sum(dtype=np.float64))
     if total > MOST_ROWS:
-        raise InputError("", f"Sums hold at most {MOST_ROWS:,} rows", f"these have about {total:.3g}")
+        raise InputError(
+            "", f"Sums hold at most {MOST_ROWS:,} rows", f"these have about {total:.3g}"
+        )
     return count
 
 
@@ -39,11 +43,21 @@ class Totals(NamedTuple):
 class Cells:
     """The sums of the rows that share a score: rows of positive weight (`count`), Σw, Σwy, Σw² and Σw²y.
 
-    If all weights are whole numbers that sum to less than 2³⁵, the sums are int64 and exact; else they are float64.
-    Rows without weights have weight 1, however many they are, and then `squares` is None: Σw² = Σw.
+    If all weights are whole numbers that sum to less than 2³⁵, the sums are int64 and exact; else
+    they are float64. Rows without weights have weight 1, however many they are, and then `squares`
+    is None: Σw² = Σw.
     """
 
-    __slots__ = ("_totals", "count", "event_squares", "events", "memory", "score", "squares", "weight")
+    __slots__ = (
+        "_totals",
+        "count",
+        "event_squares",
+        "events",
+        "memory",
+        "score",
+        "squares",
+        "weight",
+    )
 
     def __init__(
         self,
@@ -54,8 +68,12 @@ class Cells:
         squares: Floats | None = None,
         event_squares: Floats | None = None,
     ) -> None:
-        self.score, self.count, self.weight, self.events = score, count, weight, events
-        self.squares, self.event_squares = squares, event_squares
+        self.score = score
+        self.count = count
+        self.weight = weight
+        self.events = events
+        self.squares = squares
+        self.event_squares = event_squares
         # What many questions about the same cells ask for.
         self._totals: Totals | None = None
         self.memory: dict[Any, Any] = {}
@@ -75,7 +93,9 @@ class Cells:
     def totals(self) -> Totals:
         """Rows, Σw and Σwy over all cells."""
         if self._totals is None:
-            self._totals = Totals(int(self.count.sum()), self.weight.sum().item(), self.events.sum().item())
+            self._totals = Totals(
+                int(self.count.sum()), self.weight.sum().item(), self.events.sum().item()
+            )
         return self._totals
 
     def at_means(self) -> "Cells":
@@ -101,7 +121,9 @@ class Cells:
     @property
     def content(self) -> tuple[bytes, ...]:
         """A key by which parts are ordered before draws, whatever the order of their classes."""
-        return tuple(column.tobytes() for column in (self.score, self.count, self.weight, self.events))
+        return tuple(
+            column.tobytes() for column in (self.score, self.count, self.weight, self.events)
+        )
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """The columns that are there, by name."""
@@ -111,7 +133,9 @@ class Cells:
         if self.size == 0 or other.size == 0:
             kept = other if self.size == 0 else self
             dropped = self if self.size == 0 else other
-            return kept if dropped.whole or not kept.whole else kept.as_floats()
+            if dropped.whole or not kept.whole:
+                return kept
+            return kept.as_floats()
         score = np.concatenate([self.score, other.score])
         order = np.argsort(score, kind="stable")
         score = score[order]
@@ -124,12 +148,20 @@ class Cells:
 
     def settled(self) -> "Cells":
         """The same sums as one pass over the rows has them: floats, where whole weights sum to too much."""
-        return self if self.squares is None or not self.whole or self.weight.sum() < MOST_WHOLE else self.as_floats()
+        if self.squares is None or not self.whole or self.weight.sum() < MOST_WHOLE:
+            return self
+        return self.as_floats()
 
     def _sums(self, *, squares: bool) -> list[NDArray[Any]]:
         """The columns beside the score; with `squares`, Σw² is written out even where it is Σw."""
         if squares and self.squares is None:
-            return [self.count, self.weight, self.events, self.weight.astype(float), self.events.astype(float)]
+            return [
+                self.count,
+                self.weight,
+                self.events,
+                self.weight.astype(float),
+                self.events.astype(float),
+            ]
         return list(self.columns().values())[1:]
 
     def as_floats(self) -> "Cells":
@@ -178,12 +210,15 @@ def product_sums(product: Callable[[slice], Floats], size: int, starts: Ints) ->
     return np.asarray(np.add.reduceat(np.concatenate(sums), np.searchsorted(runs, starts)))
 
 
-def pool_cells(cells: Cells, most: int = 4096, starts: Ints | None = None, *, ends: int = 0) -> Cells:
+def pool_cells(
+    cells: Cells, most: int = 4096, starts: Ints | None = None, *, ends: int = 0
+) -> Cells:
     """Merge neighbouring cells into at most `most` of about equal weight, each at the mean of its scores.
 
-    Counts, weights and events are exact, and Σwp is kept up to rounding. Up to `most` cells are returned unchanged.
-    Scores of exactly 0 and 1 are merged like any others: a caller that needs log-odds sets them apart first. Beside
-    the `most`, the first cells of bins (`starts`) and `ends` outermost cells at either end begin a cell.
+    Counts, weights and events are exact, and Σwp is kept up to rounding. Up to `most` cells are
+    returned unchanged. Scores of exactly 0 and 1 are merged like any others: a caller that needs
+    log-odds sets them apart first. Beside the `most`, the first cells of bins (`starts`) and `ends`
+    outermost cells at either end begin a cell.
 
     >>> one = np.ones(4, dtype=np.int64)
     >>> few = pool_cells(Cells(np.array([0.1, 0.3, 0.6, 0.8]), one, one, np.array([0, 1, 1, 1])), 2)
@@ -194,7 +229,8 @@ def pool_cells(cells: Cells, most: int = 4096, starts: Ints | None = None, *, en
         return cells
     if starts is None and (most, ends) in cells.memory:
         return cast(Cells, cells.memory[most, ends])
-    reached, outermost = np.cumsum(cells.weight), np.r_[: ends + 1, cells.size - ends : cells.size]
+    reached = np.cumsum(cells.weight)
+    outermost = np.r_[: ends + 1, cells.size - ends : cells.size]
     share = np.arange(1, most) * (reached[-1] / most)
     if cells.whole:  # compared with floats, the weights of all cells would first be made floats
         share = np.ceil(share).astype(np.int64)
@@ -208,17 +244,25 @@ def pool_cells(cells: Cells, most: int = 4096, starts: Ints | None = None, *, en
 
 def pool_runs(cells: Cells, start: Ints) -> Cells:
     """One cell for each run of cells that begins at a start, at the mean of its scores."""
-    sums: dict[str, Any] = {name: values for name, values in cells.columns().items() if name != "score"}
+    sums: dict[str, Any] = {
+        name: values for name, values in cells.columns().items() if name != "score"
+    }
     total: Floats
     if cells.whole:  # one pass for three sums; whole numbers, as floats, are exact
         n, e = (np.ascontiguousarray(column, np.int64) for column in (cells.weight, cells.events))
-        weight, events, total = _kernels.residual_sums(np.ascontiguousarray(cells.score), n, e, start)[:3]
+        weight, events, total = _kernels.residual_sums(
+            np.ascontiguousarray(cells.score), n, e, start
+        )[:3]
         found = {"weight": weight.astype(np.int64), "events": events.astype(np.int64)}
         if cells.squares is None:
             found["count"] = found["weight"]
     else:
-        found, total = {}, score_sums(cells, start)
-    sums = {name: found[name] if name in found else segment_sums(values, start) for name, values in sums.items()}
+        found = {}
+        total = score_sums(cells, start)
+    sums = {
+        name: found[name] if name in found else segment_sums(values, start)
+        for name, values in sums.items()
+    }
     last = np.append(start[1:], cells.size) - 1
     # Rounding could push a mean beyond its scores and across an edge.
     return Cells(np.clip(total / sums["weight"], cells.score[start], cells.score[last]), **sums)

@@ -21,11 +21,16 @@ FEW_CLUSTERS = 20  # with fewer clusters of equal size, tests at 0.1 rejected 0.
 
 @dataclass(frozen=True)
 class ClusteredRows:
-    """One score per row, and rows in clusters; their order depends neither on the input order nor on cluster names."""
+    """One score per row, and rows in clusters.
+
+    Their order depends neither on the input order nor on cluster names.
+    """
 
     top: Sample  # labels, scores and, perhaps, importance weights; of a matrix, the largest scores
     cluster: Ints  # the cluster of each row, numbered from 0
-    counts: bool = False  # whether weights count rows of one score, label and cluster, as those of sums do
+    counts: bool = (
+        False  # whether weights count rows of one score, label and cluster, as those of sums do
+    )
 
     @property
     def weight(self) -> Floats | None:
@@ -39,12 +44,16 @@ class ClusteredRows:
 
     @property
     def n(self) -> int:
-        return round(float(self.w.sum())) if self.counts else self.cluster.size
+        if self.counts:
+            return round(float(self.w.sum()))
+        return self.cluster.size
 
     @property
     def squares(self) -> Floats:
         """The sum of the squared weights of the rows that each row stands for."""
-        return self.w if self.counts else self.w**2
+        if self.counts:
+            return self.w
+        return self.w**2
 
     @property
     def clusters(self) -> int:
@@ -62,7 +71,9 @@ class ClusteredRows:
     @property
     def w(self) -> Floats:
         """Weights; 1 without."""
-        return np.ones(self.n) if self.weight is None else self.weight
+        if self.weight is None:
+            return np.ones(self.n)
+        return self.weight
 
     @property
     def u(self) -> Floats:
@@ -71,9 +82,14 @@ class ClusteredRows:
 
     @cached_property
     def cells(self) -> Cells:
-        """The sums of each distinct score; those of importance weights are floats, whose unit cuts no bin."""
+        """The sums of each distinct score.
+
+        Those of importance weights are floats, whose unit cuts no bin.
+        """
         found = cells_of_rows(self.top)
-        return found.as_floats() if self.importance else found
+        if self.importance:
+            return found.as_floats()
+        return found
 
 
 def warn_few_clusters(cluster: Ints, weight: Floats | None, what: str = "clusters") -> None:
@@ -90,24 +106,36 @@ def warn_few_clusters(cluster: Ints, weight: Floats | None, what: str = "cluster
 
 def mix_bits(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Other 64-bit integers, of which each bit depends on all bits."""
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 0x9E3779B97F4A7C15)):
+    for shift, factor in (
+        (30, 0xBF58476D1CE4E5B9),
+        (27, 0x94D049BB133111EB),
+        (31, 0x9E3779B97F4A7C15),
+    ):
         bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
     return bits
 
 
 def order_by_content(P: NDArray[Any], w: Floats | None = None) -> tuple[Ints, Ints]:
-    """The rows and the columns of a matrix in an order that ignores theirs; rows or columns of equal content keep it.
+    """The rows and the columns of a matrix in an order that ignores theirs.
 
-    Each is ordered by a sum of mixed bits: of the rows without regard to columns, of the columns with these, of the
-    rows with those of the columns. Of weights of the rows, the order counts, not the unit. Digits after the twelfth
-    decide between equals only: the same scores may have been computed in two ways.
+    Rows or columns of equal content keep it.
+
+    Each is ordered by a sum of mixed bits: of the rows without regard to columns, of the columns
+    with these, of the rows with those of the columns. Of weights of the rows, the order counts, not
+    the unit. Digits after the twelfth decide between equals only: the same scores may have been
+    computed in two ways.
     """
-    heavy: Any = 0 if w is None else mix_bits(np.unique(w, return_inverse=True)[1].reshape(-1).astype(np.uint64))
+    heavy: Any = (
+        0
+        if w is None
+        else mix_bits(np.unique(w, return_inverse=True)[1].reshape(-1).astype(np.uint64))
+    )
     step = max(1, (1 << 18) // P.shape[1])
     blocks = [slice(i, i + step) for i in range(0, len(P), step)]
 
     def keys(bits_left_out: int) -> tuple[NDArray[np.uint64], Any]:
-        half, shift = np.uint64((1 << bits_left_out) >> 1), np.uint64(bits_left_out)
+        half = np.uint64((1 << bits_left_out) >> 1)
+        shift = np.uint64(bits_left_out)
 
         def mixed(some: slice, by: Any) -> NDArray[np.uint64]:
             bits = (np.asarray(P[some], dtype=np.float64) + 0.0).view(np.uint64)
@@ -144,17 +172,27 @@ def codes_by_content(top: Sample, cluster: Ints) -> Ints:
     event: NDArray[np.uint64] = np.asarray(top.y).astype(np.uint64) << np.uint64(63)
     bits: NDArray[np.uint64] = (np.asarray(top.p, dtype=np.float64) + 0.0).view(np.uint64) ^ event
     if top.w is not None:
-        bits = bits * np.uint64(0xD6E8FEB86659FD93) ^ np.unique(top.w, return_inverse=True)[1].astype(np.uint64)
+        bits = bits * np.uint64(0xD6E8FEB86659FD93) ^ np.unique(top.w, return_inverse=True)[
+            1
+        ].astype(np.uint64)
     return rank_by_sum(cluster, mix_bits(bits))[cluster]
 
 
 def cluster_column(y_true: Any, cluster: Any, n: int, pixels: int = 0) -> Column:
-    """The cluster names, one per row or, if images have `pixels`, per image; and which of them are missing."""
+    """The cluster names, one per row or, if images have `pixels`, per image.
+
+    And which of them are missing.
+    """
     refuse_shuffled_index(y_true, {"cluster": cluster})
     names = column(cluster, "cluster")
-    names = names if names.missing is not None else names._replace(values=by_pixel(names.values, n, pixels))
+    if names.missing is not None:
+        names = names
+    else:
+        names = names._replace(values=by_pixel(names.values, n, pixels))
     if names.values.shape != (n,):
-        raise InputError("cluster", f"must have one entry per row ({n:,})", f"got shape {names.values.shape}")
+        raise InputError(
+            "cluster", f"must have one entry per row ({n:,})", f"got shape {names.values.shape}"
+        )
     return names._replace(missing=labels_missing(names))
 
 
@@ -177,7 +215,9 @@ def distinct_clusters(names: Column, position: Ints) -> tuple[list[Any], Ints]:
         return found.tolist(), codes.reshape(-1).astype(np.int64)
     seen: dict[Any, int] = {}  # in order of appearance, since objects need not be ordered
     try:
-        codes = np.fromiter((seen.setdefault(name, len(seen)) for name in values), dtype=np.int64, count=values.size)
+        codes = np.fromiter(
+            (seen.setdefault(name, len(seen)) for name in values), dtype=np.int64, count=values.size
+        )
     except TypeError as reason:
         demand = "must hold names that can be compared, such as numbers or strings"
         raise InputError("cluster", demand, str(reason)) from None

@@ -1,7 +1,7 @@
 """`Evidence`: what is known about one model, read once and asked many questions.
 
-Every function above the sums reads its arguments here. What two columns mean, whether weights count rows and which rows
-belong together is decided in this file only; the notes say so.
+Every function above the sums reads its arguments here. What two columns mean, whether weights count
+rows and which rows belong together is decided in this file only; the notes say so.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,15 @@ from trueness._tally.row_sums import are_whole, cells_of_rows
 from trueness._tally.rows_or_sums import binned_of, rule_for, tally_of
 from trueness._tally.rules import BinRule, BinsLike, BySize, EqualMass
 from trueness._tally.sketch import Sketch
-from trueness._tally.tally import Binned, Parts, Tally, binary_of_two_classes, checked_rule, need_moments, tally_of_sums
+from trueness._tally.tally import (
+    Binned,
+    Parts,
+    Tally,
+    binary_of_two_classes,
+    checked_rule,
+    need_moments,
+    tally_of_sums,
+)
 from trueness.errors import InputError, TruenessWarning, collected_warnings, warn
 from trueness.typing import ArrayLike, Ints, Kind, RowOptions
 
@@ -33,7 +41,8 @@ Sums: TypeAlias = Tally | Binned | Sketch
 WeightType: TypeAlias = Literal["frequency", "importance", "auto"]
 TwoColumns: TypeAlias = Literal["binary", "keep"]
 _MOST_ROWS = 1 << 28
-# Scores of a matrix from which on the sums of its classes, six times its memory, are made when needed.
+# Scores of a matrix from which on the sums of its classes, six times its memory, are made when
+# needed.
 _LARGE = 4 * 10**6
 
 
@@ -42,18 +51,32 @@ class Evidence:
     """The rows of one model, or their sums."""
 
     view: View  # the question: 'binary' for one event per row, else the view of a matrix of scores
-    rows: Sample | None = None  # rows as read, in input order (two columns: the binary problem); None for sums
-    given: Sums | None = None  # the sums, where they are known already: those passed in place of rows
-    cluster: Ints | None = None  # the cluster of each row, numbered from 0; of sums, the buckets that they keep
-    weight_type: WeightType = "auto"  # whether weights count rows; 'auto': whole numbers do, others express importance
+    rows: Sample | None = (
+        None  # rows as read, in input order (two columns: the binary problem); None for sums
+    )
+    given: Sums | None = (
+        None  # the sums, where they are known already: those passed in place of rows
+    )
+    cluster: Ints | None = (
+        None  # the cluster of each row, numbered from 0; of sums, the buckets that they keep
+    )
+    weight_type: WeightType = (
+        "auto"  # whether weights count rows; 'auto': whole numbers do, others express importance
+    )
     kept: Ints | None = None  # the place of each row in the input; None if all are there
     dropped: int = 0  # rows dropped because a value was missing
-    two_columns: bool = False  # whether two columns, or two classes, became the binary problem of the second
+    two_columns: bool = (
+        False  # whether two columns, or two classes, became the binary problem of the second
+    )
     event: Any = None  # the class of the second of two columns
-    rounded_to: float | None = None  # the unit to which scores were rounded, if known: 0 and 1 may be others
+    rounded_to: float | None = (
+        None  # the unit to which scores were rounded, if known: 0 and 1 may be others
+    )
     asked: bool = False  # whether the view of a matrix was asked for, so that every question has it
     notes: tuple[str, ...] = ()  # what was decided about the rows, in sentences
-    memory: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)  # shared by several questions
+    memory: dict[Any, Any] = field(
+        default_factory=dict, repr=False, compare=False
+    )  # shared by several questions
 
     @classmethod
     def of(
@@ -69,32 +92,58 @@ class Evidence:
     ) -> "Evidence":
         """Read labels and scores, or sums in place of both.
 
-        `kind` is the view of a matrix unless `rows` names one. A matrix of two columns is the binary problem of its
-        second, since every class against the rest is the same problem twice; unless columns are to be kept, or `rows`
-        asks for the top label. Without `cluster` each image of dense predictions is one; functions that do not take
-        clusters leave it out, and refuse images.
+        `kind` is the view of a matrix unless `rows` names one. A matrix of two columns is the
+        binary problem of its second, since every class against the rest is the same problem twice;
+        unless columns are to be kept, or `rows` asks for the top label. Without `cluster` each
+        image of dense predictions is one; functions that do not take clusters leave it out, and
+        refuse images.
         """
         if isinstance(y_true, Tally | Binned | Sketch):
             if cluster is not None and cluster is not INDEPENDENT:
                 what = type(y_true).__name__
-                raise InputError("cluster", "needs labels and scores", f"a {what} holds only sums of rows")
+                raise InputError(
+                    "cluster", "needs labels and scores", f"a {what} holds only sums of rows"
+                )
             rows_or_sums.refuse_row_arguments(y_true, y_prob, rows)
             if cluster is INDEPENDENT and y_true.buckets is not None:
-                warn("Buckets of clusters are not used here: rows count as independent.", TruenessWarning)
+                warn(
+                    "Buckets of clusters are not used here: rows count as independent.",
+                    TruenessWarning,
+                )
             return cls.of_sums(y_true, two_columns=two_columns, weight_type=weight_type)
-        options: Any = {"kind": kind, "two_columns": two_columns, "cluster": cluster, "weight_type": weight_type}
+        options: Any = {
+            "kind": kind,
+            "two_columns": two_columns,
+            "cluster": cluster,
+            "weight_type": weight_type,
+        }
         return cls.several(y_true, {"": y_prob}, rows, **options)[""]
 
     @classmethod
-    def of_sums(cls, sums: Any, *, two_columns: TwoColumns = "binary", weight_type: WeightType = "auto") -> "Evidence":
-        """Take sums as they are; class-wise sums of two classes are the binary problem of the second."""
-        notes = ["From a sketch: all scores of a cell are at their mean."] if isinstance(sums, Sketch) else []
+    def of_sums(
+        cls, sums: Any, *, two_columns: TwoColumns = "binary", weight_type: WeightType = "auto"
+    ) -> "Evidence":
+        """Take sums as they are.
+
+        class-wise sums of two classes are the binary problem of the second.
+        """
+        if isinstance(sums, Sketch):
+            notes = ["From a sketch: all scores of a cell are at their mean."]
+        else:
+            notes = []
         two = two_columns != "keep" and sums.kind == "classwise" and len(sums.parts) == 2
         if two:
             notes.append(multiclass.two_columns_in_words(sums.classes))
             sums = binary_of_two_classes(sums)
         cluster = None if sums.buckets is None else np.arange(len(sums.buckets.parts))
-        return cls(sums.kind, given=sums, cluster=cluster, weight_type=weight_type, two_columns=two, notes=tuple(notes))
+        return cls(
+            sums.kind,
+            given=sums,
+            cluster=cluster,
+            weight_type=weight_type,
+            two_columns=two,
+            notes=tuple(notes),
+        )
 
     @classmethod
     def several(
@@ -109,9 +158,12 @@ class Evidence:
         weight_type: WeightType = "auto",
         argument: str = "models",
     ) -> "dict[str, Evidence]":
-        """Read the rows that several models scored; a row with a missing value in any model is dropped for all.
+        """Read the rows that several models scored.
 
-        `y_true` holds the labels of all models, or labels by model. `argument` is the name of `models` in messages.
+        A row with a missing value in any model is dropped for all.
+
+        `y_true` holds the labels of all models, or labels by model. `argument` is the name of
+        `models` in messages.
         """
         samples, asked, fields = read_models(y_true, models, rows, kind, cluster, argument)
         first = next(iter(samples.values()))
@@ -119,20 +171,28 @@ class Evidence:
             fields["notes"] += weights_in_words(first.w)
         fields |= {"view": "binary" if first.p.ndim == 1 else asked, "weight_type": weight_type}
         fields["asked"] = rows.get("kind") is not None
-        if two_columns == "keep" or rows.get("kind") not in (None, "classwise") or first.p.shape[1:] != (2,):
+        if (
+            two_columns == "keep"
+            or rows.get("kind") not in (None, "classwise")
+            or first.p.shape[1:] != (2,)
+        ):
             return {name: cls(rows=one, **fields) for name, one in samples.items()}
         fields |= {"view": "binary", "two_columns": True}
         fields["notes"] += (multiclass.two_columns_in_words(first.classes),)
         return {
-            name: cls(rows=multiclass.binary_of_two_columns(one), event=(one.classes or (0, 1))[1], **fields)
+            name: cls(
+                rows=multiclass.binary_of_two_columns(one),
+                event=(one.classes or (0, 1))[1],
+                **fields,
+            )
             for name, one in samples.items()
         }
 
     def seen_as(self, view: View, two_columns: TwoColumns = "binary") -> "Evidence":
         """The same rows of a matrix as another question reads them: every class, or the largest score of each row.
 
-        Two columns are the binary problem of the second, unless they are to be kept or the top label was asked for.
-        Sums, vectors of scores and several labels have one view only.
+        Two columns are the binary problem of the second, unless they are to be kept or the top
+        label was asked for. Sums, vectors of scores and several labels have one view only.
         """
         rows = self.rows
         if rows is None or rows.p.ndim == 1 or self.view == "multilabel":
@@ -143,7 +203,9 @@ class Evidence:
         if two_columns == "keep" or own_view or rows.p.shape[1:] != (2,):
             seen = replace(self, view=self.view if self.asked else view, memory=self._warned)
             # Of very many scores the sums of each class are made when they are needed.
-            return seen.every_class if seen.view == "classwise" and rows.p.size > _LARGE else seen
+            if seen.view == "classwise" and rows.p.size > _LARGE:
+                return seen.every_class
+            return seen
         return replace(
             self,
             view="binary",
@@ -159,14 +221,26 @@ class Evidence:
     @property
     def position(self) -> Ints | None:
         """The place of each row in the input; None for sums."""
-        return self.kept if self.kept is not None or self.rows is None else np.arange(self.rows.n)
+        if self.kept is not None or self.rows is None:
+            return self.kept
+        return np.arange(self.rows.n)
 
     def columns(
-        self, by: Any, y_true: ArrayLike, crossed: int = 1, *, whole: WholeNumbers = "guess", groups: int = GROUPS
+        self,
+        by: Any,
+        y_true: ArrayLike,
+        crossed: int = 1,
+        *,
+        whole: WholeNumbers = "guess",
+        groups: int = GROUPS,
     ) -> tuple[SegmentColumn, ...]:
         """The columns `by` of the rows that were kept; `y_true` is the input as it was passed."""
         if self.position is None:
-            raise InputError("by", "needs labels and scores", f"a {type(y_true).__name__} holds only sums of rows")
+            raise InputError(
+                "by",
+                "needs labels and scores",
+                f"a {type(y_true).__name__} holds only sums of rows",
+            )
         kept = np.zeros(self.position.size + self.dropped, dtype=bool)
         kept[self.position] = True
         weight = None if self.rows is None else self.rows.w
@@ -188,7 +262,9 @@ class Evidence:
 
     @property
     def _kind(self) -> Kind:
-        return "classwise" if self.view == "binary" else self.view
+        if self.view == "binary":
+            return "classwise"
+        return self.view
 
     def _tally(self, rule: BinRule | None = None) -> Tally:
         assert self.rows is not None
@@ -198,7 +274,9 @@ class Evidence:
     @cached_property
     def tally(self) -> Tally | None:
         """The sums per distinct score; a sketch has its rows at mean scores, and bins have none."""
-        return None if isinstance(self.sums, Binned) else tally_of_sums(self.sums)
+        if isinstance(self.sums, Binned):
+            return None
+        return tally_of_sums(self.sums)
 
     def tally_in(self, rule: BinRule | None = None, what: str = "This measure") -> Tally:
         """The sums per distinct score, in the order that a rule may need; bins are refused."""
@@ -208,7 +286,9 @@ class Evidence:
                 return self._tally(rule)
             if self.given is not None:
                 checked_rule(rule, self.given)
-        return tally_of_sums(self.sums, what) if self.tally is None else self.tally
+        if self.tally is None:
+            return tally_of_sums(self.sums, what)
+        return self.tally
 
     def binned(self, bins: BinsLike | BySize, *, moments: bool = True) -> Binned:
         """The sums per bin. Rows in bins of fixed edges are not sorted, unless their tally is there already."""
@@ -239,7 +319,9 @@ class Evidence:
     @property
     def one(self) -> Cells | Bins | None:
         """The sums of the only score of each row; None if there are several."""
-        return self.parts[0] if len(self.parts) == 1 else None
+        if len(self.parts) == 1:
+            return self.parts[0]
+        return None
 
     @property
     def cells(self) -> Cells:
@@ -266,15 +348,30 @@ class Evidence:
         if rows.y.ndim == 2:
             self.require_one("this question")
         if rows.pixels and not rows.logits:
-            rows = Sample(rows.y, np.asarray(rows.p), rows.w, rows.classes, rows.tolerance, rows.rows, rows.dropped)
-        return multiclass.with_probabilities(rows) if rows.logits else rows
+            rows = Sample(
+                rows.y,
+                np.asarray(rows.p),
+                rows.w,
+                rows.classes,
+                rows.tolerance,
+                rows.rows,
+                rows.dropped,
+            )
+        if rows.logits:
+            return multiclass.with_probabilities(rows)
+        return rows
 
     @cached_property
     def classwise(self) -> Tally | None:
-        """The sums of every class against the rest, or of every label; None unless there is a matrix."""
+        """The sums of every class against the rest, or of every label.
+
+        None unless there is a matrix.
+        """
         rows = self.rows
         if rows is not None and self._summed_by_class:
-            parts: Any = ClassParts(rows, cells_of_rows)  # a sequence that is summed when it is read, for a tuple
+            parts: Any = ClassParts(
+                rows, cells_of_rows
+            )  # a sequence that is summed when it is read, for a tuple
             return Tally("classwise", parts, rows.classes)
         if self.view in EACH_ROW and self.tally is not None:
             return self.tally
@@ -286,7 +383,13 @@ class Evidence:
     def _summed_by_class(self) -> bool:
         """Whether a matrix is so large that its classes are summed one after another, each when it is read."""
         rows = self.rows
-        if rows is None or rows.p.ndim == 1 or rows.pixels or self.given is not None or self.view == "multilabel":
+        if (
+            rows is None
+            or rows.p.ndim == 1
+            or rows.pixels
+            or self.given is not None
+            or self.view == "multilabel"
+        ):
             return False
         return rows.p.size > _LARGE
 
@@ -294,7 +397,9 @@ class Evidence:
     def every_class(self) -> "Evidence":
         """The same rows, every class of a matrix against the rest."""
         known = self.classwise
-        return self if known is None else replace(self, view="classwise", given=known, memory=self._warned)
+        if known is None:
+            return self
+        return replace(self, view="classwise", given=known, memory=self._warned)
 
     def each_class(self) -> "Iterator[tuple[Any, Evidence]]":
         """Every class against the rest, or every label, as a binary problem of the same rows or sums."""
@@ -303,7 +408,8 @@ class Evidence:
             for name, part in zip(sums.classes, sums.parts, strict=True):
                 yield name, replace(self, view="binary", given=type(sums)("binary", (part,)))
             return
-        rows, tally = self.need_rows("This needs whole rows of scores"), self.classwise
+        rows = self.need_rows("This needs whole rows of scores")
+        tally = self.classwise
         assert tally is not None
         self.warn_one_class()
         large = isinstance(tally.parts, ClassParts)
@@ -330,9 +436,17 @@ class Evidence:
         """Whether rows have weights, and whether these are whole numbers that sum to less than 2³⁵, as in `Cells`."""
         if self.rows is not None:
             w = self.rows.w
-            return "none" if w is None else "whole" if are_whole(w) else "fractional"
+            if w is None:
+                return "none"
+            if are_whole(w):
+                return "whole"
+            return "fractional"
         whole = all(part.whole for part in self.parts)
-        return "fractional" if not whole else "none" if self.sums.weight == self.sums.n else "whole"
+        if not whole:
+            return "fractional"
+        if self.sums.weight == self.sums.n:
+            return "none"
+        return "whole"
 
     @property
     def whole(self) -> bool:
@@ -342,19 +456,25 @@ class Evidence:
     @property
     def n(self) -> int:
         """Rows; a row of weight 2 counts as two if weights count rows."""
-        return round(self.weight) if self.whole else self.sums.n
+        if self.whole:
+            return round(self.weight)
+        return self.sums.n
 
     @property
     def units(self) -> int:
         """Independent units: clusters, or rows without clusters."""
         if self.cluster is not None:
             return int(self.cluster.max()) + 1
-        return self.sums.n if self.rows is None else self.rows.n
+        if self.rows is None:
+            return self.sums.n
+        return self.rows.n
 
     @property
     def importance(self) -> bool:
         """Whether weights express importance."""
-        return self.weight_type == "importance" or (self.weight_type == "auto" and self.weights == "fractional")
+        return self.weight_type == "importance" or (
+            self.weight_type == "auto" and self.weights == "fractional"
+        )
 
     @property
     def dependent(self) -> bool:
@@ -369,7 +489,9 @@ class Evidence:
     @property
     def in_clusters(self) -> "ClusteredRows | None":
         """One score per row in clusters; None if rows are independent, or have several scores."""
-        return self.clustered if self.dependent and self.view in ("binary", "confidence") else None
+        if self.dependent and self.view in ("binary", "confidence"):
+            return self.clustered
+        return None
 
     @property
     def classes(self) -> tuple[Any, ...] | None:
@@ -378,15 +500,22 @@ class Evidence:
 
     @property
     def cells_at_means(self) -> tuple[Cells, ...]:
-        """The cells of each part; rows of a cell of a sketch, or of a bin, are at their mean score."""
+        """The cells of each part.
+
+        Rows of a cell of a sketch, or of a bin, are at their mean score.
+        """
         return tuple(part.at_means() for part in self.parts)
 
     @cached_property
     def means(self) -> tuple[float, float, float]:
         """Mean score, event rate and their difference, of one score per row."""
-        (part,) = (self.sums if isinstance(self.sums, Binned) else self.sums.coarsen(EqualMass(1))).parts
+        (part,) = (
+            self.sums if isinstance(self.sums, Binned) else self.sums.coarsen(EqualMass(1))
+        ).parts
         weight = part.weight.sum()
-        score, rate, gap = (float(total.sum() / weight) for total in (part.sum_score, part.events, part.excess))
+        score, rate, gap = (
+            float(total.sum() / weight) for total in (part.sum_score, part.events, part.excess)
+        )
         return score, rate, gap
 
     @property
@@ -394,40 +523,60 @@ class Evidence:
         return " ".join(self.notes)
 
     def require_one(self, what: str, *, counted: bool = False) -> None:
-        """Raise unless there is one score per row, binary or the largest of a matrix; `counted`: weights count rows."""
+        """Raise unless there is one score per row, binary or the largest of a matrix.
+
+        `counted`: weights count rows.
+        """
         if counted and not self.whole:
-            raise InputError("sample_weight", "must be whole numbers, which count rows", "got fractions")
+            raise InputError(
+                "sample_weight", "must be whole numbers, which count rows", "got fractions"
+            )
         if self.view == "multilabel":
             demand = f"must not be 'multilabel' for {what.removesuffix(' of a matrix')}"
             remedy = "Pass a column of labels and of scores at a time; `estimate` and `report` take all of them."
             raise InputError("kind", demand, "each label is a problem of its own", remedy=remedy)
         if self.view not in ("binary", "confidence"):
             remedy = "For one class against the rest pass its column as a vector."
-            raise InputError("kind", f"must be 'confidence' for {what}", f"got {self.view!r}", remedy=remedy)
+            raise InputError(
+                "kind", f"must be 'confidence' for {what}", f"got {self.view!r}", remedy=remedy
+            )
 
     def require_weight_type(self) -> None:
         """Raise if weights are to count rows, but are not whole numbers."""
         checked_word(self.weight_type, "weight_type", get_args(WeightType))
         if self.weight_type == "frequency" and self.weights == "fractional":
             demand = "must be whole numbers that sum to less than 2³⁵, which count rows"
-            raise InputError("sample_weight", demand, remedy="For other weights use `weight_type='importance'`.")
+            raise InputError(
+                "sample_weight", demand, remedy="For other weights use `weight_type='importance'`."
+            )
 
     @cached_property
     def expanded(self) -> "Evidence":
-        """The rows of positive weight; weights that count rows as repetitions, other weights kept."""
+        """The rows of positive weight.
+
+        Weights that count rows as repetitions, other weights kept.
+        """
         w = self.need_rows("This needs the rows").w
         if w is None:
             return self
         self.require_weight_type()
         if self.whole:
             if w.sum() > _MOST_ROWS:
-                raise InputError("sample_weight", f"must sum to at most {_MOST_ROWS:,} rows", f"got {w.sum():,.0f}")
+                raise InputError(
+                    "sample_weight",
+                    f"must sum to at most {_MOST_ROWS:,} rows",
+                    f"got {w.sum():,.0f}",
+                )
             return self.at(np.repeat(np.arange(w.size), w.astype(np.int64)), weighted=False)
-        return self if w.all() else self.at(np.flatnonzero(w))
+        if w.all():
+            return self
+        return self.at(np.flatnonzero(w))
 
     def rounded(self, unit: float | None) -> "Evidence":
         """The same, with scores that were rounded to multiples of a unit."""
-        return self if unit is None else replace(self, rounded_to=checked_fraction(unit, "rounded_to"))
+        if unit is None:
+            return self
+        return replace(self, rounded_to=checked_fraction(unit, "rounded_to"))
 
     def at(self, some: NDArray[Any], *, weighted: bool = True) -> "Evidence":
         """Some of the rows, perhaps repeated, with or without their weights."""
@@ -435,25 +584,34 @@ class Evidence:
         if some.dtype == bool:
             some = np.flatnonzero(some)
         w = rows.w[some] if weighted and rows.w is not None else None
-        cluster = None if self.cluster is None else np.unique(self.cluster[some], return_inverse=True)[1].reshape(-1)
+        if self.cluster is None:
+            cluster = None
+        else:
+            cluster = np.unique(self.cluster[some], return_inverse=True)[1].reshape(-1)
         kept = some if self.kept is None else self.kept[some]
         return replace(self, rows=rows.at(some, w), cluster=cluster, kept=kept, memory=self._warned)
 
     @cached_property
     def clustered(self) -> "ClusteredRows":
-        """One score per row in clusters; without `cluster`, every row is its own. Of sums, the buckets are clusters."""
+        """One score per row in clusters; without `cluster`, every row is its own.
+
+        Of sums, the buckets are clusters.
+        """
         self.require_one("a matrix with `cluster`")
         buckets = None if self.given is None else self.given.buckets
         if buckets is not None and self.rows is None:
             self.warn_one_class(self.given)
             top, bucket = buckets.cells()
-            known: Ints | None = np.unique(bucket, return_inverse=True)[1].reshape(-1)  # some may have no rows
+            known: Ints | None = np.unique(bucket, return_inverse=True)[1].reshape(
+                -1
+            )  # some may have no rows
             if bucket.size and (bucket == bucket[0]).all():
                 got = f"all {self.sums.n:,} rows are in one, so their variation is unknown"
                 raise InputError("", "The clusters of sums must fall into at least 2 buckets", got)
         else:
             expanded = self.expanded
-            top, known = expanded.sample, expanded.cluster
+            top = expanded.sample
+            known = expanded.cluster
             self.warn_one_class()
             cells_of_rows(top)  # checks every value
         codes = codes_by_content(top, np.arange(top.y.size) if known is None else known)
@@ -461,7 +619,12 @@ class Evidence:
         order = np.lexsort((top.y, top.p, codes) if w is None else (w, top.y, top.p, codes))
         counts = buckets is not None and self.whole
         found = ClusteredRows(top.at(order, None if w is None else w[order]), codes[order], counts)
-        what = "rows by `sample_weight`" if self.cluster is None else "clusters" if buckets is None else "buckets"
+        if self.cluster is None:
+            what = "rows by `sample_weight`"
+        elif buckets is None:
+            what = "clusters"
+        else:
+            what = "buckets"
         if self.cluster is None or "few clusters" not in self.memory:
             warn_few_clusters(found.cluster, found.weight, what)
         return found
@@ -483,12 +646,14 @@ class Evidence:
         self.memory["one class"] = True
         if self.rows is None:
             assert found is not None
-            equal, n = found.one_class, found.n
+            equal = found.one_class
+            n = found.n
         else:
             y = self.rows.y if self.rows.w is None else self.rows.y[self.rows.w > 0]
             if y.ndim == 2:
                 return  # a label that no row has is nothing unusual
-            equal, n = bool((y[:99] == y[0]).all() and (y == y[0]).all()), y.size
+            equal = bool((y[:99] == y[0]).all() and (y == y[0]).all())
+            n = y.size
         if equal:
             rows_or_sums.warn_one_class(n)
 

@@ -22,11 +22,14 @@ _CHUNK = 1 << 16
 
 
 class GridCells:
-    """The sums of the rows in each cell that has any; see :mod:`trueness._kernels.grid` for the cells.
+    """The sums of the rows in each cell that has any.
 
-    `cell` holds the numbers of the m cells, ascending, `count` the rows of positive weight, `ends` the least and the
-    greatest score, of shape (m, 2). The sums are a `table` as that of `Bins`, of shape (m, 2, 5), or `floats` of shape
-    (m, 2, 3), by cell and label Σw, Σwp and Σwp². `squares`, of shape (m, 2), is Σw² by label; without it, Σw is.
+    See :mod:`trueness._kernels.grid` for the cells.
+
+    `cell` holds the numbers of the m cells, ascending, `count` the rows of positive weight, `ends`
+    the least and the greatest score, of shape (m, 2). The sums are a `table` as that of `Bins`, of
+    shape (m, 2, 5), or `floats` of shape (m, 2, 3), by cell and label Σw, Σwp and Σwp². `squares`,
+    of shape (m, 2), is Σw² by label; without it, Σw is.
     """
 
     __slots__ = ("cell", "count", "ends", "floats", "squares", "table")
@@ -40,8 +43,12 @@ class GridCells:
         floats: Floats | None = None,
         squares: Floats | None = None,
     ) -> None:
-        self.cell, self.count, self.ends = cell, count, ends
-        self.table, self.floats, self.squares = table, floats, squares
+        self.cell = cell
+        self.count = count
+        self.ends = ends
+        self.table = table
+        self.floats = floats
+        self.squares = squares
 
     @classmethod
     def empty(cls) -> "GridCells":
@@ -66,7 +73,10 @@ class GridCells:
 
     @property
     def scores_by_label(self) -> Floats:
-        """Σwp of each label, of shape (m, 2); without weights, each score is cut to a multiple of 2⁻⁵³."""
+        """Σwp of each label, of shape (m, 2).
+
+        Without weights, each score is cut to a multiple of 2⁻⁵³.
+        """
         return self._by_label(1)
 
     @property
@@ -101,7 +111,9 @@ class GridCells:
     @property
     def _weight_squares(self) -> Floats:
         """Σw² by label."""
-        return self.by_label.astype(np.float64) if self.squares is None else self.squares
+        if self.squares is None:
+            return self.by_label.astype(np.float64)
+        return self.squares
 
     @property
     def score(self) -> Floats:
@@ -116,10 +128,12 @@ class GridCells:
     def at_means(self) -> Cells:
         """Cells of a tally: every row at the mean score of its cell."""
         # Copies: neighbours in memory make the kernels faster, and some of them demand it.
-        weight, events = self.weight.copy(), self.events.copy()
+        weight = self.weight.copy()
+        events = self.events.copy()
         if self.squares is None:
             return Cells(self.score, self.count, weight, events)
-        squares, event_squares = self.squares.sum(axis=1), np.ascontiguousarray(self.squares[:, 1])
+        squares = self.squares.sum(axis=1)
+        event_squares = np.ascontiguousarray(self.squares[:, 1])
         return Cells(self.score, self.count, weight, events, squares, event_squares)
 
     def as_bins(self, groups: Groups) -> Bins:
@@ -128,7 +142,10 @@ class GridCells:
         count = sums_from(start, self.count)
         if self.table is not None and fits(sums_from(start, self.weight)):
             return Bins(edges, sums_from(start, self.table), None, count, moments=True)
-        w, p, p2, w2 = self.by_label, self.scores_by_label, self.squares_by_label, self._weight_squares
+        w = self.by_label
+        p = self.scores_by_label
+        p2 = self.squares_by_label
+        w2 = self._weight_squares
         columns = (w.sum(axis=1), w2.sum(axis=1), w[:, 1], p.sum(axis=1), p2.sum(axis=1), p[:, 1])
         floats = sums_from(start, np.column_stack(columns).astype(np.float64))
         return Bins(edges, None, floats, count, moments=True, whole=self.whole)
@@ -137,7 +154,8 @@ class GridCells:
         if self.whole != other.whole:
             return self._as_floats() + other._as_floats()
         cell = np.union1d(self.cell, other.cell)
-        here, there = np.searchsorted(cell, self.cell), np.searchsorted(cell, other.cell)
+        here = np.searchsorted(cell, self.cell)
+        there = np.searchsorted(cell, other.cell)
 
         def added(a: Any, b: Any) -> Any:
             out = np.zeros((cell.size, *a.shape[1:]), dtype=a.dtype)
@@ -145,7 +163,8 @@ class GridCells:
             out[there] += b
             return out
 
-        count, ends = check_row_total(added(self.count, other.count)), _no_ends(cell.size)
+        count = check_row_total(added(self.count, other.count))
+        ends = _no_ends(cell.size)
         for at, part in ((here, self), (there, other)):
             ends[at, 0] = np.minimum(ends[at, 0], part.ends[:, 0])
             ends[at, 1] = np.maximum(ends[at, 1], part.ends[:, 1])
@@ -160,12 +179,16 @@ class GridCells:
     def settled(self) -> "GridCells":
         """The same sums as one pass over the rows has them: floats, where whole weights sum to too much."""
         within = self.squares is None or self.table is None or self.weight.sum() < MOST_WHOLE
-        return self if within else self._as_floats()
+        if within:
+            return self
+        return self._as_floats()
 
     def _as_floats(self) -> "GridCells":
         if self.table is None:
             return self
-        floats = np.stack([self.by_label.astype(np.float64), self.scores_by_label, self.squares_by_label], axis=2)
+        floats = np.stack(
+            [self.by_label.astype(np.float64), self.scores_by_label, self.squares_by_label], axis=2
+        )
         return GridCells(self.cell, self.count, self.ends, None, floats, self._weight_squares)
 
     def __eq__(self, other: object) -> bool:
@@ -187,7 +210,8 @@ def grid_of_rows(sample: Sample) -> GridCells:
         return _weighted(sample, sample.w)
     if not sample.y.size:
         return GridCells.empty()
-    table, ends = np.zeros((GRID_CELLS, 2, 5), dtype=np.int64), _no_ends(GRID_CELLS)
+    table = np.zeros((GRID_CELLS, 2, 5), dtype=np.int64)
+    ends = _no_ends(GRID_CELLS)
     sum_rows(sample, lambda p, y, _: _kernels.sketch_sums(p, y, table, ends))
     refuse_full_cells(table[:, :, 0])
     count = table[:, :, 0].sum(axis=1)
@@ -203,18 +227,27 @@ def _weighted(sample: Sample, w: Floats) -> GridCells:
     sum_rows(sample, lambda p, y, rows: faults(p, y) | weight_faults(w[rows]))
     whole = are_whole(w)
     table: Ints = np.zeros((GRID_CELLS, 2, 5), dtype=np.int64)
-    ends, floats = _no_ends(GRID_CELLS), np.zeros((2, GRID_CELLS, 7, 2))
+    ends = _no_ends(GRID_CELLS)
+    floats = np.zeros((2, GRID_CELLS, 7, 2))
     for i in range(0, w.size, _CHUNK):
         kept = np.flatnonzero(w[i : i + _CHUNK] > 0) + i
-        p, y, weight = np.add(sample.p[kept], 0.0, dtype=np.float64), sample.y[kept].astype(np.int64), w[kept]
+        p = np.add(sample.p[kept], 0.0, dtype=np.float64)
+        y = sample.y[kept].astype(np.int64)
+        weight = w[kept]
         cell = cell_of(p)
         np.minimum.at(ends[:, 0], cell, p)
         np.maximum.at(ends[:, 1], cell, p)
         for label, of in enumerate((y == 0, y == 1)):
             none = np.zeros(int(of.sum()), dtype=np.uint8)
-            _kernels.weighted_bin_sums(p[of], none, weight[of], grid_edges(), floats[label], uniform=False)
-        for column, part in enumerate([np.ones(p.size), *parts(p), *square_parts(p)] if whole else ()):
-            np.add.at(table[:, :, column], (cell, y), part.astype(np.int64) * weight.astype(np.int64))
+            _kernels.weighted_bin_sums(
+                p[of], none, weight[of], grid_edges(), floats[label], uniform=False
+            )
+        for column, part in enumerate(
+            [np.ones(p.size), *parts(p), *square_parts(p)] if whole else ()
+        ):
+            np.add.at(
+                table[:, :, column], (cell, y), part.astype(np.int64) * weight.astype(np.int64)
+            )
     by_label = np.moveaxis(floats.sum(axis=3), 0, 1)  # rows, Σw, Σw², Σwy, Σwp, Σwp², Σwyp
     count = by_label[:, :, 0].sum(axis=1).astype(np.int64)
     cell = np.flatnonzero(count)

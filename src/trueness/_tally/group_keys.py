@@ -14,7 +14,9 @@ from trueness.errors import DroppedRowsWarning, InputError, in_context, warn
 from trueness.typing import Ints
 
 Name: TypeAlias = str | int | float | bool | None
-Group: TypeAlias = Name | tuple[Name, ...]  # of several columns, the tuple of names; None stands for all rows
+Group: TypeAlias = (
+    Name | tuple[Name, ...]
+)  # of several columns, the tuple of names; None stands for all rows
 By: TypeAlias = str | tuple[str, ...] | None
 Key = TypeVar("Key")
 
@@ -24,7 +26,11 @@ def checked_by(by: Any) -> By:
     if by is None or isinstance(by, str):
         return by
     names = tuple(by) if isinstance(by, list | tuple) else ()
-    if not names or len(set(map(str, names))) < len(names) or not all(isinstance(name, str) for name in names):
+    if (
+        not names
+        or len(set(map(str, names))) < len(names)
+        or not all(isinstance(name, str) for name in names)
+    ):
         demand = "must be a string that names the groups, a list of different ones, or None"
         raise InputError("by", demand, f"got {reprlib.repr(by)}")
     return names
@@ -32,7 +38,9 @@ def checked_by(by: Any) -> By:
 
 def names_of(key: Any) -> tuple[Any, ...]:
     """The names of a group, or of columns; there is one unless it is a tuple."""
-    return key if isinstance(key, tuple) else (key,)
+    if isinstance(key, tuple):
+        return key
+    return (key,)
 
 
 def group_text(key: Any) -> str:
@@ -42,7 +50,9 @@ def group_text(key: Any) -> str:
     ('north × 7', "'a × b' × (missing)")
     """
     if not isinstance(key, tuple):
-        return MISSING if key is None else str(key)
+        if key is None:
+            return MISSING
+        return str(key)
     return joined(map(group_text, key))
 
 
@@ -52,20 +62,30 @@ def group_order(key: Group) -> tuple[tuple[str, Any], ...]:
 
 
 def without_small(groups: Mapping[Key, Any], min_rows: Any) -> dict[Key, Any]:
-    """The sums of groups of at least `min_rows` rows; a warning says how many groups and rows are hidden."""
+    """The sums of groups of at least `min_rows` rows.
+
+    A warning says how many groups and rows are hidden.
+    """
     least = checked_whole(min_rows, "min_rows")
     small = [sums.n for sums in groups.values() if sums.n < least]
     if small:
-        which = f"{len(small):,} {'groups' if len(small) > 1 else 'group'} of fewer than {least:,} rows"
+        which = (
+            f"{len(small):,} {'groups' if len(small) > 1 else 'group'} of fewer than {least:,} rows"
+        )
         warn(f"{which} left out: {sum(small):,} rows are hidden.", DroppedRowsWarning)
     return {key: sums for key, sums in groups.items() if sums.n >= least}
 
 
 def plain_group(key: Any, by: By = None) -> Group:
-    """The name as it comes back from a file: text, true or false, or a finite number; of several columns, a tuple."""
+    """The name as it comes back from a file: text, true or false, or a finite number.
+
+    Of several columns, a tuple.
+    """
     if isinstance(by, tuple):
         if not isinstance(key, tuple | list) or len(key) != len(by):
-            raise InputError("group", f"must be a tuple of {len(by)} names", f"got {reprlib.repr(key)}")
+            raise InputError(
+                "group", f"must be a tuple of {len(by)} names", f"got {reprlib.repr(key)}"
+            )
         return tuple(plain_group(one) for one in key)  # type: ignore[misc]  # each is one name
     found = key
     if isinstance(key, np.generic | np.ndarray) and key.dtype.kind in "biufUO":
@@ -92,7 +112,11 @@ def rows_by_group(group: Any, n: int, by: By = None) -> list[tuple[Group, Ints]]
     keys, codes = _crossed(group, n, by) if isinstance(by, tuple) else _numbered(group, n)
     order = np.argsort(codes, kind="stable")
     ends = np.searchsorted(codes[order], np.arange(1, len(keys)))
-    return [(key, at) for key, at in zip(keys, np.split(order, ends) if keys else [], strict=True) if at.size]
+    return [
+        (key, at)
+        for key, at in zip(keys, np.split(order, ends) if keys else [], strict=True)
+        if at.size
+    ]
 
 
 def _crossed(group: Any, n: int, by: tuple[str, ...]) -> tuple[list[Group], Ints]:
@@ -106,11 +130,14 @@ def _crossed(group: Any, n: int, by: tuple[str, ...]) -> tuple[list[Group], Ints
     if lacking:
         demand = f"must be a dict or frame with the columns {', '.join(map(repr, by))}"
         raise InputError("group", demand, f"got {type(group).__name__} without {lacking[0]!r}")
-    read, code = [], np.zeros(n, dtype=np.int64)
+    read = []
+    code = np.zeros(n, dtype=np.int64)
     for name, values in zip(by, columns, strict=True):
         with in_context(f"Column {name!r}"):
             read.append(_numbered(values, n))
-        code = np.unique(code * max(len(read[-1][0]), 1) + read[-1][1], return_inverse=True)[1].reshape(-1)
+        code = np.unique(code * max(len(read[-1][0]), 1) + read[-1][1], return_inverse=True)[
+            1
+        ].reshape(-1)
     first = np.unique(code, return_index=True)[1]
     return [tuple(names[of[i]] for names, of in read) for i in first], code
 
@@ -134,12 +161,16 @@ def _numbered(group: Any, n: int) -> tuple[list[Group], Ints]:
         missing = np.fromiter(map(is_missing, values), bool, n)
     if missing is not None and missing.any():
         remedy = "Leave such rows out, or give their group a name."
-        refuse_bad("group", "must not have missing values", missing, "are, the first", remedy=remedy)
+        refuse_bad(
+            "group", "must not have missing values", missing, "are, the first", remedy=remedy
+        )
     first, *others = map(plain_group, of_type.values()) if of_type else [None]
     for other in others:
         refuse_other_type(first, other)
     number = {key: i for i, key in enumerate(dict.fromkeys(values))}
-    return [plain_group(key) for key in number], np.fromiter(map(number.__getitem__, values), np.int64, n)
+    return [plain_group(key) for key in number], np.fromiter(
+        map(number.__getitem__, values), np.int64, n
+    )
 
 
 def refuse_other_type(known: Group, new: Group) -> None:

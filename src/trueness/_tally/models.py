@@ -11,31 +11,61 @@ from trueness._input.sample import Sample
 from trueness._tally.cells import MOST_WHOLE
 from trueness._tally.clusters import cluster_codes, cluster_column
 from trueness._tally.rows_or_sums import sample_and_kind
-from trueness.errors import DroppedRowsWarning, InputError, collected_warnings, dropped_rows, in_context, warn
+from trueness.errors import (
+    DroppedRowsWarning,
+    InputError,
+    collected_warnings,
+    dropped_rows,
+    in_context,
+    warn,
+)
 from trueness.typing import ArrayLike, Bools, Floats, Ints, Kind, RowOptions
 
 INDEPENDENT: Any = object()
-"""In place of clusters, for functions that take rows as independent: they refuse images, whose pixels are not."""
+"""In place of clusters, for functions that take rows as independent: they refuse images, whose
+pixels are not."""
 
 
 def read_models(
-    y_true: Any, models: Mapping[str, Any], rows: RowOptions, kind: Kind, cluster: ArrayLike | None, argument: str
+    y_true: Any,
+    models: Mapping[str, Any],
+    rows: RowOptions,
+    kind: Kind,
+    cluster: ArrayLike | None,
+    argument: str,
 ) -> tuple[dict[str, Sample], Kind, dict[str, Any]]:
-    """The same rows of all models, the view of a matrix, other fields of `Evidence`; `argument` names `models`."""
+    """The same rows of all models, the view of a matrix, other fields of `Evidence`.
+
+    `argument` names `models`.
+    """
     check_names(models, argument)
-    options: dict[str, Any] = {name: value for name, value in rows.items() if name != "kind" or value is not None}
+    options: dict[str, Any] = {
+        name: value for name, value in rows.items() if name != "kind" or value is not None
+    }
     labels = _labels_by_model(y_true, models, argument)
-    samples, asked = {}, kind
+    samples = {}
+    asked = kind
     for name, scores in models.items():
         with model_context(name), collected_warnings(DroppedRowsWarning):
-            samples[name], asked = sample_and_kind(labels[name], scores, options, kind=kind, keep_logits=True)  # type: ignore[arg-type]  # names are checked there
+            samples[name], asked = sample_and_kind(
+                labels[name],
+                scores,
+                options,  # type: ignore[arg-type]  # names are checked there
+                kind=kind,
+                keep_logits=True,
+            )
     _check_alike(samples, argument)
     first = next(iter(samples.values()))
     n = first.n + first.dropped
     if cluster is INDEPENDENT and first.pixels:
         got = f"got {next(iter(models.values())).ndim}: pixels of an image depend on each other"
         remedy = "`ece_interval`, `calibration_test` and `estimate` take images."
-        raise InputError("y_prob", "must have at most two dimensions here, with independent rows", got, remedy=remedy)
+        raise InputError(
+            "y_prob",
+            "must have at most two dimensions here, with independent rows",
+            got,
+            remedy=remedy,
+        )
     names = None
     if cluster is not None and cluster is not INDEPENDENT:
         names = cluster_column(next(iter(labels.values())), cluster, n, first.pixels)
@@ -45,18 +75,34 @@ def read_models(
     if options.get("missing") == "drop" or first.dropped:
         kept = _complete_rows(samples, names, n)
         position = np.flatnonzero(kept)
-        samples = {k: one if position.size == one.n else _at(one, kept, n) for k, one in samples.items()}
+        samples = {
+            k: one if position.size == one.n else _at(one, kept, n) for k, one in samples.items()
+        }
     dropped = 0 if position is None else n - position.size
     if dropped > first.ignored:
         where = " in some model" if len(models) > 1 else ""
-        warn(dropped_rows(dropped - first.ignored, n, f"a missing value{where}"), DroppedRowsWarning)
-    codes = None if names is None else cluster_codes(names, np.arange(n) if position is None else position)
+        warn(
+            dropped_rows(dropped - first.ignored, n, f"a missing value{where}"), DroppedRowsWarning
+        )
+    if names is None:
+        codes = None
+    else:
+        codes = cluster_codes(names, np.arange(n) if position is None else position)
     notes = [first.note]
     if codes is not None and cluster is None:
-        notes.append(f"Each of {int(codes.max()) + 1:,} images is a cluster of {first.pixels:,} pixels.")
+        notes.append(
+            f"Each of {int(codes.max()) + 1:,} images is a cluster of {first.pixels:,} pixels."
+        )
     if first.ignored:
-        notes.append(f"{first.ignored:,} labels {options['ignore_index']} (`ignore_index`) were left out.")
-    fields = {"cluster": codes, "kept": position, "dropped": dropped, "notes": tuple(filter(None, notes))}
+        notes.append(
+            f"{first.ignored:,} labels {options['ignore_index']} (`ignore_index`) were left out."
+        )
+    fields = {
+        "cluster": codes,
+        "kept": position,
+        "dropped": dropped,
+        "notes": tuple(filter(None, notes)),
+    }
     return samples, asked, fields
 
 
@@ -64,7 +110,12 @@ def check_names(models: Mapping[Any, Any], argument: str) -> None:
     """Raise for a name of a model that is not text."""
     for name in models:
         if not isinstance(name, str):
-            raise InputError(argument, "must have strings as names", f"got {name!r}", remedy=f"Use {str(name)!r}.")
+            raise InputError(
+                argument,
+                "must have strings as names",
+                f"got {name!r}",
+                remedy=f"Use {str(name)!r}.",
+            )
 
 
 def weights_in_words(w: Floats) -> tuple[str, ...]:
@@ -76,7 +127,9 @@ def weights_in_words(w: Floats) -> tuple[str, ...]:
         raise InputError("sample_weight", demand, f"it sums to {w.sum():.3g}", remedy=remedy)
     if not whole:
         return ("Weights are not whole numbers but sampling weights: each row counts once.",)
-    return ("Weights are whole numbers and count rows: a weight of 2 is two rows.",) if (w > 1).any() else ()
+    if (w > 1).any():
+        return ("Weights are whole numbers and count rows: a weight of 2 is two rows.",)
+    return ()
 
 
 def model_context(model: str) -> AbstractContextManager[None]:
@@ -89,7 +142,9 @@ def _labels_by_model(y_true: Any, models: Mapping[str, Any], argument: str) -> d
     if not isinstance(y_true, Mapping):
         return dict.fromkeys(models, y_true)
     if set(y_true) != set(models):
-        demand = f"must have the labels of every model, by the names of `{argument}`, if it is a dict"
+        demand = (
+            f"must have the labels of every model, by the names of `{argument}`, if it is a dict"
+        )
         raise InputError("y_true", demand, f"got {list(y_true)} for {list(models)}")
     sizes = {name: column(y_true[name], "y_true").values.shape[0] for name in models}
     if len(set(sizes.values())) > 1:
@@ -99,19 +154,28 @@ def _labels_by_model(y_true: Any, models: Mapping[str, Any], argument: str) -> d
 
 def _check_alike(samples: Mapping[str, Sample], argument: str) -> None:
     first, *others = samples
-    shape, classes = samples[first].p.shape[1:], samples[first].classes
+    shape = samples[first].p.shape[1:]
+    classes = samples[first].classes
     for name in others:
         other = samples[name]
         if other.p.shape[1:] != shape:
             demand = "must hold vectors only, or matrices with the same classes"
-            raise InputError(argument, demand, f"{first!r} is {_form(samples[first])} and {name!r} is {_form(other)}")
+            raise InputError(
+                argument,
+                demand,
+                f"{first!r} is {_form(samples[first])} and {name!r} is {_form(other)}",
+            )
         if set(map(str, other.classes or ())) != set(map(str, classes or ())):
-            got = f"{first!r} has {list(classes or ())} and {name!r} has {list(other.classes or ())}"
+            got = (
+                f"{first!r} has {list(classes or ())} and {name!r} has {list(other.classes or ())}"
+            )
             raise InputError(argument, "must have the same classes", got)
 
 
 def _form(sample: Sample) -> str:
-    return "a vector" if sample.p.ndim == 1 else f"a matrix of {sample.p.shape[1]} columns"
+    if sample.p.ndim == 1:
+        return "a vector"
+    return f"a matrix of {sample.p.shape[1]} columns"
 
 
 def _complete_rows(samples: Mapping[str, Sample], names: Column | None, n: int) -> Bools:
@@ -131,5 +195,6 @@ def _at(sample: Sample, kept: Bools, n: int) -> Sample:
     """The rows kept of a sample that may have dropped others already."""
     some = kept if sample.rows is None else kept[sample.rows]
     found = sample.at(some, None if sample.w is None else sample.w[some])
-    found.dropped, found.ignored = n - found.n, sample.ignored
+    found.dropped = n - found.n
+    found.ignored = sample.ignored
     return found

@@ -1,7 +1,8 @@
 r"""Multiclass views: the binary problems of a matrix of scores, and the softmax of a matrix of logits.
 
-One pass over the logits finds the largest one of each row, m, and the total :math:`\sum_j e^{z_j - m}`. The largest
-probability is one over the total; any other is :math:`e^{z_j - m}` over it, computed a few at a time when it is needed.
+One pass over the logits finds the largest one of each row, m, and the total :math:`\sum_j e^{z_j -
+m}`. The largest probability is one over the total; any other is :math:`e^{z_j - m}` over it,
+computed a few at a time when it is needed.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -50,11 +51,17 @@ def parts_of(sample: Sample, kind: Kind, make: Callable[[Sample], Part]) -> tupl
 
 
 class ClassParts(Sequence[Part]):
-    """Every class against the rest, made when it is asked for; all values are checked before the first."""
+    """Every class against the rest, made when it is asked for.
+
+    All values are checked before the first.
+    """
 
     def __init__(self, sample: Sample, make: Callable[[Sample], Part]) -> None:
         self.found = softmax_of(sample) if sample.logits else top_of(sample)
-        self.sample, self.make, self.columns, self.last = sample, make, slice(0, 0), -1
+        self.sample = sample
+        self.make = make
+        self.columns = slice(0, 0)
+        self.last = -1
         self.step = max(_FEWEST_COLUMNS, _ENTRIES // max(1, sample.p.shape[0]))
 
     def __len__(self) -> int:
@@ -66,7 +73,8 @@ class ClassParts(Sequence[Part]):
             return tuple(self[one] for one in k)
         if k != self.last:
             part = Sample((self.sample.y == k).view(np.uint8), self._scores(k), self.sample.w)
-            self.last, self.part = k, self.make(part)
+            self.part = self.make(part)
+            self.last = k
         return self.part
 
     def _scores(self, k: int) -> NDArray[Any]:
@@ -90,9 +98,12 @@ def _label_part(sample: Sample, k: int, make: Callable[[Sample], Part]) -> Part:
 
 
 def binary_of_two_columns(sample: Sample) -> Sample:
-    """A matrix of two columns as the binary problem of its second column; any other sample unchanged.
+    """A matrix of two columns as the binary problem of its second column.
 
-    Verdicts, reports, gates and intervals use it: the largest of two scores hides errors of opposite sign.
+    Any other sample unchanged.
+
+    Verdicts, reports, gates and intervals use it: the largest of two scores hides errors of
+    opposite sign.
     """
     if sample.p.ndim == 1 or sample.p.shape[1] != 2:
         return sample
@@ -105,7 +116,9 @@ TWO_COLUMNS = "The two columns of scores are one binary problem: the event is th
 
 def two_columns_in_words(classes: Sequence[Any] | None) -> str:
     """The sentence that goes with :func:`binary_of_two_columns`."""
-    return f"{TWO_COLUMNS.removesuffix('.')}, {classes[1]!r}." if classes else TWO_COLUMNS
+    if classes:
+        return f"{TWO_COLUMNS.removesuffix('.')}, {classes[1]!r}."
+    return TWO_COLUMNS
 
 
 class _Top(NamedTuple):
@@ -115,7 +128,10 @@ class _Top(NamedTuple):
 
 
 def top_of(sample: Sample) -> _Top:
-    """The largest probability of each row, its class, and whether that was the label; every value is checked here."""
+    """The largest probability of each row, its class, and whether that was the label.
+
+    Every value is checked here.
+    """
     if sample.logits:
         softmax = softmax_of(sample)
         return _Top(1 / softmax.total, softmax.predicted, softmax.correct)
@@ -130,11 +146,17 @@ def top_of(sample: Sample) -> _Top:
 
 def _joined(pieces: list[Any]) -> Iterator[Any]:
     """The columns of all pieces; those of one piece are not copied."""
-    return (np.concatenate(column) if len(column) > 1 else column[0] for column in zip(*pieces, strict=True))
+    return (
+        np.concatenate(column) if len(column) > 1 else column[0]
+        for column in zip(*pieces, strict=True)
+    )
 
 
 def class_bins(sample: Sample, rule: EqualWidth) -> tuple[Bins, ...]:
-    """The bins of each class against the rest, in one pass over a matrix without weights; they have no moments."""
+    """The bins of each class against the rest, in one pass over a matrix without weights.
+
+    They have no moments.
+    """
     k = sample.p.shape[1]
     table = np.zeros((k, rule.n, 2, 3), dtype=np.int64)
     status = 0
@@ -168,7 +190,8 @@ class Softmax(NamedTuple):
 
 def softmax_of(sample: Sample) -> Softmax:
     """The softmax of a sample of logits; every logit is checked here."""
-    status, pieces = 0, []
+    status = 0
+    pieces = []
     for rows, Z in blocks(sample.p):
         found, *columns = _kernels.logit_tops(Z, sample.y[rows])
         status |= found
@@ -194,4 +217,6 @@ def with_probabilities(sample: Sample) -> Sample:
     P = np.empty(sample.p.shape)
     for rows, Z in blocks(sample.p):
         softmax.fill(Z, rows, P[rows])
-    return Sample(sample.y, P, sample.w, sample.classes, sample.tolerance, sample.rows, sample.dropped)
+    return Sample(
+        sample.y, P, sample.w, sample.classes, sample.tolerance, sample.rows, sample.dropped
+    )

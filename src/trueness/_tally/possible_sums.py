@@ -1,12 +1,13 @@
 r"""Sums that rows can have: given the others, each column of stored sums has a range.
 
-A file of sums has a checksum against damage, but anybody can write one. The scores of a cell lie between its ends,
-:math:`l \le p \le h`, so that for the rows of either label
+A file of sums has a checksum against damage, but anybody can write one. The scores of a cell lie
+between its ends, :math:`l \le p \le h`, so that for the rows of either label
 
 .. math:: l W \le S_1 \le h W, \qquad S_1^2 / W \le S_2 \le (l + h) S_1 - l h W,
 
-with :math:`W = \sum w`, :math:`S_1 = \sum w p`, :math:`S_2 = \sum w p^2`. Likewise :math:`\sum w^2` of `n` rows lies
-between :math:`W^2 / n` and :math:`W^2`. Whole numbers are compared exactly, floats with a tolerance of 1e-9.
+with :math:`W = \sum w`, :math:`S_1 = \sum w p`, :math:`S_2 = \sum w p^2`. Likewise :math:`\sum w^2`
+of `n` rows lies between :math:`W^2 / n` and :math:`W^2`. Whole numbers are compared exactly, floats
+with a tolerance of 1e-9.
 """
 
 import math
@@ -38,7 +39,10 @@ def refuse(reason: str, remedy: str = "") -> NoReturn:
 
 
 def check_sums(part: Part) -> None:
-    """Refuse sums that no rows have. Files have a checksum too; dicts and the states of torch metrics have none."""
+    """Refuse sums that no rows have.
+
+    Files have a checksum too; dicts and the states of torch metrics have none.
+    """
     if not all(bool((np.isfinite(v) & (v >= 0)).all()) for v in _arrays(part)):
         refuse("its sums must be finite and not below 0")
     _check_ends(part)
@@ -54,13 +58,18 @@ def check_sums(part: Part) -> None:
 def check_parts(kind: View, parts: Sequence[Part], largest: int | None) -> None:
     """Refuse parts that cannot be those of the same rows, or that have no cluster of the size of the largest."""
     totals = [part.totals for part in parts]
-    every, weight = sum(total.rows for total in totals), math.fsum(total.weight for total in totals)
+    every = sum(total.rows for total in totals)
+    weight = math.fsum(total.weight for total in totals)
     if every and weight < 1 / _HEAVIEST:
         refuse("its weights are too small")
     if largest is not None:
         fullest = max(math.ceil(total.weight * (1 + _ROUNDING)) for total in totals)
         if type(largest) is not int or not min(every, 1) <= largest <= fullest:
-            refuse("no bucket holds its largest cluster" if every else "it has a largest cluster and no rows")
+            refuse(
+                "no bucket holds its largest cluster"
+                if every
+                else "it has a largest cluster and no rows"
+            )
     if kind not in EACH_ROW:
         return
     first, *others = totals
@@ -99,7 +108,8 @@ def _check_ends(part: Part) -> None:
 
 def _check_rows(part: Part) -> None:
     """Rows and their weights: there are both or neither, and no weight is too large for one row."""
-    count, weight = part.count, part.weight
+    count = part.count
+    weight = part.weight
     possible = (count > 0) == (weight > 0) if isinstance(part, Bins) else (count > 0) & (weight > 0)
     unweighted = not isinstance(part, Bins) and part.squares is None
     if part.whole:
@@ -116,14 +126,22 @@ def _check_rows(part: Part) -> None:
 
 def _check_whole_sums(part: Part) -> None:
     """Sums of whole numbers are whole, and small enough to be added."""
-    weight, events = part.weight, part.events
+    weight = part.weight
+    events = part.events
     if not part.whole:
         if isinstance(part, Bins) and part.table is not None:
             refuse("its weights are not whole numbers")
         return
-    if weight.dtype.kind == "f" and ((weight != np.floor(weight)) | (events != np.floor(events))).any():
+    if (
+        weight.dtype.kind == "f"
+        and ((weight != np.floor(weight)) | (events != np.floor(events))).any()
+    ):
         refuse("its weights are not whole numbers")
-    if isinstance(part, Cells | GridCells) and part.squares is not None and weight.sum(dtype=np.float64) >= MOST_WHOLE:
+    if (
+        isinstance(part, Cells | GridCells)
+        and part.squares is not None
+        and weight.sum(dtype=np.float64) >= MOST_WHOLE
+    ):
         refuse("its whole weights sum to too much")
     if isinstance(part, Cells) or part.table is None:
         return
@@ -131,7 +149,8 @@ def _check_whole_sums(part: Part) -> None:
     of_cell = n.sum(axis=1) if isinstance(part, Bins) else n
     if (n > MOST_EXACT).any() or (of_cell > MOST_EXACT).any():
         refuse("a bin or cell has too many rows for exact sums")
-    hi, lo = part.table[:, :, 1::2], part.table[:, :, 2::2]
+    hi = part.table[:, :, 1::2]
+    lo = part.table[:, :, 2::2]
     if ((hi > n * int(HI_SCALE)) | (lo > n * int(LO_SCALE - 1))).any():
         refuse("its exact sums are too large for its rows")
 
@@ -170,10 +189,13 @@ def _check_square_scores(part: Bins | GridCells) -> None:
     least = np.where(weight > slack, score**2 / weight, 0)
     most = (low + high) * score - low * high * weight
     if isinstance(part, GridCells):
-        square, known = part.squares_by_label, True
+        square = part.squares_by_label
+        known = True
     else:
-        square, known = part.columns[:, 4:5], part.moments
-        least, most = least.sum(axis=1, keepdims=True), most.sum(axis=1, keepdims=True)
+        square = part.columns[:, 4:5]
+        known = part.moments
+        least = least.sum(axis=1, keepdims=True)
+        most = most.sum(axis=1, keepdims=True)
     if not (square <= most + slack).all() or (known and not (square >= least - slack).all()):
         refuse("a mean squared score must lie in its range")
 
@@ -187,16 +209,20 @@ def _check_square_weights(part: Part) -> None:
     if part.squares is None:
         return
     if isinstance(part, GridCells):
-        weight, squares = part.by_label, part.squares
+        weight = part.by_label
+        squares = part.squares
     else:
         weight = np.column_stack([part.weight - part.events, part.events])
         event_squares = part.event_squares
         assert event_squares is not None  # beside the squares
         squares = np.column_stack([part.squares - event_squares, event_squares])
-    total, rows = part.weight[:, None].astype(np.float64), part.count[:, None]
+    total = part.weight[:, None].astype(np.float64)
+    rows = part.count[:, None]
     slack = _ROUNDING * squares.sum(axis=1, keepdims=True) + _VANISHING
     square = weight.astype(np.float64) ** 2
-    possible = (squares <= square + _ROUNDING * total**2 + _VANISHING) & (square <= rows * (squares + slack))
+    possible = (squares <= square + _ROUNDING * total**2 + _VANISHING) & (
+        square <= rows * (squares + slack)
+    )
     # The rows of a label are at least as many as rows of equal weight with these sums.
     matters = (weight > _LABEL * total) & (squares > _LABEL * squares.sum(axis=1, keepdims=True))
     rows_needed = np.where(matters, square / squares, 0).sum(axis=1)
@@ -209,7 +235,9 @@ def _check_square_weights(part: Part) -> None:
 
 def _check_square_weights_of_bins(part: Bins, floats: Floats) -> None:
     """As of cells; but a row of weight 2 may stand for two rows, so that Σw² of whole weights may be Σw."""
-    weight, squares, rows = floats[:, 0], floats[:, 1], part.count
+    weight = floats[:, 0]
+    squares = floats[:, 1]
+    rows = part.count
     slack = _ROUNDING * squares + _VANISHING
     possible = (squares <= weight**2 * (1 + _ROUNDING) + _VANISHING) & (
         weight**2 <= (rows + weight) * (squares + slack)

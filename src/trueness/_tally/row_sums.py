@@ -10,14 +10,24 @@ from trueness import _kernels
 from trueness._input.sample import Sample
 from trueness._tally.bins import Bins
 from trueness._tally.cells import MOST_WHOLE, Cells, Totals
-from trueness._tally.rules import BinRule, EqualMass, EqualWidth, edges_of, midpoints, refuse_uncovered
+from trueness._tally.rules import (
+    BinRule,
+    EqualMass,
+    EqualWidth,
+    edges_of,
+    midpoints,
+    refuse_uncovered,
+)
 from trueness.errors import InputError
 from trueness.typing import Bools, Floats, Ints
 
 _CHUNK = 1 << 16
-# Dtypes are compared, not their names or types: np.longlong may be np.int64, and another byte order is another dtype.
+# Dtypes are compared, not their names or types: np.longlong may be np.int64, and another byte order
+# is another dtype.
 _SCORES = frozenset(map(np.dtype, (np.float64, np.float32)))
-_LABELS = frozenset(map(np.dtype, (np.bool_, np.uint8, np.int8, np.int32, np.int64, np.float32, np.float64)))
+_LABELS = frozenset(
+    map(np.dtype, (np.bool_, np.uint8, np.int8, np.int32, np.int64, np.float32, np.float64))
+)
 
 
 def bins_of_rows(sample: Sample, rule: BinRule, *, moments: bool = False) -> Bins:
@@ -30,7 +40,11 @@ def bins_of_rows(sample: Sample, rule: BinRule, *, moments: bool = False) -> Bin
         if sample.w is not None:
             return _weighted(sample, edges, uniform)
         table = np.zeros((edges.size - 1, 2, 5), dtype=np.int64)
-        sum_rows(sample, lambda p, y, _: _kernels.bin_sums(p, y, edges, table, uniform=uniform, moments=moments), edges)
+        sum_rows(
+            sample,
+            lambda p, y, _: _kernels.bin_sums(p, y, edges, table, uniform=uniform, moments=moments),
+            edges,
+        )
         return Bins(edges, table, moments=moments)
     if isinstance(rule, EqualMass) and sample.w is None:
         return _equal_mass(sample, rule, moments)
@@ -40,10 +54,13 @@ def bins_of_rows(sample: Sample, rule: BinRule, *, moments: bool = False) -> Bin
 
 def add_to_tables(sample: Sample, group: NDArray[np.uint32], rule: BinRule, table: Ints) -> None:
     """Add unweighted rows to the sums of their groups and bins, of shape (G, B, 2, 5), in one pass."""
-    edges, uniform = edges_of(rule), isinstance(rule, EqualWidth)
+    edges = edges_of(rule)
+    uniform = isinstance(rule, EqualWidth)
 
     def add(p: NDArray[Any], y: NDArray[Any], rows: slice) -> int:
-        return _kernels.grouped_bin_sums(p, y, np.ascontiguousarray(group[rows]), edges, table, uniform=uniform)
+        return _kernels.grouped_bin_sums(
+            p, y, np.ascontiguousarray(group[rows]), edges, table, uniform=uniform
+        )
 
     sum_rows(sample, add, edges)
 
@@ -56,7 +73,9 @@ def _weighted(sample: Sample, edges: Floats, uniform: bool) -> Bins:
     total = sums.sum(axis=2)
     if not total[:, 1].sum() > 0:
         sample.explain()
-    return Bins(edges, None, total[:, 1:], total[:, 0].astype(np.int64), moments=True, whole=are_whole(w))
+    return Bins(
+        edges, None, total[:, 1:], total[:, 0].astype(np.int64), moments=True, whole=are_whole(w)
+    )
 
 
 def _equal_mass(sample: Sample, rule: EqualMass, moments: bool) -> Bins:
@@ -84,7 +103,10 @@ def events_of_rows(sample: Sample) -> int:
 
 
 def cells_of_rows(sample: Sample, *, split_ties: bool = False) -> Cells:
-    """Sort the rows and sum those of equal score; or, with `split_ties`, keep every row in stable order."""
+    """Sort the rows and sum those of equal score.
+
+    Or, with `split_ties`, keep every row in stable order.
+    """
     p, y = native_rows(sample)
     if not p.size:
         return Cells.empty()
@@ -95,14 +117,18 @@ def cells_of_rows(sample: Sample, *, split_ties: bool = False) -> Cells:
         _refuse(sample, status)
     if not split_ties:
         return Cells(score, count, count, events)
-    order, ones = np.argsort(p, kind="stable"), np.ones(p.size, dtype=np.int64)
+    order = np.argsort(p, kind="stable")
+    ones = np.ones(p.size, dtype=np.int64)
     return Cells(p[order].astype(np.float64) + 0.0, ones, ones, y[order].astype(np.int64))
 
 
 def _weighted_cells(sample: Sample, p: NDArray[Any], y: NDArray[Any], split_ties: bool) -> Cells:
     assert sample.w is not None
     if split_ties:
-        raise InputError("sample_weight", 'cannot be combined with `ties="split"` or "printed", which take single rows')
+        raise InputError(
+            "sample_weight",
+            'cannot be combined with `ties="split"` or "printed", which take single rows',
+        )
     status, score, count, *sums = _kernels.weighted_cells(p, y, sample.w)
     if status:
         _refuse(sample, status)
@@ -110,7 +136,9 @@ def _weighted_cells(sample: Sample, p: NDArray[Any], y: NDArray[Any], split_ties
         sample.explain()
     weight, events, squares, event_squares = sums
     if are_whole(sample.w):
-        return Cells(score, count, weight.astype(np.int64), events.astype(np.int64), squares, event_squares)
+        return Cells(
+            score, count, weight.astype(np.int64), events.astype(np.int64), squares, event_squares
+        )
     return Cells(score, count, weight, events, squares, event_squares)
 
 
@@ -125,9 +153,16 @@ def native_rows(sample: Sample) -> tuple[NDArray[Any], NDArray[Any]]:
     return _native(sample.p, _SCORES), _native(sample.y, _LABELS)
 
 
-def sum_rows(sample: Sample, kernel: Callable[[Any, Any, slice], int], edges: Floats | None = None) -> None:
-    """Hand the rows to a kernel, all at once if they need no conversion, else chunk by chunk; raise for every fault."""
-    p, y, status = sample.p, sample.y, 0
+def sum_rows(
+    sample: Sample, kernel: Callable[[Any, Any, slice], int], edges: Floats | None = None
+) -> None:
+    """Hand the rows to a kernel, all at once if they need no conversion, else chunk by chunk.
+
+    Raise for every fault.
+    """
+    p = sample.p
+    y = sample.y
+    status = 0
     step = max(1, p.size) if _is_native(p, _SCORES) and _is_native(y, _LABELS) else _CHUNK
     for i in range(0, p.size, step):
         rows = slice(i, i + step)
@@ -145,7 +180,9 @@ def _native(array: NDArray[Any], dtypes: frozenset[np.dtype[Any]]) -> NDArray[An
     if _is_native(array, dtypes):
         return array
     target = array.dtype.newbyteorder("=")
-    return np.require(array, dtype=target if target in dtypes else np.float64, requirements=["C", "A"])
+    return np.require(
+        array, dtype=target if target in dtypes else np.float64, requirements=["C", "A"]
+    )
 
 
 def _refuse(sample: Sample, status: int, edges: Floats | None = None) -> None:
@@ -164,7 +201,9 @@ def blocks(p: NDArray[Any]) -> Iterator[tuple[slice, NDArray[Any]]]:
 
     There is at least one block, even without rows.
     """
-    if isinstance(p, np.ndarray) and _is_native(p, _SCORES):  # not pixels, of which some are copied at a time
+    if isinstance(p, np.ndarray) and _is_native(
+        p, _SCORES
+    ):  # not pixels, of which some are copied at a time
         yield slice(0, p.shape[0]), p
         return
     step = max(1, _ENTRIES // p.shape[1])

@@ -12,12 +12,27 @@ from trueness._input.sample import Sample, plain_sample, read_sample
 from trueness._keywords import unknown_row_option
 from trueness._tally.buckets import RowClusters, read_clusters, refuse_unused
 from trueness._tally.grid import grid_of_rows
-from trueness._tally.multiclass import EACH_ROW, View, check_kind, class_bins, parts_of, with_probabilities
+from trueness._tally.multiclass import (
+    EACH_ROW,
+    View,
+    check_kind,
+    class_bins,
+    parts_of,
+    with_probabilities,
+)
 from trueness._tally.row_sums import UnsortedRows, bins_of_rows, cells_of_rows, unsorted_rows
 from trueness._tally.rules import BinRule, BinsLike, BySize, EqualWidth, as_rule, check_class_bins
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Parts, Tally, checked_rule, need_moments, tally_of_sums
-from trueness.errors import DroppedRowsWarning, FewRowsWarning, InputError, OneClassWarning, Remedy, dropped_rows, warn
+from trueness.errors import (
+    DroppedRowsWarning,
+    FewRowsWarning,
+    InputError,
+    OneClassWarning,
+    Remedy,
+    dropped_rows,
+    warn,
+)
 from trueness.typing import ArrayLike, Kind, RowOptions
 
 Measure = TypeVar("Measure", bound=Callable[..., Any])
@@ -27,20 +42,32 @@ Part = TypeVar("Part")
 _PIXELS = 1 << 14  # of images that are summed together, so that nothing is kept of each pixel
 _SUMS = (Tally, Binned, Sketch)  # `Tally | Binned | Sketch` would be made anew at every call
 _READ = inspect.signature(read_sample).parameters
-ROW_OPTIONS = {name: _READ[name].default if name in _READ else "classwise" for name in RowOptions.__annotations__}
+ROW_OPTIONS = {
+    name: _READ[name].default if name in _READ else "classwise"
+    for name in RowOptions.__annotations__
+}
 
 
 def takes_rows(measure: Measure, *, kind: Kind = "classwise", by: bool = False) -> Measure:
-    """Spell out the row options in the signature and the docstring that ``help`` shows; the call does not change."""
+    """Spell out the row options in the signature and the docstring that ``help`` shows.
+
+    The call does not change.
+    """
     signature = inspect.signature(measure)
     own = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
     hints = RowOptions.__annotations__
     options = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[name])
+        inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[name]
+        )
         for name, default in (ROW_OPTIONS | {"kind": kind}).items()
     ]
     if by:
-        options.append(inspect.Parameter("by", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=ArrayLike))
+        options.append(
+            inspect.Parameter(
+                "by", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=ArrayLike
+            )
+        )
     measure.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
     measure.__doc__ = measure.__doc__ and spell_out(measure.__doc__, kind, by=by)
     return measure
@@ -72,7 +99,9 @@ def as_binned(
 
 def rule_for(bins: BinsLike | BySize, weight: float) -> BinRule:
     """The bin rule, which may depend on the number of rows."""
-    return bins.rule(weight) if isinstance(bins, BySize) else as_rule(bins)
+    if isinstance(bins, BySize):
+        return bins.rule(weight)
+    return as_rule(bins)
 
 
 def as_tally(
@@ -90,7 +119,9 @@ def as_tally(
         if rule is not None:
             checked_rule(rule, y_true)
     else:
-        found = tally_of(*sample_and_kind(y_true, y_prob, options, kind=kind, keep_logits=True), rule)
+        found = tally_of(
+            *sample_and_kind(y_true, y_prob, options, kind=kind, keep_logits=True), rule
+        )
     _give_warnings(found, rule)
     return found
 
@@ -98,21 +129,30 @@ def as_tally(
 def as_rows_or_cells(
     y_true: ArrayLike | Tally | Sketch, y_prob: ArrayLike | None, options: RowOptions
 ) -> Parts[UnsortedRows] | Tally:
-    """Unsorted rows for a measure that needs no order; sums per distinct score where rows are weighted or summed."""
+    """Unsorted rows for a measure that needs no order.
+
+    Sums per distinct score where rows are weighted or summed.
+    """
     if isinstance(y_true, _SUMS):
         return as_tally(y_true, y_prob, options)
     sample, kind = sample_and_kind(y_true, y_prob, options, keep_logits=True)
     unsorted = sample.w is None
-    found: Parts[Any] = Parts(*_parts(sample, kind, unsorted_rows, False)) if unsorted else tally_of(sample, kind)
+    found: Parts[Any] = (
+        Parts(*_parts(sample, kind, unsorted_rows, False)) if unsorted else tally_of(sample, kind)
+    )
     _give_warnings(found)
     return found
 
 
-def as_sample(y_true: ArrayLike, y_prob: ArrayLike | None, options: RowOptions, *, kind: Kind = "classwise") -> Sample:
+def as_sample(
+    y_true: ArrayLike, y_prob: ArrayLike | None, options: RowOptions, *, kind: Kind = "classwise"
+) -> Sample:
     """The rows themselves, where sums per score do not suffice; `kind` is the only view allowed."""
     if isinstance(y_true, _SUMS):
         got = f"a {type(y_true).__name__} has none"
-        raise InputError("", "This needs whole rows of scores", got, remedy="Pass labels and scores.")
+        raise InputError(
+            "", "This needs whole rows of scores", got, remedy="Pass labels and scores."
+        )
     sample, asked = sample_and_kind(y_true, y_prob, options, kind=kind)
     if asked != kind:
         raise InputError("kind", f"must be {kind!r} here, or be left out", f"got {asked!r}")
@@ -132,22 +172,31 @@ def sample_and_kind(
 ) -> tuple[Sample, Kind]:
     """The rows, and the view of a matrix: the one in `options`, else `kind`.
 
-    A matrix of logits becomes one of probabilities, unless `keep_logits`: only the functions of this file read logits.
+    A matrix of logits becomes one of probabilities, unless `keep_logits`: only the functions of
+    this file read logits.
     """
     if y_prob is None:
-        raise InputError("y_prob", "is missing: pass labels and scores, or a Tally in place of both")
+        raise InputError(
+            "y_prob", "is missing: pass labels and scores, or a Tally in place of both"
+        )
     if not options:
-        return plain_sample(y_true, y_prob) or read_sample(y_true, y_prob, allow_empty=allow_empty), kind
+        return plain_sample(y_true, y_prob) or read_sample(
+            y_true, y_prob, allow_empty=allow_empty
+        ), kind
     _refuse_unknown(options)
     rest: dict[str, Any] = dict(options)
     asked = check_kind(rest.pop("kind")) if "kind" in rest else None
     kind = asked or kind
     rest["multilabel"] = kind == "multilabel"
-    sample = read_sample(y_true, y_prob, allow_empty=allow_empty, allow_none_left=allow_none_left, **rest)
+    sample = read_sample(
+        y_true, y_prob, allow_empty=allow_empty, allow_none_left=allow_none_left, **rest
+    )
     if asked not in (None, "classwise") and sample.p.ndim == 1:
         demand = f"`kind={kind!r}` needs a matrix of scores, one column per class"
         why = "It is P(positive) of one binary problem, where there is no top label to choose;"
-        remedy = Remedy("column-stack", f"{why} `np.column_stack([1 - y_prob, y_prob])` makes a matrix.")
+        remedy = Remedy(
+            "column-stack", f"{why} `np.column_stack([1 - y_prob, y_prob])` makes a matrix."
+        )
         raise InputError("", demand, "`y_prob` is a vector", remedy=remedy)
     if sample.logits and not keep_logits:
         sample = with_probabilities(sample)
@@ -163,21 +212,29 @@ def _refuse_unknown(options: RowOptions) -> None:
         raise unknown_row_option(min(unknown), ROW_OPTIONS)
 
 
-def refuse_row_arguments(sums: Tally | Binned | Sketch, y_prob: ArrayLike | None, options: RowOptions) -> None:
+def refuse_row_arguments(
+    sums: Tally | Binned | Sketch, y_prob: ArrayLike | None, options: RowOptions
+) -> None:
     """Raise for arguments that describe rows, and for sums of no rows."""
     what = type(sums).__name__
     _refuse_unknown(options)
     if y_prob is not None:
-        raise InputError("y_prob", f"must be left out when a {what} is passed: it holds labels and scores")
+        raise InputError(
+            "y_prob", f"must be left out when a {what} is passed: it holds labels and scores"
+        )
     kind = check_kind(options["kind"]) if "kind" in options else sums.kind
     if kind != sums.kind and (sums.kind, kind) != ("binary", "classwise"):
         raise InputError("kind", f"is {kind!r}, but this {what} was made with kind={sums.kind!r}")
     for name, value in options.items():
-        default = value is None or (isinstance(value, str | bool | float | int) and value == ROW_OPTIONS[name])
+        default = value is None or (
+            isinstance(value, str | bool | float | int) and value == ROW_OPTIONS[name]
+        )
         if name != "kind" and not default:
             raise InputError(name, "describes rows", f"this {what} already holds their sums")
     if sums.n == 0:
-        raise InputError("", f"An empty {what} has no calibration error", remedy="Add rows to it first.")
+        raise InputError(
+            "", f"An empty {what} has no calibration error", remedy="Add rows to it first."
+        )
 
 
 def _give_warnings(sums: Parts[Any], rule: BinRule | None = None) -> None:
@@ -218,14 +275,15 @@ def tally(
     y_true : array-like of shape (n,)
         Labels. Without any rows, the result is an empty tally, which can be added to others.
     y_prob : array-like of shape (n,) or (n, K)
-        Scores. For a matrix, the tally holds one part per class (`kind` 'classwise' or 'top-label') or a single one
-        ('confidence').
+        Scores. For a matrix, the tally holds one part per class (`kind` 'classwise' or 'top-label')
+        or a single one ('confidence').
     cluster : array-like of shape (n,), optional
-        A cluster name for each row, as text or whole numbers; rows of one cluster may depend on each other. The sums
-        are then kept for each bucket of clusters, and every interval and test from them allows for the dependence.
-        A matrix needs `kind='confidence'`.
+        A cluster name for each row, as text or whole numbers; rows of one cluster may depend on
+        each other. The sums are then kept for each bucket of clusters, and every interval and test
+        from them allows for the dependence. A matrix needs `kind='confidence'`.
     buckets : 32, 64, 128 or 256, default 64
-        Number of buckets. A cluster has the same bucket everywhere; sums add if they have the same number.
+        Number of buckets. A cluster has the same bucket everywhere; sums add if they have the same
+        number.
     **rows
         As for :func:`trueness.ece`.
 
@@ -241,7 +299,9 @@ def tally(
     >>> sum(days)
     Tally(binary, 3 rows, 2 distinct scores)
     """
-    return _by_bucket(partial(tally_of, piece=cluster is not None), y_true, y_prob, rows, cluster, buckets)
+    return _by_bucket(
+        partial(tally_of, piece=cluster is not None), y_true, y_prob, rows, cluster, buckets
+    )
 
 
 @takes_rows
@@ -260,9 +320,11 @@ def sketch(
     y_true, y_prob, **rows
         As for :func:`trueness.tally`.
     cluster : array-like of shape (n,), optional
-        A cluster name for each row, as text or whole numbers, for sums of each bucket of clusters (see `tally`).
+        A cluster name for each row, as text or whole numbers, for sums of each bucket of clusters
+        (see `tally`).
     buckets : 32, 64, 128 or 256, default 64
-        Number of buckets. A cluster has the same bucket everywhere; sums add if they have the same number.
+        Number of buckets. A cluster has the same bucket everywhere; sums add if they have the same
+        number.
 
     Returns
     -------
@@ -277,7 +339,9 @@ def sketch(
     >>> sum(days)
     Sketch(binary, 3 rows, 2 cells)
     """
-    return _by_bucket(partial(sketch_of, piece=cluster is not None), y_true, y_prob, rows, cluster, buckets)
+    return _by_bucket(
+        partial(sketch_of, piece=cluster is not None), y_true, y_prob, rows, cluster, buckets
+    )
 
 
 @takes_rows
@@ -297,16 +361,19 @@ def binned(
     y_true, y_prob, **rows
         As for :func:`trueness.tally`.
     cluster : array-like of shape (n,), optional
-        A cluster name for each row, as text or whole numbers, for sums of each bucket of clusters (see `tally`).
+        A cluster name for each row, as text or whole numbers, for sums of each bucket of clusters
+        (see `tally`).
     buckets : 32, 64, 128 or 256, default 64
-        Number of buckets. A cluster has the same bucket everywhere; sums add if they have the same number.
+        Number of buckets. A cluster has the same bucket everywhere; sums add if they have the same
+        number.
     bins : int, sequence of edges or bin rule, default 10
         An int means that many bins of equal width on [0, 1].
 
     Returns
     -------
     Binned
-        Takes the place of labels and scores in measures of those bins; sums over the same edges add.
+        Takes the place of labels and scores in measures of those bins; sums over the same edges
+        add.
 
     Examples
     --------
@@ -318,8 +385,12 @@ def binned(
     fixed = rule.fixed_edges is not None
     if cluster is not None and not fixed:
         make = partial(tally_of, piece=True)
-        return _by_bucket(make, y_true, y_prob, rows, cluster, buckets, allow_empty=False).coarsen(rule)
-    return _by_bucket(partial(binned_of, rule=rule), y_true, y_prob, rows, cluster, buckets, allow_empty=fixed)
+        return _by_bucket(make, y_true, y_prob, rows, cluster, buckets, allow_empty=False).coarsen(
+            rule
+        )
+    return _by_bucket(
+        partial(binned_of, rule=rule), y_true, y_prob, rows, cluster, buckets, allow_empty=fixed
+    )
 
 
 def _by_bucket(
@@ -339,7 +410,9 @@ def _by_bucket(
     return by_bucket(make, sample, kind, read_clusters(y_true, cluster, sample, buckets, kind))
 
 
-def by_bucket(make: Callable[..., Sums], sample: Sample, kind: Kind, clusters: RowClusters | None) -> Sums:
+def by_bucket(
+    make: Callable[..., Sums], sample: Sample, kind: Kind, clusters: RowClusters | None
+) -> Sums:
     """The sums of the rows, kept for each bucket of clusters if there are clusters."""
     if clusters is None:
         return make(sample, kind)
@@ -349,7 +422,10 @@ def by_bucket(make: Callable[..., Sums], sample: Sample, kind: Kind, clusters: R
     try:
         none = make(sample.at(pieces[0][:0], None), kind)
         made = [
-            make(sample.at(at, None if sample.w is None else sample.w[at]), kind) if at.size else none for at in pieces
+            make(sample.at(at, None if sample.w is None else sample.w[at]), kind)
+            if at.size
+            else none
+            for at in pieces
         ]
     except InputError:
         make(sample, kind)  # raises the same, of all rows
@@ -357,8 +433,13 @@ def by_bucket(make: Callable[..., Sums], sample: Sample, kind: Kind, clusters: R
     return made[0].of_buckets(made, clusters.largest(sample.w))
 
 
-def tally_of(sample: Sample, kind: Kind, rule: BinRule | None = None, *, piece: bool = False) -> Tally:
-    """Sum the rows of each distinct score; a `piece` of more rows may hold one class without a warning."""
+def tally_of(
+    sample: Sample, kind: Kind, rule: BinRule | None = None, *, piece: bool = False
+) -> Tally:
+    """Sum the rows of each distinct score.
+
+    A `piece` of more rows may hold one class without a warning.
+    """
     split = rule is not None and rule.splits_ties
     return Tally(*_parts(sample, kind, lambda part: cells_of_rows(part, split_ties=split), piece))
 
@@ -368,7 +449,9 @@ def sketch_of(sample: Sample, kind: Kind, *, piece: bool = False) -> Sketch:
     return Sketch(*_parts(sample, kind, grid_of_rows, piece))
 
 
-def binned_of(sample: Sample, kind: Kind, rule: BinRule, *, moments: bool = True, piece: bool = True) -> Binned:
+def binned_of(
+    sample: Sample, kind: Kind, rule: BinRule, *, moments: bool = True, piece: bool = True
+) -> Binned:
     """Sum the rows of each bin; `piece` as for :func:`tally_of`."""
     if sample.p.ndim == 1:
         return Binned("binary", (bins_of_rows(sample, rule, moments=moments),))
@@ -381,7 +464,9 @@ def binned_of(sample: Sample, kind: Kind, rule: BinRule, *, moments: bool = True
         check_class_bins(rule.n_requested, sample.p.shape[1])
     if kind == "classwise" and sample.w is None and isinstance(rule, EqualWidth) and not moments:
         return Binned(kind, class_bins(sample, rule), sample.classes)
-    return Binned(*_parts(sample, kind, lambda part: bins_of_rows(part, rule, moments=moments), piece))
+    return Binned(
+        *_parts(sample, kind, lambda part: bins_of_rows(part, rule, moments=moments), piece)
+    )
 
 
 def _parts(

@@ -17,8 +17,12 @@ from trueness._tally.cells import Cells
 from trueness.errors import InputError, did_you_mean
 from trueness.typing import ArrayLike, Floats, Ints
 
-MOST_BINS = 1 << 20  # the largest number of bins of equal width, each of which is stored and drawn, empty or not
-MOST_MASS_BINS = 1 << 24  # the largest number of bins of equal mass, of which there are no more than distinct scores
+MOST_BINS = (
+    1 << 20
+)  # the largest number of bins of equal width, each of which is stored and drawn, empty or not
+MOST_MASS_BINS = (
+    1 << 24
+)  # the largest number of bins of equal mass, of which there are no more than distinct scores
 _MOST_CLASS_BINS = 1 << 23  # the bins of all classes together: 32 for each of 2¹⁸ words
 _MOST_COMPARED = 2_000  # distinct scores of which all cuts are compared: 64 MB
 _INT64_SUM = 1 << 32  # below it, the product of any two parts of the sum fits into 64 bits
@@ -46,7 +50,10 @@ class BySize(NamedTuple):
 
 
 class BinRule(ABC):
-    """How scores are cut into bins. A rule is immutable and does not depend on the order of the rows."""
+    """How scores are cut into bins.
+
+    A rule is immutable and does not depend on the order of the rows.
+    """
 
     _options: tuple[str, ...] = ()
     splits_ties = False  # whether rows of equal score enter one by one, so that their order matters
@@ -96,7 +103,11 @@ def as_rule(bins: BinsLike) -> BinRule:
         return bins
     if type(bins) is int or isinstance(bins, np.integer):
         return EqualWidth(int(bins))
-    if isinstance(bins, str | bool | float | np.floating | np.bool_) or bins is None or not hasattr(bins, "__len__"):
+    if (
+        isinstance(bins, str | bool | float | np.floating | np.bool_)
+        or bins is None
+        or not hasattr(bins, "__len__")
+    ):
         remedy = did_you_mean(str(bins).partition(":")[0], (), _OTHER_BINS).replace("'", "`")
         demand = "must be a whole number ≥ 1, a sequence of edges or a bin rule"
         raise InputError("bins", demand, f"got {bins!r}", remedy=remedy)
@@ -112,7 +123,9 @@ def blind_to_labels(rule: BinRule) -> BinRule:
 
 def edges_of(rule: BinRule) -> Floats:
     """The edges of bins that have no rows."""
-    return np.array([0.0, 1.0]) if rule.fixed_edges is None else rule.fixed_edges
+    if rule.fixed_edges is None:
+        return np.array([0.0, 1.0])
+    return rule.fixed_edges
 
 
 def check_class_bins(n: int, n_classes: int) -> None:
@@ -203,15 +216,27 @@ class Edges(_Fixed):
     def __init__(self, edges: ArrayLike) -> None:
         try:
             given = np.asarray(edges)
-            # Strings would be read as numbers, complex ones cut, masked entries taken for what they hide.
+            # Strings would be read as numbers, complex ones cut, masked entries taken for what they
+            # hide.
             if given.dtype.kind not in "biufO" or np.ma.is_masked(edges):
                 raise TypeError
             found = given.astype(np.float64)
         except (TypeError, ValueError, OverflowError):
-            raise InputError("bins", "as edges must be numbers", f"got {reprlib.repr(edges)}") from None
+            raise InputError(
+                "bins", "as edges must be numbers", f"got {reprlib.repr(edges)}"
+            ) from None
         if found.ndim != 1 or found.size < 2:
-            raise InputError("bins", "as edges must be a sequence of at least 2 numbers", f"got shape {found.shape}")
-        if not np.isfinite(found).all() or found[0] < 0 or found[-1] > 1 or (np.diff(found) <= 0).any():
+            raise InputError(
+                "bins",
+                "as edges must be a sequence of at least 2 numbers",
+                f"got shape {found.shape}",
+            )
+        if (
+            not np.isfinite(found).all()
+            or found[0] < 0
+            or found[-1] > 1
+            or (np.diff(found) <= 0).any()
+        ):
             got = f"got {np.array2string(found, threshold=8)}"
             raise InputError("bins", "as edges must increase strictly inside [0, 1]", got)
         found = found + 0.0  # -0.0 becomes 0.0
@@ -237,9 +262,10 @@ class Edges(_Fixed):
 class EqualMass(BinRule):
     """Up to `n` bins with the same number of rows each.
 
-    Cut j lies after row ⌊jN/n⌋ in the order of the scores. Equal scores are never split: a group of ties that a cut
-    would split goes whole to the lower bin, and empty bins vanish. With weights, cut j lies after unit ⌊jW/n⌋ of weight
-    if the weights are whole numbers that sum to less than 2³⁵, else at jW/n.
+    Cut j lies after row ⌊jN/n⌋ in the order of the scores. Equal scores are never split: a group of
+    ties that a cut would split goes whole to the lower bin, and empty bins vanish. With weights,
+    cut j lies after unit ⌊jW/n⌋ of weight if the weights are whole numbers that sum to less than
+    2³⁵, else at jW/n.
 
     Parameters
     ----------
@@ -260,7 +286,10 @@ class EqualMass(BinRule):
         self._keep(n=checked_whole(n, "n", MOST_MASS_BINS, _DISTINCT))
 
     def ranks(self, n_rows: int) -> Ints:
-        """The rows after which the cuts lie, ⌊jN/n⌋, strictly between 0 and N; a row of weight 2 is two rows."""
+        """The rows after which the cuts lie, ⌊jN/n⌋, strictly between 0 and N.
+
+        A row of weight 2 is two rows.
+        """
         n = max(1, min(self.n, n_rows))  # from N bins on, there is a cut after every row
         every, rest = divmod(n_rows, n)
         j = np.arange(1, n, dtype=np.int64)
@@ -284,8 +313,8 @@ class EqualMass(BinRule):
 class MassAndWidth(BinRule):
     """Bins cut at the cuts of `mass` bins of equal mass and at the edges of `width` bins of equal width.
 
-    Equal mass alone joins scores that lie far apart where scores are rare, and errors of both signs can cancel there;
-    equal width alone leaves most rows of concentrated scores in one bin.
+    Equal mass alone joins scores that lie far apart where scores are rare, and errors of both signs
+    can cancel there; equal width alone leaves most rows of concentrated scores in one bin.
 
     Parameters
     ----------
@@ -331,19 +360,20 @@ class Isotonic(BinRule):
     Parameters
     ----------
     error : callable, optional
-        The error D of a bin in Definition 3 of Matsubara et al. (2023): the bins are then those with the least
-        Σ N_b/N · D_b among all whose rates do not fall. A function ``error(events, n)`` of two arrays, the events and
-        rows of bins, that returns the error of each. By default the variance of the labels, r(1 − r) for a rate r, for
-        which these are the blocks of isotonic regression; they are for every other concave function of r, too. Others
-        are found by comparing all bins, for at most 2,000 distinct scores.
+        The error D of a bin in Definition 3 of Matsubara et al. (2023): the bins are then those
+        with the least Σ N_b/N · D_b among all whose rates do not fall. A function ``error(events,
+        n)`` of two arrays, the events and rows of bins, that returns the error of each. By default
+        the variance of the labels, r(1 − r) for a rate r, for which these are the blocks of
+        isotonic regression; they are for every other concave function of r, too. Others are found
+        by comparing all bins, for at most 2,000 distinct scores.
 
     References
     ----------
-    Ayer, Brunk, Ewing, Reid, Silverman, "An empirical distribution function for sampling with incomplete information",
-    Annals of Mathematical Statistics, 1955.
+    Ayer, Brunk, Ewing, Reid, Silverman, "An empirical distribution function for sampling with
+    incomplete information", Annals of Mathematical Statistics, 1955.
 
-    Matsubara, Tax, Mudd, Guy, "TCE: a test-based approach to measuring calibration error", Uncertainty in Artificial
-    Intelligence, 2023.
+    Matsubara, Tax, Mudd, Guy, "TCE: a test-based approach to measuring calibration error",
+    Uncertainty in Artificial Intelligence, 2023.
 
     Examples
     --------
@@ -363,16 +393,28 @@ class Isotonic(BinRule):
 
     def __init__(self, error: Callable[[Any, Any], Any] | None = None) -> None:
         if error is not None and not callable(error):
-            raise InputError("error", "must be a function of the events and rows of bins", f"got {error!r}")
+            raise InputError(
+                "error", "must be a function of the events and rows of bins", f"got {error!r}"
+            )
         self._keep(error=error, _options=() if error is None else ("error",))
 
     def group(self, cells: Cells) -> Groups:
-        """Pool while a block's rate is not below the next one's; for another error, compare all cuts."""
+        """Pool while a block's rate is not below the next one's.
+
+        For another error, compare all cuts.
+        """
         if self.error is None:
             return _groups_from(cells, _kernels.pava(cells.weight, cells.events))
         if cells.size > _MOST_COMPARED:
-            demand = f"is for at most {_MOST_COMPARED:,} distinct scores, whose cuts are all compared"
-            raise InputError("error", demand, f"got {cells.size:,}", remedy="Round the scores, or leave `error` out.")
+            demand = (
+                f"is for at most {_MOST_COMPARED:,} distinct scores, whose cuts are all compared"
+            )
+            raise InputError(
+                "error",
+                demand,
+                f"got {cells.size:,}",
+                remedy="Round the scores, or leave `error` out.",
+            )
         return _groups_from(cells, least_cuts(cells.weight, cells.events, self._checked_error))
 
     def _checked_error(self, events: NDArray[Any], n: NDArray[Any]) -> Floats:
@@ -387,35 +429,41 @@ class Isotonic(BinRule):
 class BlockIsotonic(BinRule):
     """Isotonic blocks whose sizes stay within limits (PAVA-BC, Matsubara et al. 2023).
 
-    Where no scores tie, these are the bins of Algorithms 2 and 3 of the paper, and :func:`tce`, which uses them by
-    default, is its Algorithm 1. Rows enter in the order of their scores, each as its own block. The last two blocks
-    merge if together they have at most `n_min` rows, or if they have at most `n_max` and the left rate is not below the
-    right one. The last `n_min` rows are kept back; they join the last block if `n_max` allows, else form a block. At
-    the end, neighbouring blocks of equal rate are joined. Equal scores are pooled before they enter (see `ties`).
+    Where no scores tie, these are the bins of Algorithms 2 and 3 of the paper, and :func:`tce`,
+    which uses them by default, is its Algorithm 1. Rows enter in the order of their scores, each as
+    its own block. The last two blocks merge if together they have at most `n_min` rows, or if they
+    have at most `n_max` and the left rate is not below the right one. The last `n_min` rows are
+    kept back; they join the last block if `n_max` allows, else form a block. At the end,
+    neighbouring blocks of equal rate are joined. Equal scores are pooled before they enter (see
+    `ties`).
 
     Parameters
     ----------
     n_min : int, optional
-        Minimum number of rows per block, at most N; by default max(1, ⌊N/20⌋). With 0 no rows are kept back and only
-        `n_max` limits the blocks; with N there is one bin.
+        Minimum number of rows per block, at most N; by default max(1, ⌊N/20⌋). With 0 no rows are
+        kept back and only `n_max` limits the blocks; with N there is one bin.
     n_max : int, optional
-        Maximum number of rows per block, at least `n_min`; by default max(⌊N/5⌋, 2 n_min − 1). Blocks keep both limits
-        (without ties) if `n_max` is at least 2 n_min − 1. Below that `n_max` still holds, but the last block but one
-        may have fewer than `n_min` rows: it cannot take the rows kept back, and they form a block of their own.
+        Maximum number of rows per block, at least `n_min`; by default max(⌊N/5⌋, 2 n_min − 1).
+        Blocks keep both limits (without ties) if `n_max` is at least 2 n_min − 1. Below that
+        `n_max` still holds, but the last block but one may have fewer than `n_min` rows: it cannot
+        take the rows kept back, and they form a block of their own.
     fuse : bool, default True
-        Join neighbouring blocks of equal rate, as Algorithm 3 does by drawing edges only where the fitted value
-        changes. Joined blocks may exceed `n_max`: with rare events, several blocks without an event are one bin. With
-        False every block of Algorithm 2 is a bin, as in the authors' code.
+        Join neighbouring blocks of equal rate, as Algorithm 3 does by drawing edges only where the
+        fitted value changes. Joined blocks may exceed `n_max`: with rare events, several blocks
+        without an event are one bin. With False every block of Algorithm 2 is a bin, as in the
+        authors' code.
     ties : {'pool', 'split', 'printed'}, default 'pool'
-        With 'pool', rows of equal score enter together, and the size limits hold up to one group of ties: the rows kept
-        back are the groups that do not lie wholly within the first N − n_min rows; a group larger than `n_max` is a
-        block of its own; and a block that would stay below `n_min`, because the next group is too large to join, joins
-        its left neighbour if `n_max` allows, else that group. With 'split', rows enter one by one in stable order, and
-        blocks may end inside a group of ties, as in the authors' code. With 'printed', Algorithms 2 and 3 and equation
-        (2) are followed to the letter: rows enter one by one, and all rows of a score fall into the bin that contains
-        it, whatever its size then; an edge inside a group of ties is their score, which begins the next bin. 'split'
-        and 'printed' depend on the order of rows with equal scores, which a :class:`Tally` does not have. Without ties
-        all three give the same bins.
+        With 'pool', rows of equal score enter together, and the size limits hold up to one group of
+        ties: the rows kept back are the groups that do not lie wholly within the first N − n_min
+        rows; a group larger than `n_max` is a block of its own; and a block that would stay below
+        `n_min`, because the next group is too large to join, joins its left neighbour if `n_max`
+        allows, else that group. With 'split', rows enter one by one in stable order, and blocks may
+        end inside a group of ties, as in the authors' code. With 'printed', Algorithms 2 and 3 and
+        equation (2) are followed to the letter: rows enter one by one, and all rows of a score fall
+        into the bin that contains it, whatever its size then; an edge inside a group of ties is
+        their score, which begins the next bin. 'split' and 'printed' depend on the order of rows
+        with equal scores, which a :class:`Tally` does not have. Without ties all three give the
+        same bins.
 
     References
     ----------
@@ -479,29 +527,41 @@ class BlockIsotonic(BinRule):
         if n_max < n_min:
             raise InputError("n_max", f"must be at least `n_min` ({n_min:,})", f"got {n_max:,}")
         if n_min > n_rows:
-            raise InputError("n_min", f"must be at most the number of rows ({n_rows:,})", f"got {n_min:,}")
+            raise InputError(
+                "n_min", f"must be at most the number of rows ({n_rows:,})", f"got {n_min:,}"
+            )
         return n_min, n_max
 
     def group(self, cells: Cells) -> Groups:
         """Pool within the limits."""
         if not cells.whole:
             demand = "must be whole numbers that sum to less than 2³⁵ for `BlockIsotonic`, which counts rows"
-            raise InputError("sample_weight", demand, "others need bins that do not, such as `EqualMass(10)`")
+            raise InputError(
+                "sample_weight", demand, "others need bins that do not, such as `EqualMass(10)`"
+            )
         n_min, n_max = self.limits(int(cells.weight.sum()))
-        weight, events = (np.asarray(column, dtype=np.int64) for column in (cells.weight, cells.events))
+        weight, events = (
+            np.asarray(column, dtype=np.int64) for column in (cells.weight, cells.events)
+        )
         start = _kernels.block_pava(weight, events, n_min, n_max)
         groups = _groups_from(cells, _fused(cells, start) if self.fuse else start)
         if self.ties != "printed":
             return groups
-        edges = np.unique(np.append(groups.edges[:-1], 0.0))  # several blocks that end within one score leave one edge
-        return Groups(np.append(edges, 1.0), np.append(np.searchsorted(cells.score, edges), cells.size))
+        edges = np.unique(
+            np.append(groups.edges[:-1], 0.0)
+        )  # several blocks that end within one score leave one edge
+        return Groups(
+            np.append(edges, 1.0), np.append(np.searchsorted(cells.score, edges), cells.size)
+        )
 
 
 def _fused(cells: Cells, start: Ints) -> Ints:
     """The blocks that begin at the cells `start`, with neighbours of equal rate joined."""
     weight = np.add.reduceat(cells.weight, start)
     events = np.add.reduceat(cells.events, start)
-    whole = np.int64 if weight.sum() < _INT64_SUM else object  # Python's whole numbers have no limit
+    whole = (
+        np.int64 if weight.sum() < _INT64_SUM else object
+    )  # Python's whole numbers have no limit
     weight = weight.astype(whole)
     events = events.astype(whole)
     change = events[1:] * weight[:-1] != events[:-1] * weight[1:]
@@ -509,7 +569,10 @@ def _fused(cells: Cells, start: Ints) -> Ints:
 
 
 def _groups_from(cells: Cells, first: Any) -> Groups:
-    """Bins that begin at the cells `first`; edges midway between neighbouring scores, 0 and 1 at the ends."""
+    """Bins that begin at the cells `first`.
+
+    Edges midway between neighbouring scores, 0 and 1 at the ends.
+    """
     first = np.asarray(first, dtype=np.int64)
     inner = midpoints(cells.score[first[1:] - 1], cells.score[first[1:]])
     edges = np.concatenate([[0.0], inner, [1.0]])

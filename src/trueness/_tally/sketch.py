@@ -9,13 +9,15 @@ from trueness._tally.tally import Parts, Tally
 class Sketch(Parts[GridCells]):
     """The sums of the rows in each of 7,684 fixed cells.
 
-    Cells are fine near 0 and near 1: none is wider than 1/128 of the distance of its scores from the nearer end, down
-    to 2⁻³¹. Memory is bounded whatever the number of rows. Sketches can be added; without weights they are identical
-    for any order and any split of the rows. :func:`trueness.sketch` makes one.
+    Cells are fine near 0 and near 1: none is wider than 1/128 of the distance of its scores from
+    the nearer end, down to 2⁻³¹. Memory is bounded whatever the number of rows. Sketches can be
+    added; without weights they are identical for any order and any split of the rows.
+    :func:`trueness.sketch` makes one.
 
-    Every measure takes a sketch in place of labels and scores. Sums over whole cells are exact. The order of scores
-    inside a cell is not kept: a measure sees all rows of a cell at their mean score, and its value is an approximation;
-    the guide to sketches lists the largest errors seen in experiments.
+    Every measure takes a sketch in place of labels and scores. Sums over whole cells are exact. The
+    order of scores inside a cell is not kept: a measure sees all rows of a cell at their mean
+    score, and its value is an approximation; the guide to sketches lists the largest errors seen in
+    experiments.
 
     Examples
     --------

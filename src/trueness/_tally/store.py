@@ -1,10 +1,13 @@
-"""The stored form of sums: one format for tallies, bins, sketches and accumulators. Reading it executes nothing.
+"""The stored form of sums: one format for tallies, bins, sketches and accumulators.
 
-A file holds ``TNTALLYS``, the number of the format (one byte), the length of the body (8 bytes), the body packed by
-zlib, and the CRC-32 of everything before it (4 bytes). The body is the length of a header (8 bytes), the header in
-JSON, and the columns. The header is the dict of `to_dict`, with the length of each column in place of its numbers.
-Columns of one name and type form one array; the first bytes of all its rows come first, then the second bytes, and so
-on, which packs better. Numbers are little-endian: int64, or float64.
+Reading it executes nothing.
+
+A file holds ``TNTALLYS``, the number of the format (one byte), the length of the body (8 bytes),
+the body packed by zlib, and the CRC-32 of everything before it (4 bytes). The body is the length of
+a header (8 bytes), the header in JSON, and the columns. The header is the dict of `to_dict`, with
+the length of each column in place of its numbers. Columns of one name and type form one array; the
+first bytes of all its rows come first, then the second bytes, and so on, which packs better.
+Numbers are little-endian: int64, or float64.
 """
 
 import json
@@ -34,20 +37,28 @@ from trueness.errors import InputError, in_context
 FORMAT = 5  # the number of the format; a reader refuses every other
 
 _MAGIC = b"TNTALLYS"
-_START, _LENGTH = struct.Struct("<8sBQ"), struct.Struct("<Q")
+_START = struct.Struct("<8sBQ")
+_LENGTH = struct.Struct("<Q")
 _CHECKSUM = 4
 _LEVEL = 4  # of zlib; 6 saves one percent and takes three times as long
-# A body may be this long, plus this many times the packed bytes: enough for any sums, too little to fill a memory.
-_ROOM, _RATIO = 1 << 26, 256
+# A body may be this long, plus this many times the packed bytes: enough for any sums, too little to
+# fill a memory.
+_ROOM = 1 << 26
+_RATIO = 256
 _MOST_CLASSES = 1 << 18  # each part of a class is read by itself, in about 0.1 ms
 
 Fields: TypeAlias = dict[str, Any]
 _Read: TypeAlias = tuple[View, tuple[Any, ...], tuple[Any, ...] | None, Buckets[Any] | None]
-_Column: TypeAlias = tuple[str, tuple[int, ...]]  # type and shape of a row; '?' is int64 or float64, as `whole` says
+_Column: TypeAlias = tuple[
+    str, tuple[int, ...]
+]  # type and shape of a row; '?' is int64 or float64, as `whole` says
 
 
 class _Form(NamedTuple):
-    """How the parts of one kind of sums are written; a layout is a set of columns that may stand together."""
+    """How the parts of one kind of sums are written.
+
+    A layout is a set of columns that may stand together.
+    """
 
     flags: set[str]
     layouts: tuple[set[str], ...]
@@ -62,7 +73,8 @@ _FORMS = {
     "tally": _Form(
         {"whole"},
         (_CELL_NAMES, _CELL_NAMES | {"squares", "event_squares"}),
-        {"count": _INT, "weight": _OWN, "events": _OWN} | dict.fromkeys(("score", "squares", "event_squares"), _FLOAT),
+        {"count": _INT, "weight": _OWN, "events": _OWN}
+        | dict.fromkeys(("score", "squares", "event_squares"), _FLOAT),
     ),
     "binned": _Form(
         {"moments", "whole"},
@@ -71,7 +83,10 @@ _FORMS = {
     ),
     "sketch": _Form(
         set(),
-        tuple({"cell", "count", "ends", *sums} for sums in (["table"], ["table", "squares"], ["floats", "squares"])),
+        tuple(
+            {"cell", "count", "ends", *sums}
+            for sums in (["table"], ["table", "squares"], ["floats", "squares"])
+        ),
         {"cell": _INT, "count": _INT, "table": ("<i8", (2, 5)), "floats": ("<f8", (2, 3))}
         | dict.fromkeys(("ends", "squares"), ("<f8", (2,))),
     ),
@@ -104,16 +119,27 @@ def load(path: str | Path, read: Callable[[bytes], Any]) -> Any:
 
 
 def describe(sums: Any) -> Fields:
-    """The sums as a dict of flags and arrays, part by part; the parts of buckets in place of their sum."""
-    classes, buckets = sums.classes, sums.buckets
+    """The sums as a dict of flags and arrays, part by part.
+
+    The parts of buckets in place of their sum.
+    """
+    classes = sums.classes
+    buckets = sums.buckets
     for name in classes or ():
-        if not isinstance(name, str | int | float | bool) or (isinstance(name, float) and not math.isfinite(name)):
+        if not isinstance(name, str | int | float | bool) or (
+            isinstance(name, float) and not math.isfinite(name)
+        ):
             demand = "A class written to a file must be a string or a finite number"
             raise InputError("", demand, f"got {reprlib.repr(name)}")
     named = None if classes is None else list(classes)
     parts = sums.parts if buckets is None else buckets.parts
     largest = None if buckets is None else buckets.largest
-    return {"kind": sums.kind, "classes": named, "largest_cluster": largest, "parts": [_fields(part) for part in parts]}
+    return {
+        "kind": sums.kind,
+        "classes": named,
+        "largest_cluster": largest,
+        "parts": [_fields(part) for part in parts],
+    }
 
 
 def _fields(part: Part) -> Fields:
@@ -128,7 +154,10 @@ def _fields(part: Part) -> Fields:
 def _with_parts(header: Fields, change: Callable[[Fields], Fields]) -> Fields:
     """A copy of a header in which every part is changed; an accumulator has parts in each group."""
     if "groups" in header:
-        return {**header, "groups": [[key, _with_parts(sums, change)] for key, sums in header["groups"]]}
+        return {
+            **header,
+            "groups": [[key, _with_parts(sums, change)] for key, sums in header["groups"]],
+        }
     if len(header["parts"]) > _MOST_CLASSES:
         demand = f"Sums of at most {_MOST_CLASSES:,} classes can be written or read"
         raise InputError("", demand, f"these have {len(header['parts']):,}")
@@ -178,7 +207,8 @@ def pack(header: Fields) -> bytes:
         return {name: len(v) if isinstance(v, np.ndarray) else v for name, v in fields.items()}
 
     described = _with_parts(header, lengths)
-    # Lone surrogates stand for bytes that are not UTF-8, as in names of files; escaped, two of them would become one.
+    # Lone surrogates stand for bytes that are not UTF-8, as in names of files; escaped, two of them
+    # would become one.
     text = json.dumps(described, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     encoded = text.encode("utf-8", "surrogatepass")
     body = _LENGTH.pack(len(encoded)) + encoded + b"".join(map(_by_byte, streams.values()))
@@ -188,7 +218,9 @@ def pack(header: Fields) -> bytes:
 
 def _by_byte(arrays: list[NDArray[Any]]) -> bytes:
     rows = np.ascontiguousarray(np.concatenate(arrays))
-    return rows.view(np.uint8).reshape(len(rows), -1).T.tobytes() if rows.size else b""
+    if rows.size:
+        return rows.view(np.uint8).reshape(len(rows), -1).T.tobytes()
+    return b""
 
 
 def unpack(data: bytes, what: str) -> Fields:
@@ -218,7 +250,9 @@ def _read_body(data: Any) -> memoryview:
     _, number, length = _START.unpack_from(view)
     if number != FORMAT:
         which = "a newer" if number > FORMAT else "an older"
-        refuse(f"its format is number {number}, of {which} trueness; this version reads number {FORMAT}")
+        refuse(
+            f"its format is number {number}, of {which} trueness; this version reads number {FORMAT}"
+        )
     if zlib.crc32(view[:-_CHECKSUM]) != int.from_bytes(view[-_CHECKSUM:], "little"):
         refuse("its checksum is wrong: bytes were changed or lost")
     packed = view[_START.size : -_CHECKSUM]
@@ -241,7 +275,16 @@ def _well_formed() -> Iterator[None]:
         yield
     except InputError:
         raise
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError, struct.error):
+    except (
+        ValueError,
+        TypeError,
+        KeyError,
+        IndexError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+        struct.error,
+    ):
         refuse("its header is damaged")
 
 
@@ -264,16 +307,25 @@ def _with_columns(header: Fields, data: memoryview) -> Fields:
         refuse("its columns are not as long as it says")
     streams: dict[str, NDArray[Any]] = {}
     for (name, dtype, shape), size in sizes.items():
-        column, data = data[:size], data[size:]
+        column = data[:size]
+        data = data[size:]
         n = rows[name, dtype, shape]
-        by_byte = np.frombuffer(column, np.uint8).reshape(-1, n) if n else np.zeros((8 * math.prod(shape), 0), np.uint8)
-        streams[name + dtype] = np.ascontiguousarray(by_byte.T).view(dtype).reshape(n, *shape).astype(dtype[1:])
+        if n:
+            by_byte = np.frombuffer(column, np.uint8).reshape(-1, n)
+        else:
+            by_byte = np.zeros((8 * math.prod(shape), 0), np.uint8)
+        streams[name + dtype] = (
+            np.ascontiguousarray(by_byte.T).view(dtype).reshape(n, *shape).astype(dtype[1:])
+        )
 
     def take(fields: Fields) -> Fields:
         found = dict(fields)
         for name, (dtype, _) in _types(form, fields).items():
             n = fields[name]
-            found[name], streams[name + dtype] = streams[name + dtype][:n], streams[name + dtype][n:]
+            found[name], streams[name + dtype] = (
+                streams[name + dtype][:n],
+                streams[name + dtype][n:],
+            )
         return found
 
     return _with_parts(header, take)
@@ -297,12 +349,18 @@ def restore(form: str, described: Fields) -> _Read:
     """Kind, parts, classes and buckets of sums that rows could have."""
     if described.keys() - {"what"} != {"kind", "classes", "largest_cluster", "parts"}:
         refuse("its header is damaged")
-    kind, classes, parts = described["kind"], described["classes"], described["parts"]
+    kind = described["kind"]
+    classes = described["classes"]
+    parts = described["parts"]
     if kind not in get_args(View):
         refuse(f"its kind is {kind!r}")
-    if not (classes is None or isinstance(classes, list)) or (kind == "binary") != (classes is None):
+    if not (classes is None or isinstance(classes, list)) or (kind == "binary") != (
+        classes is None
+    ):
         refuse("its classes do not fit its kind")
-    if classes is not None and not all(isinstance(name, str | int | float | bool) for name in classes):
+    if classes is not None and not all(
+        isinstance(name, str | int | float | bool) for name in classes
+    ):
         refuse("its classes are not strings or numbers")
     if classes is not None and len(set(classes)) < len(classes):
         refuse("it names a class twice")
@@ -344,20 +402,35 @@ def _cut_events(part: Part) -> None:
 
 
 def subtract(part: Any, other: Any) -> Any:
-    """The sums without rows that they hold. Cells of a sketch keep the range of all scores that they had."""
-    mine, less = ({k: v for k, v in _fields(one).items() if isinstance(v, np.ndarray)} for one in (part, other))
-    rounded = any("floats" in one or np.max(one.get("squares", 0), initial=0) >= MOST_ROWS for one in (mine, less))
+    """The sums without rows that they hold.
+
+    Cells of a sketch keep the range of all scores that they had.
+    """
+    mine, less = (
+        {k: v for k, v in _fields(one).items() if isinstance(v, np.ndarray)}
+        for one in (part, other)
+    )
+    rounded = any(
+        "floats" in one or np.max(one.get("squares", 0), initial=0) >= MOST_ROWS
+        for one in (mine, less)
+    )
     if rounded or not (part.whole and other.whole):
         got = "these are of fractional weights, of weights in bins, or of too many rows"
         remedy = "Add up the sums of the other rows again."
         raise InputError("", "Only sums without rounding can be subtracted", got, remedy=remedy)
     for name in less.keys() - {"score", "edges", "cell"}:
         less[name] = np.full_like(less[name], (np.inf, -np.inf)) if name == "ends" else -less[name]
-    left = part + type(part)(**less, **({"moments": other.moments} if isinstance(other, Bins) else {}))
-    got, i = "what is left are sums that no rows have", left.count.argmin() if left.size else 0
+    left = part + type(part)(
+        **less, **({"moments": other.moments} if isinstance(other, Bins) else {})
+    )
+    got = "what is left are sums that no rows have"
+    i = left.count.argmin() if left.size else 0
     try:
         if left.size and left.count[i] < 0:
-            where = f"score {left.score[i]:.6g}" if isinstance(left, Cells) else f"bin or cell {i + 1:,}"
+            if isinstance(left, Cells):
+                where = f"score {left.score[i]:.6g}"
+            else:
+                where = f"bin or cell {i + 1:,}"
             got = f"{where} would have {left.count[i]:,} rows"
             refuse(got)
         left = left if isinstance(left, Bins) else _filled(left)
@@ -376,4 +449,6 @@ def _filled(left: Cells | GridCells) -> Cells | GridCells:
         refuse("cells without rows have weight")
     if not kept.any():
         return type(left).empty()
-    return left if kept.all() else type(left)(**{name: values[kept] for name, values in columns.items()})
+    if kept.all():
+        return left
+    return type(left)(**{name: values[kept] for name, values in columns.items()})

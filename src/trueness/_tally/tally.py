@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-Part = TypeVar("Part", bound=Any)  # rows of one binary problem, or their sums: they have a `size` and `totals`
+Part = TypeVar(
+    "Part", bound=Any
+)  # rows of one binary problem, or their sums: they have a `size` and `totals`
 Value = TypeVar("Value", float, list[float])
 AnySums = TypeVar("AnySums", bound="Parts[Any]")
 
@@ -29,7 +31,8 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
     """Sums in parts: one for a binary problem or the top label, else one per class."""
 
     __slots__ = ("buckets", "classes", "kind", "parts")
-    _cells, _key = "cells", "cell"
+    _cells = "cells"
+    _key = "cell"
     _as_bins: Any  # the function that makes bins of a part and of groups of its cells
 
     def __init__(
@@ -56,7 +59,9 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
     @property
     def largest_cluster(self) -> int | None:
         """Rows of the largest cluster, or more; None if the sums were made without `cluster`."""
-        return None if self.buckets is None else self.buckets.largest
+        if self.buckets is None:
+            return None
+        return self.buckets.largest
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
@@ -76,7 +81,9 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
 
     def _disjoint_parts(self) -> tuple[Part, ...]:
         """Parts that hold every row once: each class of a class-wise view, and each label, sees all rows."""
-        return self.parts[:1] if self.kind in EACH_ROW else self.parts
+        if self.kind in EACH_ROW:
+            return self.parts[:1]
+        return self.parts
 
     @property
     def one_class(self) -> bool:
@@ -90,7 +97,10 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
         """The mean of one number or of several: over classes or labels alike, or by how often each was predicted."""
         if len(self.parts) == 1:
             return of(self.parts[0])
-        filled = self.parts if self.kind in EACH_ROW else [part for part in self.parts if part.totals.rows > 0]
+        if self.kind in EACH_ROW:
+            filled = self.parts
+        else:
+            filled = tuple(part for part in self.parts if part.totals.rows > 0)
         weights = None if self.kind in EACH_ROW else [part.totals.weight for part in filled]
         values = np.ascontiguousarray(np.transpose([of(part) for part in filled]))
         return np.average(values, axis=-1, weights=weights).tolist()  # type: ignore[no-any-return]  # as `of` does
@@ -101,7 +111,9 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
 
         1 for two classes, where the second error repeats the first: their score is the binary one.
         """
-        return len(self.parts) if self.kind == "classwise" and len(self.parts) > 2 else 1
+        if self.kind == "classwise" and len(self.parts) > 2:
+            return len(self.parts)
+        return 1
 
     def coarsen(self, bins: BinsLike) -> Binned:
         """Sum the cells of each bin; `bins` is an int, a sequence of edges or a bin rule.
@@ -109,8 +121,11 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
         A cell of a sketch that an edge cuts goes whole to the bin of its mean score.
         """
         rule = checked_rule(as_rule(bins), self)
-        none, make = Bins.empty(edges_of(rule)), type(self)._as_bins
-        filled = tuple(make(part, rule.group(part.at_means())) if part.size else none for part in self.parts)
+        none = Bins.empty(edges_of(rule))
+        make = type(self)._as_bins
+        filled = tuple(
+            make(part, rule.group(part.at_means())) if part.size else none for part in self.parts
+        )
         buckets: Buckets[Bins] | None = None
         if self.buckets is not None and self.parts[0].size:
             edges, start = rule.group(self.parts[0].at_means())
@@ -125,18 +140,33 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
         if type(other) is not type(self):
             return NotImplemented
         if (self.kind, self.classes) != (other.kind, other.classes):
-            mine, theirs = (f"{sums.kind} of {list_classes(sums.classes)}" for sums in (self, other))
-            raise InputError("", "Only sums of the same kind can be added or subtracted", f"got {mine} and {theirs}")
+            mine, theirs = (
+                f"{sums.kind} of {list_classes(sums.classes)}" for sums in (self, other)
+            )
+            raise InputError(
+                "",
+                "Only sums of the same kind can be added or subtracted",
+                f"got {mine} and {theirs}",
+            )
         if self.buckets is not None and other.buckets is not None:
             buckets = self.buckets + other.buckets
-            if any(not part.whole or getattr(part, "table", 0) is None for part in (*self.parts, *other.parts)):
-                return self._with_buckets(buckets)  # floats are added in one order, also when they are read again
+            if any(
+                not part.whole or getattr(part, "table", 0) is None
+                for part in (*self.parts, *other.parts)
+            ):
+                return self._with_buckets(
+                    buckets
+                )  # floats are added in one order, also when they are read again
             return type(self)(self.kind, (self.parts[0] + other.parts[0],), self.classes, buckets)
         if (self.buckets is None) != (other.buckets is None):
             if self.n and other.n:
                 demand = "Sums with buckets of clusters cannot be added to, or subtracted from, sums without"
-                raise InputError("", demand, remedy="Make both with the same `cluster` and `buckets`.")
-            return self if self.n else other
+                raise InputError(
+                    "", demand, remedy="Make both with the same `cluster` and `buckets`."
+                )
+            if self.n:
+                return self
+            return other
         return type(self)(self.kind, tuple(map(add, self.parts, other.parts)), self.classes)
 
     def _with_buckets(self, buckets: Buckets[Part]) -> Self:
@@ -145,11 +175,15 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
     __radd__ = __add__
 
     def __sub__(self, other: object) -> Self:
-        """The sums without some of their rows, such as those of a wrong day; rounded sums are refused."""
+        """The sums without some of their rows, such as those of a wrong day.
+
+        Rounded sums are refused.
+        """
         if type(other) is not type(self):
             return NotImplemented
         self + other  # refuses other kinds, classes, edges and buckets
-        parts, buckets = tuple(map(_store().subtract, self.parts, other.parts)), self.buckets
+        parts = tuple(map(_store().subtract, self.parts, other.parts))
+        buckets = self.buckets
         if buckets is not None and other.buckets is not None:
             left = tuple(map(_store().subtract, buckets.parts, other.buckets.parts))
             buckets = Buckets(left, min(buckets.largest, fullest(left)))
@@ -157,7 +191,9 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists and numbers, ready for JSON; the key ``schema`` numbers the format."""
-        found: dict[str, Any] = _store().to_dict(type(self).__name__.lower(), _store().describe(self))
+        found: dict[str, Any] = _store().to_dict(
+            type(self).__name__.lower(), _store().describe(self)
+        )
         return found
 
     @classmethod
@@ -166,12 +202,20 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
         return cls(*_store().from_dict(cls.__name__.lower(), data))
 
     def to_bytes(self) -> bytes:
-        """The sums in few bytes; without weights, the same for the same rows in any order and partition."""
-        return bytes(_store().pack({"what": type(self).__name__.lower(), **_store().describe(self)}))
+        """The sums in few bytes.
+
+        Without weights, the same for the same rows in any order and partition.
+        """
+        return bytes(
+            _store().pack({"what": type(self).__name__.lower(), **_store().describe(self)})
+        )
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
-        """Read the result of :meth:`to_bytes`. Nothing in it is executed; other bytes are an error."""
+        """Read the result of :meth:`to_bytes`.
+
+        Nothing in it is executed; other bytes are an error.
+        """
         form = cls.__name__.lower()
         return cls(*_store().restore(form, _store().unpack(data, form)))
 
@@ -187,7 +231,9 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
 
     def __repr__(self) -> str:
         cells = sum(part.size for part in self.parts)
-        clusters = "" if self.buckets is None else f", {len(self.buckets.parts)} buckets of clusters"
+        clusters = (
+            "" if self.buckets is None else f", {len(self.buckets.parts)} buckets of clusters"
+        )
         return f"{type(self).__name__}({self.kind}, {self.n:,} rows, {cells:,} {self._cells}{clusters})"
 
 
@@ -201,9 +247,9 @@ def _store() -> Any:
 class Tally(Parts[Cells]):
     """The sums of the rows of each distinct score.
 
-    Tallies can be added: the tally of two batches is the sum of their tallies. Every measure takes a tally in place of
-    labels and scores. Unweighted tallies are identical, bit for bit, for any order and any split of the rows.
-    :func:`trueness.tally` makes one.
+    Tallies can be added: the tally of two batches is the sum of their tallies. Every measure takes
+    a tally in place of labels and scores. Unweighted tallies are identical, bit for bit, for any
+    order and any split of the rows. :func:`trueness.tally` makes one.
 
     Examples
     --------
@@ -217,15 +263,16 @@ class Tally(Parts[Cells]):
     """
 
     __slots__ = ()
-    _cells, _key = "distinct scores", "score"
+    _cells = "distinct scores"
+    _key = "score"
     _as_bins = Bins.from_cells
 
 
 class Binned(Parts[Bins]):
     """The sums of the rows of each bin. Sums over the same edges can be added.
 
-    :func:`trueness.binned` makes one in a single pass that does not sort, so that scores need not fit in memory at
-    once. Every measure of fixed bins takes it in place of labels and scores.
+    :func:`trueness.binned` makes one in a single pass that does not sort, so that scores need not
+    fit in memory at once. Every measure of fixed bins takes it in place of labels and scores.
 
     Examples
     --------
@@ -242,12 +289,19 @@ class Binned(Parts[Bins]):
     def coarsen(self, bins: BinsLike) -> Binned:
         """Merge neighbouring bins; the edges of `bins` must be among the existing edges."""
         rule = as_rule(bins)
-        buckets = None if self.buckets is None else self.buckets.map(lambda part: part.coarsen(rule))
-        return Binned(self.kind, tuple(part.coarsen(rule) for part in self.parts), self.classes, buckets)
+        buckets = (
+            None if self.buckets is None else self.buckets.map(lambda part: part.coarsen(rule))
+        )
+        return Binned(
+            self.kind, tuple(part.coarsen(rule) for part in self.parts), self.classes, buckets
+        )
 
 
 def binary_of_two_classes(sums: AnySums) -> AnySums:
-    """Class-wise sums of two classes as the sums of the second against the first; any others unchanged."""
+    """Class-wise sums of two classes as the sums of the second against the first.
+
+    Any others unchanged.
+    """
     if sums.kind != "classwise" or len(sums.parts) != 2:
         return sums
     return type(sums)("binary", sums.parts[1:])
@@ -267,7 +321,8 @@ def checked_rule(rule: BinRule, sums: Parts[Any]) -> BinRule:
         demand = "`Distinct()` bins need every distinct score, which a sketch does not keep"
         raise InputError("", demand, remedy="Pass a Tally.")
     if rule.splits_ties:
-        demand, remedy = '`ties="split"` and `ties="printed"` need the rows in order', "Pass `y_true` and `y_prob`."
+        demand = '`ties="split"` and `ties="printed"` need the rows in order'
+        remedy = "Pass `y_true` and `y_prob`."
         raise InputError("", demand, f"a {what} has none", remedy=remedy)
     return rule
 
@@ -280,16 +335,24 @@ def list_classes(classes: tuple[Any, ...] | None) -> str:
 
 
 def tally_of_sums(sums: Any, what: str = "This measure") -> Tally:
-    """The sums per distinct score; the rows of a sketch are at mean scores, and bins are refused."""
+    """The sums per distinct score.
+
+    The rows of a sketch are at mean scores, and bins are refused.
+    """
     if isinstance(sums, Binned):
         remedy = "Pass a Tally, or labels and scores."
-        raise InputError("", f"{what} needs every distinct score", "bins do not keep them", remedy=remedy)
+        raise InputError(
+            "", f"{what} needs every distinct score", "bins do not keep them", remedy=remedy
+        )
     found: Tally = sums if isinstance(sums, Tally) else sums.as_tally()
     return found
 
 
 def class_of_lines(sums: Tally | Binned, sizes: Iterable[int]) -> tuple[Any, ...] | None:
-    """The class of each line of a table, from the number of lines per class; None for a single problem."""
+    """The class of each line of a table, from the number of lines per class.
+
+    None for a single problem.
+    """
     if len(sums.parts) == 1 or sums.classes is None:
         return None
     return tuple(name for name, size in zip(sums.classes, sizes, strict=True) for _ in range(size))

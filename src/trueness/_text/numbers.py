@@ -22,7 +22,9 @@ def number(value: float | None, decimals: int = 4) -> str:
     if value is None or math.isnan(value):
         return MISSING
     if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
+        if value > 0:
+            return "∞"
+        return "−∞"
     if abs(value) <= _ROUNDING:
         value = 0.0
     elif (size := float(f"{abs(value):.1e}")) < 10.0 ** (1 - decimals):
@@ -37,7 +39,9 @@ def signed(value: float | None, decimals: int = 4) -> str:
     ['+0.10', '−0.10', '0.00', '–']
     """
     text = number(value, decimals)
-    return f"+{text}" if value is not None and value > 0 else text
+    if value is not None and value > 0:
+        return f"+{text}"
+    return text
 
 
 def ratio(value: float | None) -> str:
@@ -46,7 +50,9 @@ def ratio(value: float | None) -> str:
     >>> ratio(1.0349), ratio(0.0123), ratio(23.456), ratio(float("inf")), ratio(float("nan"))
     ('1.03', '0.012', '23.5', '∞', '–')
     """
-    return number(value, 2 if value is None or not abs(value) >= 10 else 1 if abs(value) < 1000 else 0)
+    return number(
+        value, 2 if value is None or not abs(value) >= 10 else 1 if abs(value) < 1000 else 0
+    )
 
 
 def span(low: float, high: float, form: Callable[[float], str] = number) -> str:
@@ -66,7 +72,9 @@ def short_number(value: float) -> str:
         return "0"
     if abs(value) < 0.00095:
         return f"{value:.2g}"
-    return f"{value:.4f}" if abs(value) < 0.0995 else f"{value:.3f}"
+    if abs(value) < 0.0995:
+        return f"{value:.4f}"
+    return f"{value:.3f}"
 
 
 def common_decimals(values: Sequence[float]) -> int:
@@ -76,11 +84,15 @@ def common_decimals(values: Sequence[float]) -> int:
     [4, 5, 6, 4]
     """
     sizes = [abs(v) for v in values if math.isfinite(v) and v != 0]
-    return 4 if not sizes else min(max(4, 2 - math.floor(math.log10(min(sizes)))), _MOST_COMMON_DECIMALS)
+    if not sizes:
+        return 4
+    return min(max(4, 2 - math.floor(math.log10(min(sizes)))), _MOST_COMMON_DECIMALS)
 
 
 def percent(value: float, decimals: int = 1) -> str:
-    """A fraction as a percentage; whole ones without decimals, those near 0 or 1 with two digits of the distance.
+    """A fraction as a percentage.
+
+    Whole ones without decimals, those near 0 or 1 with two digits of the distance.
 
     >>> percent(1 - 0.05), percent(0.2038), percent(0.00112), percent(0.99996), percent(math.nan)
     ('95 %', '20.4 %', '0.11 %', '99.9960 %', '–')
@@ -107,7 +119,9 @@ def percents(*values: float) -> tuple[str, ...]:
     spread = max(known, default=0.0) - min(known, default=0.0)
     size = min(v for v in (scale, spread, 10.0) if v > 0) if scale > 0 or spread > 0 else 10.0
     decimals = max(0, min(_MOST_COMMON_DECIMALS, 1 - math.floor(math.log10(size))))
-    return tuple(MISSING if math.isnan(v) else f"{100 * v:.{decimals}f}".replace("-", "−") for v in values)
+    return tuple(
+        MISSING if math.isnan(v) else f"{100 * v:.{decimals}f}".replace("-", "−") for v in values
+    )
 
 
 def points(*values: float) -> tuple[str, ...]:
@@ -119,7 +133,9 @@ def points(*values: float) -> tuple[str, ...]:
     largest = max((100 * abs(v) for v in values if math.isfinite(v)), default=0.0)
     small = _ROUNDING < largest < 0.95
     decimals = min(_MOST_COMMON_DECIMALS, 1 - math.floor(math.log10(largest))) if small else 1
-    return tuple(MISSING if math.isnan(v) else f"{100 * v:.{decimals}f}".replace("-", "−") for v in values)
+    return tuple(
+        MISSING if math.isnan(v) else f"{100 * v:.{decimals}f}".replace("-", "−") for v in values
+    )
 
 
 def level_percent(level: float) -> str:
@@ -133,7 +149,9 @@ def level_percent(level: float) -> str:
 
 def percentage(value: float | None) -> str:
     """A number that is a percentage already, such as the TCE."""
-    return MISSING if value is None or math.isnan(value) else f"{value:.1f} %"
+    if value is None or math.isnan(value):
+        return MISSING
+    return f"{value:.1f} %"
 
 
 def p_value(p: float | None, *, named: bool = True) -> str:
@@ -145,9 +163,13 @@ def p_value(p: float | None, *, named: bool = True) -> str:
     if p is None or math.isnan(p):
         return MISSING
     if p < 1e-4:
-        return "p < 0.0001" if named else "< 0.0001"
+        if named:
+            return "p < 0.0001"
+        return "< 0.0001"
     digits = f"{p:.2f}" if p >= 0.095 else f"{p:.2g}"
-    return f"p = {digits}" if named else digits
+    if named:
+        return f"p = {digits}"
+    return digits
 
 
 def total(value: float) -> str:
@@ -156,7 +178,9 @@ def total(value: float) -> str:
     >>> total(1_000_000.0), total(1234.56789)
     ('1,000,000', '1,234.57')
     """
-    return f"{int(value):,}" if float(value).is_integer() else f"{value:,.6g}"
+    if float(value).is_integer():
+        return f"{int(value):,}"
+    return f"{value:,.6g}"
 
 
 def count(n: int, noun: str) -> str:
@@ -174,7 +198,9 @@ def clusters_in_words(n: int, in_buckets: bool) -> str:
     >>> clusters_in_words(300, False), clusters_in_words(64, True)
     ('300 clusters', '64 buckets of clusters')
     """
-    return f"{count(n, 'bucket')} of clusters" if in_buckets else count(n, "cluster")
+    if in_buckets:
+        return f"{count(n, 'bucket')} of clusters"
+    return count(n, "cluster")
 
 
 def confidence_set(found: Any, form: Callable[[float], str] = number) -> str:
@@ -192,11 +218,14 @@ def confidence_set(found: Any, form: Callable[[float], str] = number) -> str:
     if found.high == 0:
         return "{0}"
     part = f"{'[' if found.low_closed else '('}{form(found.low)}, {form(found.high)}]"
-    return part if found.is_interval else f"{{0}} ∪ {part}"
+    if found.is_interval:
+        return part
+    return f"{{0}} ∪ {part}"
 
 
 # Below this length a window is not worth its digits; from this length on, all of [0, 1] is shown.
-_SHORTEST, _LONGEST = 1e-9, 0.5
+_SHORTEST = 1e-9
+_LONGEST = 0.5
 # Nearer to 0 or 1 labels have an exponent.
 _TINY = 0.95e-7
 # Steps between ticks, by the first digits of the length of the axis.
@@ -204,7 +233,9 @@ _STEPS = {1: 5, 1.5: 5, 2: 4, 3: 6, 4: 4, 5: 5, 6: 6, 8: 4}
 
 
 def zoomed_ends(least: float, most: float) -> tuple[float, float]:
-    """The ends of an axis from 0 or up to 1 that shows all from `least` to `most`; 0 and 1 if that is half or more.
+    """The ends of an axis from 0 or up to 1 that shows all from `least` to `most`.
+
+    0 and 1 if that is half or more.
 
     >>> zoomed_ends(0.001, 0.017), zoomed_ends(0.93, 1.0), zoomed_ends(0.1, 0.9)
     ((0.0, 0.02), (0.92, 1.0), (0.0, 1.0))
@@ -219,7 +250,9 @@ def zoomed_ends(least: float, most: float) -> tuple[float, float]:
 def round_up(value: float) -> float:
     """The next of 1, 1.5, 2, 3, 4, 5, 6, 8, 10 times a power of ten."""
     power = 10.0 ** math.floor(math.log10(max(value, 1e-12)))
-    return next(round(first * power, 14) for first in (*_STEPS, 10) if first * power >= 0.999999 * value)
+    return next(
+        round(first * power, 14) for first in (*_STEPS, 10) if first * power >= 0.999999 * value
+    )
 
 
 def linear_ticks(low: float, high: float) -> list[float]:
@@ -259,7 +292,9 @@ def bin_name(low: float, high: float, *, last: bool) -> str:
     for digits in range(4, 18):
         texts = f"{low:.{digits}g}", f"{high:.{digits}g}"
         distinct = texts[0] != texts[1] or low == high
-        if distinct and all(text != "1" or edge == 1 for text, edge in zip(texts, (low, high), strict=True)):
+        if distinct and all(
+            text != "1" or edge == 1 for text, edge in zip(texts, (low, high), strict=True)
+        ):
             break
     return f"[{texts[0]}, {texts[1]}{']' if last else ')'}"
 
@@ -281,12 +316,19 @@ def rule_in_words(rule: Any) -> str:
         mass, width = re.findall(r"\d+", rest)
         return f"{int(mass):,} bins of equal mass, cut at {int(width):,} of equal width"
     if name == "Edges":
-        edges = list(map(float, re.findall(r"[\d.]+(?:e-?\d+)?", rest))) if isinstance(rule, str) else list(rule.edges)
+        if isinstance(rule, str):
+            edges = list(map(float, re.findall(r"[\d.]+(?:e-?\d+)?", rest)))
+        else:
+            edges = list(rule.edges)
         few = len(edges) - 1 <= _FEW_EDGES
         which = f"the edges {', '.join(f'{edge:g}' for edge in edges)}" if few else "given edges"
         return f"{count(len(edges) - 1, 'bin')} between {which}"
     distinct = "one bin per distinct score"
-    words = {"Isotonic": "isotonic bins", "BlockIsotonic": "isotonic blocks (PAVA-BC)", "Distinct": distinct}
+    words = {
+        "Isotonic": "isotonic bins",
+        "BlockIsotonic": "isotonic blocks (PAVA-BC)",
+        "Distinct": distinct,
+    }
     return words.get(name, name)
 
 

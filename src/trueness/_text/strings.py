@@ -22,7 +22,9 @@ _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~&!])")
 
 def visible_lines(text: str) -> str:
     """The text with such characters spelled out, and its line breaks kept."""
-    return text if text.isprintable() else "\n".join(map(visible, text.split("\n")))
+    if text.isprintable():
+        return text
+    return "\n".join(map(visible, text.split("\n")))
 
 
 def spreadsheet_text(text: str) -> str:
@@ -34,7 +36,9 @@ def spreadsheet_text(text: str) -> str:
     ["'=1+1", "'@SUM(A1)", "'-x", '-0.5', 'a=b']
     """
     plain = visible(text)
-    return f"'{plain}" if plain.lstrip()[:1] in _FORMULA and not _NUMBER.fullmatch(plain) else plain
+    if plain.lstrip()[:1] in _FORMULA and not _NUMBER.fullmatch(plain):
+        return f"'{plain}"
+    return plain
 
 
 def markdown_text(text: str) -> str:
@@ -69,27 +73,41 @@ def display_width(text: str) -> int:
     >>> [display_width(text) for text in ("ab", "宽", "e\u0301")]
     [2, 2, 1]
     """
-    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+    return sum(
+        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
+        for c in text
+    )
 
 
 def wrap(paragraph: str, width: int, *, hanging: bool = False) -> str:
-    """A paragraph in lines of at most `width`; longer words, and numbers with their percent sign, stay whole.
+    """A paragraph in lines of at most `width`.
+
+    Longer words, and numbers with their percent sign, stay whole.
 
     >>> wrap("x" * 37 + " 95 % limits", 40).splitlines()[1], wrap("one " * 12, 40, hanging=True).splitlines()[1]
     ('95 % limits', '  one one')
     """
-    how: Any = {"break_long_words": False, "break_on_hyphens": False, "subsequent_indent": "  " if hanging else ""}
+    how: Any = {
+        "break_long_words": False,
+        "break_on_hyphens": False,
+        "subsequent_indent": "  " if hanging else "",
+    }
     lines = textwrap.fill(visible(paragraph).replace(" %", _KEPT), max(width, _NARROWEST), **how)
     return lines.replace(_KEPT, " %")
 
 
 def align(lines: Sequence[Sequence[str]], right: Sequence[bool]) -> str:
-    """Columns two spaces apart, each flush left or flush right; characters that cannot be seen are spelled out."""
+    """Columns two spaces apart, each flush left or flush right.
+
+    Characters that cannot be seen are spelled out.
+    """
     lines = [[visible(cell) for cell in line] for line in lines]
     widths = [max(map(display_width, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
         "  ".join(
-            " " * (w - display_width(cell)) + cell if flush_right else cell + " " * (w - display_width(cell))
+            " " * (w - display_width(cell)) + cell
+            if flush_right
+            else cell + " " * (w - display_width(cell))
             for cell, w, flush_right in zip(line, widths, right, strict=True)
         ).rstrip()
         for line in lines
@@ -113,8 +131,12 @@ def json_ready(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [json_ready(one) for one in value]
     if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if isinstance(value, int | str | None) else str(value)
+        if math.isfinite(value):
+            return value
+        return None
+    if isinstance(value, int | str | None):
+        return value
+    return str(value)
 
 
 def grouped(pairs: Iterable[tuple[str, Value]]) -> dict[str, list[Value]]:

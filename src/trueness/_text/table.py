@@ -10,19 +10,34 @@ from html import escape
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from trueness._text.numbers import common_decimals, number, p_value, percent, percentage, signed
-from trueness._text.strings import align, display_width, json_ready, markdown_text, shorten, spreadsheet_text, wrap
+from trueness._text.strings import (
+    align,
+    display_width,
+    json_ready,
+    markdown_text,
+    shorten,
+    spreadsheet_text,
+    wrap,
+)
 from trueness.errors import visible
 
-Kind: TypeAlias = Literal["text", "name", "count", "number", "fraction", "signed", "percent", "share", "p"]
-"""How a column's values are written. 'name' is text that a terminal may shorten; 'fraction' has the same decimals in
-all rows; 'percent' is a percentage already, 'share' a fraction written as one."""
+Kind: TypeAlias = Literal[
+    "text", "name", "count", "number", "fraction", "signed", "percent", "share", "p"
+]
+"""How a column's values are written. 'name' is text that a terminal may shorten; 'fraction' has the
+same decimals in all rows; 'percent' is a percentage already, 'share' a fraction written as one."""
 
 _LONGEST_NAME = 32
 _LONG_CELL = 24  # HTML repeats longer ones as a tooltip, since the style may cut them
 _CLASS_NUM = ' class="num"'
 # A terminal's numbers can be pasted and searched for.
 _PLAIN_NUMBERS = str.maketrans({"−": "-", "–": "-", "∞": "inf"})
-_FORMS: dict[str, Callable[[Any], str]] = {"text": str, "name": str, "signed": signed, "share": percent}
+_FORMS: dict[str, Callable[[Any], str]] = {
+    "text": str,
+    "name": str,
+    "signed": signed,
+    "share": percent,
+}
 _FORMS |= {"percent": percentage, "p": partial(p_value, named=False)}
 
 
@@ -87,7 +102,9 @@ class Table:
     """Whether the page sorts it by a click on a title."""
 
     @classmethod
-    def from_lines(cls, columns: Sequence[Column], lines: Iterable[Sequence[Any]], **fields: Any) -> "Table":
+    def from_lines(
+        cls, columns: Sequence[Column], lines: Iterable[Sequence[Any]], **fields: Any
+    ) -> "Table":
         """A table of lines, each with one value per column."""
         keys = [column.key for column in columns]
         return cls(columns, [dict(zip(keys, line, strict=True)) for line in lines], **fields)
@@ -96,20 +113,30 @@ class Table:
         """What stands in one place."""
         value = row.get(key)
         cell = value if isinstance(value, Cell) else Cell(value)
-        return cell._replace(value=cell.value.item()) if hasattr(cell.value, "item") else cell
+        if hasattr(cell.value, "item"):
+            return cell._replace(value=cell.value.item())
+        return cell
 
     def texts(self, column: Column) -> list[str]:
         """The cells of a column as text."""
         cells = [self.cell(row, column.key) for row in self.rows]
         numbers = [cell.value for cell in cells if isinstance(cell.value, int | float)]
         decimals = common_decimals(numbers) if column.kind == "fraction" else 4
-        texts = (written(one.value, column.kind, decimals) if one.text is None else one.text for one in cells)
+        texts = (
+            written(one.value, column.kind, decimals) if one.text is None else one.text
+            for one in cells
+        )
         return list(map(visible, texts))
 
     def shown(self) -> list[Column]:
         """The columns of a table: those with a value in some row."""
-        shown, rows = [one for one in self.columns if one.forms != "data"], self.rows
-        return [one for one in shown if not rows or any(self.cell(row, one.key) != Cell(None) for row in rows)]
+        shown = [one for one in self.columns if one.forms != "data"]
+        rows = self.rows
+        return [
+            one
+            for one in shown
+            if not rows or any(self.cell(row, one.key) != Cell(None) for row in rows)
+        ]
 
     def to_text(self, width: int = 80) -> str:
         """Aligned columns for a terminal, without colour; notes below are wrapped to `width`."""
@@ -120,7 +147,10 @@ class Table:
         return "\n\n".join([text, notes] if notes else [text]) + "\n"
 
     def to_rich(self, width: int) -> Any:
-        """The table, without its notes, for rich to draw; None if rich is not installed or the table too wide."""
+        """The table, without its notes, for rich to draw.
+
+        None if rich is not installed or the table too wide.
+        """
         try:
             from rich.box import SIMPLE_HEAD
             from rich.table import Table as RichTable
@@ -142,7 +172,10 @@ class Table:
 
     def _fitted(self, width: int) -> dict[Column, list[str]]:
         """The cells of each column for a terminal, without the optional columns if there is no room for them."""
-        texts = {column: [_for_terminal(text, column.kind) for text in self.texts(column)] for column in self.shown()}
+        texts = {
+            column: [_for_terminal(text, column.kind) for text in self.texts(column)]
+            for column in self.shown()
+        }
         fits = _total_width(texts) <= width
         return {column: cells for column, cells in texts.items() if fits or not column.optional}
 
@@ -153,17 +186,24 @@ class Table:
             marks = [self.cell(row, column.key).mark for row in self.rows]
             texts = zip(map(markdown_text, self.texts(column)), marks, strict=True)
             cells = [f"**{text}**" if mark and text else text for text, mark in texts]
-            columns.append([markdown_text(column.title), "---:" if column.is_number else ":---", *cells])
+            columns.append(
+                [markdown_text(column.title), "---:" if column.is_number else ":---", *cells]
+            )
         table = "\n".join(f"| {' | '.join(line)} |" for line in zip(*columns, strict=True))
         return "\n\n".join([table, *map(markdown_text, self.notes)]) + "\n"
 
     def to_csv(self) -> str:
-        """Every value with every digit, by key; nothing for nan. Text that could be a formula follows an apostrophe."""
+        """Every value with every digit, by key; nothing for nan.
+
+        Text that could be a formula follows an apostrophe.
+        """
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         keys = [column.key for column in self.columns if column.forms != "table"]
         writer.writerow(map(spreadsheet_text, keys))
-        writer.writerows([_csv_text(self.cell(row, key).value) for key in keys] for row in self.rows)
+        writer.writerows(
+            [_csv_text(self.cell(row, key).value) for key in keys] for row in self.rows
+        )
         return out.getvalue()
 
     def to_dict(self) -> list[dict[str, Any]]:
@@ -174,7 +214,10 @@ class Table:
     def to_html(self) -> str:
         """An escaped HTML table in a box that scrolls, and a paragraph per note."""
         columns = self.shown()
-        titles = [(_CLASS_NUM if column.is_number else "", escape(visible(column.title))) for column in columns]
+        titles = [
+            (_CLASS_NUM if column.is_number else "", escape(visible(column.title)))
+            for column in columns
+        ]
         head = "".join(f'<th scope="col"{kind}>{title}</th>' for kind, title in titles)
         lines = zip(*map(self._html_cells, columns), strict=True)
         body = "\n".join(f"<tr>{''.join(line)}</tr>" for line in lines)
@@ -203,17 +246,24 @@ def written(value: Any, kind: Kind, decimals: int = 4) -> str:
         return ""
     if kind in _FORMS:
         return _FORMS[kind](value)
-    return f"{value:,.0f}" if kind == "count" and not math.isnan(value) else number(value, decimals)
+    if kind == "count" and not math.isnan(value):
+        return f"{value:,.0f}"
+    return number(value, decimals)
 
 
 def _for_terminal(text: str, kind: Kind) -> str:
     if kind == "name":
         return shorten(text, _LONGEST_NAME)
-    return text if kind == "text" else text.translate(_PLAIN_NUMBERS)
+    if kind == "text":
+        return text
+    return text.translate(_PLAIN_NUMBERS)
 
 
 def _total_width(texts: Mapping[Column, list[str]]) -> int:
-    return sum(max(map(display_width, [column.title, *cells])) + 2 for column, cells in texts.items()) - 2
+    return (
+        sum(max(map(display_width, [column.title, *cells])) + 2 for column, cells in texts.items())
+        - 2
+    )
 
 
 def _csv_text(value: Any) -> str:
@@ -221,4 +271,6 @@ def _csv_text(value: Any) -> str:
         return ""
     if isinstance(value, bool):
         return str(value).lower()
-    return repr(value) if isinstance(value, int | float) else spreadsheet_text(str(value))
+    if isinstance(value, int | float):
+        return repr(value)
+    return spreadsheet_text(str(value))

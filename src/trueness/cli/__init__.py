@@ -1,7 +1,7 @@
 """The command line: parse, call, print, exit code.
 
-click is imported first; arrays, frames and rich by the commands that need them, so that ``trueness --help`` answers at
-once.
+click is imported first; arrays, frames and rich by the commands that need them, so that ``trueness
+--help`` answers at once.
 """
 
 import os
@@ -25,9 +25,13 @@ def main(*arguments: Any, **options: Any) -> Any:
     except ModuleNotFoundError as reason:
         if reason.name != "click":
             raise
-        sys.stderr.write("Error: `trueness` needs click, rich and Polars: `pip install 'trueness[cli]'`.\n")
+        sys.stderr.write(
+            "Error: `trueness` needs click, rich and Polars: `pip install 'trueness[cli]'`.\n"
+        )
         raise SystemExit(2) from None
-    except OSError as reason:  # a message that nobody reads, or on a full disk; 1 would be a failed gate
+    except (
+        OSError
+    ) as reason:  # a message that nobody reads, or on a full disk; 1 would be a failed gate
         from trueness.cli._main import discard_output
 
         discard_output()

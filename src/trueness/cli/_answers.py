@@ -23,9 +23,9 @@ _SUFFIXES = (".parquet", ".arrow", ".csv", ".jsonl")
 def answers(files: tuple[str, ...], output: str | None, **options: Any) -> None:
     """Write the answers in logs of evaluation harnesses as one table.
 
-    Logs of lm-evaluation-harness, inspect, HELM and OpenAI evals, or folders of them. Each row is an answer: whether
-    it is right (label), its confidence, the question, task, subject, model, epoch, and the source of the confidence.
-    What does not count is printed by reason.
+    Logs of lm-evaluation-harness, inspect, HELM and OpenAI evals, or folders of them. Each row is
+    an answer: whether it is right (label), its confidence, the question, task, subject, model,
+    epoch, and the source of the confidence. What does not count is printed by reason.
 
     \b
       trueness answers logs/* -o answers.parquet
@@ -37,14 +37,18 @@ def answers(files: tuple[str, ...], output: str | None, **options: Any) -> None:
     from trueness.sources._files import expand_paths
 
     if output is None or output == "-":
-        raise InputError("--output", f"must name the file to write, ending in {', '.join(_SUFFIXES)}")
+        raise InputError(
+            "--output", f"must name the file to write, ending in {', '.join(_SUFFIXES)}"
+        )
     suffix = Path(output).suffix.lower()
     check_suffix(output, "a table", _SUFFIXES, suffix or "none")
     names = expand_paths(files)
     check_writable(output, *names)
     table = read_logs(Request.pop_from({**options, "files": files}), names)
     write(output, lambda file: table.save(file, suffix))
-    note(table.note, f"the answers are in {output}; `--cluster question --by source` respects both.")
+    note(
+        table.note, f"the answers are in {output}; `--cluster question --by source` respects both."
+    )
 
 
 def paired_rows(request: Request) -> Rows:
@@ -59,28 +63,48 @@ def paired_rows(request: Request) -> Rows:
     note(*(table.note for table in tables))
     models = [set(table.answers.model.tolist()) for table in tables]
     by_model = len(set.union(*models)) > 1 and all(models)
-    whose, rows = list[str](), list[dict[str, Any]]()
+    whose = list[str]()
+    rows = list[dict[str, Any]]()
     for table in tables:
         columns = {column: table.array(column) for column in table.names}
-        each = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+        each = [
+            dict(zip(columns, values, strict=True))
+            for values in zip(*columns.values(), strict=True)
+        ]
         whose += [row["model"] if by_model else Path(table.name).stem for row in each]
         rows += each
     names = dict.fromkeys(whose)
     both = " and ".join(map(repr, names))
     if len(names) < 2:
-        raise InputError("FILE", "must be logs of two models or more to compare", f"got {both or 'none'}")
+        raise InputError(
+            "FILE", "must be logs of two models or more to compare", f"got {both or 'none'}"
+        )
     keys = ((row["task"], row["question"], row["epoch"]) for row in rows)
-    own = {name: [rows[i] for i in some] for name, some in paired(whose, keys, "question and epoch").items()}
-    for same in zip(*own.values(), strict=True):  # ids may be numbers of rows, which another data set has too
+    own = {
+        name: [rows[i] for i in some]
+        for name, some in paired(whose, keys, "question and epoch").items()
+    }
+    for same in zip(
+        *own.values(), strict=True
+    ):  # ids may be numbers of rows, which another data set has too
         if len({str(row["input"]) for row in same}) > 1:
-            raise InputError("", f"{both} must have the same questions", f"{same[0]['question']!r} differs")
-    first, other = next(iter(own.values())), ("label", "confidence", "option_", "input")
-    arrays = {one: objects(row[one] for row in first) for one in first[0] if not one.startswith(other)}
+            raise InputError(
+                "", f"{both} must have the same questions", f"{same[0]['question']!r} differs"
+            )
+    first = next(iter(own.values()))
+    other = ("label", "confidence", "option_", "input")
+    arrays = {
+        one: objects(row[one] for row in first) for one in first[0] if not one.startswith(other)
+    }
     for name, some in own.items():
-        arrays |= {f"{one} {name}": np.array([row[one] for row in some]) for one in ("label", "confidence")}
+        arrays |= {
+            f"{one} {name}": np.array([row[one] for row in some]) for one in ("label", "confidence")
+        }
         note(f"{name}: confidence from {'; '.join(sorted({str(row['source']) for row in some}))}.")
     source = Arrays(" and ".join(table.name for table in tables), arrays)
-    own_columns = tuple(Model(name, (f"confidence {name}",), label=f"label {name}") for name in names)
+    own_columns = tuple(
+        Model(name, (f"confidence {name}",), label=f"label {name}") for name in names
+    )
     labels = [str(model.label) for model in own_columns]
     choice = Choice(labels[0], own_columns, None, (), request.by, request.cluster or "question")
     read = source.read(labels, choice.numbers, choice.groups)

@@ -36,7 +36,8 @@ class Request:
     weight: str | None = None
     by: tuple[str, ...] = ()
     model_column: str | None = None
-    """The column that says whose score and label a row has; `pair` says which rows of two models belong together."""
+    """The column that says whose score and label a row has; `pair` says which rows of two models
+    belong together."""
     pair: str | None = None
     over: str | None = None
     cluster: str | None = None
@@ -74,7 +75,10 @@ class Request:
             del options[name]
         if isinstance(taken.get("label"), tuple):
             typed = taken.pop("label")
-            taken |= {"label": typed[0] if typed else None, "own_labels": typed if len(typed) > 1 else ()}
+            taken |= {
+                "label": typed[0] if typed else None,
+                "own_labels": typed if len(typed) > 1 else (),
+            }
         if isinstance(taken.get("labels"), str):
             taken["labels"] = tuple(name.strip() for name in taken["labels"].split(","))
         return cls(**taken)
@@ -95,22 +99,34 @@ class Group:
         return cls(group_text(by), key if not isinstance(key, tuple) else group_text(key))
 
     def __str__(self) -> str:
-        return "" if self.by is None else f"{self.by} = {self.value}"
+        if self.by is None:
+            return ""
+        return f"{self.by} = {self.value}"
 
     def name(self, model: str) -> str:
         return ", ".join(filter(None, [model, str(self)]))
 
     def entry(self) -> dict[str, Any]:
         """The cells that name the group in a table; none for all rows."""
-        return {} if self.by is None else {"by": self.by, "group": self.value}
+        if self.by is None:
+            return {}
+        return {"by": self.by, "group": self.value}
 
 
 def group_columns(by: Iterable[str | None]) -> list[Column]:
-    """The columns that name the group of a row; a table is headed by the name of the column if there is only one."""
+    """The columns that name the group of a row.
+
+    A table is headed by the name of the column if there is only one.
+    """
     names = list(dict.fromkeys(filter(None, by)))
     if len(names) > 1:
         return [Column("by", "by", "name"), Column("group", "group", "name")]
-    return [Column("by", "by", forms="data"), *(Column("group", name, "name") for name in names)] if names else []
+    if names:
+        return [
+            Column("by", "by", forms="data"),
+            *(Column("group", name, "name") for name in names),
+        ]
+    return []
 
 
 def model_column(models: Iterable[str], by: Sequence[Column]) -> Column:
@@ -153,7 +169,9 @@ class Choice:
 
     @property
     def groups(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys((*self.by, *filter(None, [self.cluster, self.grades]), *self.long)))
+        return tuple(
+            dict.fromkeys((*self.by, *filter(None, [self.cluster, self.grades]), *self.long))
+        )
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -165,11 +183,20 @@ class Choice:
         named = {"labels": label, "weights": self.weight, "clusters": self.cluster}
         named |= {"models": self.long[0]} if self.long else {}
         named |= {"scores": self.models[0].name} if self.by and len(self.models) == 1 else {}
-        return ", ".join([f"Data: {source}", *(f"{what} {name!r}" for what, name in named.items() if name is not None)])
+        return ", ".join(
+            [
+                f"Data: {source}",
+                *(f"{what} {name!r}" for what, name in named.items() if name is not None),
+            ]
+        )
 
     def about(self, source: str) -> dict[str, object]:
         named = {name: getattr(self, name) for name in ("label", "weight", "cluster")}
-        named |= {"label": list(self.labels)} if len(self.labels) > 1 and self.label in self.labels else {}
+        named |= (
+            {"label": list(self.labels)}
+            if len(self.labels) > 1 and self.label in self.labels
+            else {}
+        )
         return {"source": source, **named, "by": list(self.by)}
 
 
@@ -177,9 +204,13 @@ def choose(names: Sequence[str], source: str, request: Request) -> Choice:
     """Find the named columns; guess labels and scores only if exactly one name fits."""
     if request.multilabel:
         models = _label_models(names, source, request)
-        own = replace(request, label=models[0].label, probs=models[0].columns, matrices=(), multilabel=False)
+        own = replace(
+            request, label=models[0].label, probs=models[0].columns, matrices=(), multilabel=False
+        )
         return replace(choose(names, source, own), models=models)
-    label, weight, guesses = request.label, request.weight, []
+    label = request.label
+    weight = request.weight
+    guesses = []
     if label is None:
         label = _guess(names, LABELS, "labels", "--label", source)
         guesses.append(f"labels from column {label!r}")
@@ -188,7 +219,10 @@ def choose(names: Sequence[str], source: str, request: Request) -> Choice:
         raise InputError("--by", "must name a column once", f"got {twice[0]!r} again")
     wanted = [*(("label", name) for name in (label, *request.own_labels)), ("weight", weight)]
     wanted += [("over" if name == request.over else "by", name) for name in by]
-    wanted += [(one, getattr(request, one)) for one in ("cluster", "judge", "model_column", "pair", "grades")]
+    wanted += [
+        (one, getattr(request, one))
+        for one in ("cluster", "judge", "model_column", "pair", "grades")
+    ]
     for option, name in wanted:
         if name is not None:
             _check_column(names, name, f"--{option.replace('_', '-')}", source)
@@ -200,18 +234,35 @@ def choose(names: Sequence[str], source: str, request: Request) -> Choice:
     if request.own_labels:
         if len(request.own_labels) != len(models) or (request.probs and request.matrices):
             got = f"got {len(request.own_labels)} for {len(models)} models"
-            raise InputError("--label", "must be given once, or once for each `--prob` in the same order", got)
-        models = tuple(replace(one, label=own) for one, own in zip(models, request.own_labels, strict=True))
+            raise InputError(
+                "--label", "must be given once, or once for each `--prob` in the same order", got
+            )
+        models = tuple(
+            replace(one, label=own) for one, own in zip(models, request.own_labels, strict=True)
+        )
     long = tuple(filter(None, (request.model_column, request.pair)))
     several = len(models) + len(models[0].columns) > 2
     if long and (len({*long, label, models[0].columns[0]}) != 4 or several or request.own_labels):
         demand = "needs `--pair`, one `--label` and one `--prob`, which are other columns: each model has its rows"
         raise InputError("--model-column", demand)
-    return Choice(label, models, weight, (*guesses, *guessed), by, request.cluster, request.grades, request.judge, long)
+    return Choice(
+        label,
+        models,
+        weight,
+        (*guesses, *guessed),
+        by,
+        request.cluster,
+        request.grades,
+        request.judge,
+        long,
+    )
 
 
 def _label_models(names: Sequence[str], source: str, request: Request) -> tuple[Model, ...]:
-    """A binary problem for each label; columns that match two patterns are paired by what their stars match."""
+    """A binary problem for each label.
+
+    Columns that match two patterns are paired by what their stars match.
+    """
     if request.label is None or len(request.matrices) != 1 or request.probs:
         demand = "needs columns of labels, such as `--label 'y_*'`, and as many of scores, `--prob-columns 'p_*'`"
         raise InputError("--kind multilabel", demand)
@@ -220,11 +271,15 @@ def _label_models(names: Sequence[str], source: str, request: Request) -> tuple[
     labels = _matrix_model(free, request.label, source, "--label")
     assert labels.classes is not None and scores.classes is not None
     place = {name: i for i, name in enumerate(scores.classes)}
-    order = [place.get(name, -1) for name in labels.classes] if labels.starred and scores.starred else None
+    if labels.starred and scores.starred:
+        order = [place.get(name, -1) for name in labels.classes]
+    else:
+        order = None
     got = f"labels are {_list_names(labels.columns)}; scores are {_list_names(scores.columns)}"
     if len(labels.columns) != len(scores.columns) or (order is not None and -1 in order):
         raise InputError("", "Every label must have a column of scores", got)
-    named, given = _stems(labels.columns), _stems(scores.columns)
+    named = _stems(labels.columns)
+    given = _stems(scores.columns)
     if order is None and named != given and sorted(named) == sorted(given):
         remedy = "Two patterns, such as `--label 'y_*' --prob-columns 'p_*'`, are paired by name."
         raise InputError("--prob-columns", "must be in the order of the labels", got, remedy=remedy)
@@ -244,7 +299,8 @@ def choose_scores(
     names: Sequence[str], source: str, request: Request, taken: Mapping[str, str]
 ) -> tuple[tuple[Model, ...], tuple[str, ...]]:
     """The models and what was guessed; a score column must not be `taken` for something else."""
-    probs, guesses = request.probs, tuple[str, ...]()
+    probs = request.probs
+    guesses = tuple[str, ...]()
     if not probs and not request.matrices:
         probs = (_guess(names, SCORES, "scores", "--prob", source),)
         guesses = (f"scores from column {probs[0]!r}",)
@@ -262,11 +318,16 @@ def choose_scores(
 
 
 def paired(models: Iterable[Any], keys: Iterable[Any], what: str) -> dict[str, list[int]]:
-    """The rows of each model, in the order of the keys that all models have; one that is repeated must be so in all."""
+    """The rows of each model, in the order of the keys that all models have.
+
+    One that is repeated must be so in all.
+    """
     place: dict[str, dict[Any, list[int]]] = {}
     for i, (name, key) in enumerate(zip(models, keys, strict=True)):
         place.setdefault(str(name), {}).setdefault(key, []).append(i)
-    shared = [key for key in next(iter(place.values())) if all(key in own for own in place.values())]
+    shared = [
+        key for key in next(iter(place.values())) if all(key in own for own in place.values())
+    ]
     if not shared:
         raise InputError("", f"{' and '.join(map(repr, place))} have no {what} in common")
     for key in shared:
@@ -274,9 +335,13 @@ def paired(models: Iterable[Any], keys: Iterable[Any], what: str) -> dict[str, l
         if len({*times.values()}) > 1:
             got = f"of {key!r} the rows are {', '.join(f'{n} of {name!r}' for name, n in times.items())}"
             remedy = "Leave repeated rows out, or add to the column what tells them apart."
-            raise InputError("", f"Every model must have a {what} equally often", got, remedy=remedy)
+            raise InputError(
+                "", f"Every model must have a {what} equally often", got, remedy=remedy
+            )
     at = {name: [i for key in shared for i in own[key]] for name, own in place.items()}
-    if lost := sum(len(some) for own in place.values() for some in own.values()) - sum(map(len, at.values())):
+    if lost := sum(len(some) for own in place.values() for some in own.values()) - sum(
+        map(len, at.values())
+    ):
         warning(f"{lost:,} rows have no partner with the same {what}, and are left out.")
     return at
 
@@ -298,7 +363,9 @@ def _check_column(names: Sequence[str], wanted: str, option: str, source: str) -
     lower = {name.lower(): name for name in names}
     close = difflib.get_close_matches(wanted.lower(), list(lower), n=3)
     if any("\ufffd" in name for name in names):
-        hint = "Some of its names are not UTF-8; convert the file, as `iconv -f latin1 -t utf-8` does."
+        hint = (
+            "Some of its names are not UTF-8; convert the file, as `iconv -f latin1 -t utf-8` does."
+        )
     elif close:
         hint = f"Did you mean {' or '.join(repr(lower[c]) for c in close)}?"
     else:
@@ -328,7 +395,9 @@ def _list_names(names: Sequence[str]) -> str:
     return ", ".join(repr(name) for name in names[:_SHOWN]) + more
 
 
-def _matrix_model(names: Sequence[str], text: str, source: str, option: str = "--prob-columns") -> Model:
+def _matrix_model(
+    names: Sequence[str], text: str, source: str, option: str = "--prob-columns"
+) -> Model:
     columns: list[str] = []
     classes: list[str] = []
     for item in (part.strip() for part in text.split(",")):
@@ -339,7 +408,9 @@ def _matrix_model(names: Sequence[str], text: str, source: str, option: str = "-
                 known, hint = _overview(names)
                 demand = f"no column of {source} matches {item!r}"
                 raise InputError("", demand, known, remedy=hint, context=f"`{option}`")
-            if all(part.isdecimal() for part, _ in matches):  # p2 before p10, whatever their order in the file
+            if all(
+                part.isdecimal() for part, _ in matches
+            ):  # p2 before p10, whatever their order in the file
                 matches.sort(key=lambda pair: int(pair[0]))
         else:
             _check_column(names, item, option, source)
@@ -349,8 +420,11 @@ def _matrix_model(names: Sequence[str], text: str, source: str, option: str = "-
     if len(set(columns)) < len(columns):
         raise InputError(option, "must name each column once", f"got {text!r}")
     if len(columns) < 2:
-        demand, got = "must give one column per class, at least 2", f"{text!r} gives one"
-        raise InputError(option, demand, got, remedy="`--prob` takes one." if option == "--prob-columns" else "")
+        demand = "must give one column per class, at least 2"
+        got = f"{text!r} gives one"
+        raise InputError(
+            option, demand, got, remedy="`--prob` takes one." if option == "--prob-columns" else ""
+        )
     return Model(text, tuple(columns), tuple(classes), "*" in text)
 
 
@@ -361,11 +435,21 @@ def columns_of_answers(request: Request, answers: Any) -> Request:
     if "by" not in context.params or request.by or context.info_name == "fit":
         by = []
     elif context.info_name == "tally" or (len(by) > 1 and context.info_name != "report"):
-        by = ["origin"]  # a tally reads one file after the other; elsewhere a group of one column would pool the others
+        by = [
+            "origin"
+        ]  # a tally reads one file after the other; elsewhere a group of one column would pool the others
     if by:
         note(f"groups by {' and '.join(by)}: they are not pooled. `--by` chooses others.")
     elif "source" in answers.by and "source" not in request.by:
-        warning(f"Confidences of different sources are pooled: {'; '.join(sorted(set(answers.source.tolist())))}.")
+        warning(
+            f"Confidences of different sources are pooled: {'; '.join(sorted(set(answers.source.tolist())))}."
+        )
     probs = request.probs or (() if request.matrices else ("confidence",))
     label = request.label or ("right_option" if request.matrices else "label")
-    return replace(request, label=label, probs=probs, cluster=request.cluster or "question", by=request.by or tuple(by))
+    return replace(
+        request,
+        label=label,
+        probs=probs,
+        cluster=request.cluster or "question",
+        by=request.by or tuple(by),
+    )

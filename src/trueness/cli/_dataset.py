@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from trueness.sources._table import Columns, Table
     from trueness.typing import RowOptions
 
-IMPORTANCE = "Weights are not whole numbers: they are taken as importance weights, not as counts of rows."
+IMPORTANCE = (
+    "Weights are not whole numbers: they are taken as importance weights, not as counts of rows."
+)
 _LARGE = 256 * 1000 * 1000
 _MOST_MODELS = 50
 Answer = TypeVar("Answer")
@@ -64,7 +66,9 @@ class Rows:
 
     @property
     def cluster(self) -> NDArray[Any] | None:
-        return None if self.choice.cluster is None else self.columns.groups[self.choice.cluster]
+        if self.choice.cluster is None:
+            return None
+        return self.columns.groups[self.choice.cluster]
 
     @property
     def weight_type(self) -> str:
@@ -82,7 +86,10 @@ class Rows:
         warning(*dropped_message(self.dropped, len(self) + self.dropped))
 
     def validate(self, *, alike: bool = True, gaps: bool = False) -> Rows:
-        """The complete rows, which must exist; with `gaps`, columns that `--by` names may have missing values."""
+        """The complete rows, which must exist.
+
+        With `gaps`, columns that `--by` names may have missing values.
+        """
         require_rows(self.source, len(self))
         if alike:
             self.check_shapes()
@@ -95,7 +102,8 @@ class Rows:
         for name, column in self.columns.groups.items():
             gone = 0 if gaps and name in self.choice.by else int(missing_rows(column).sum())
             if gone:
-                demand, got = f"column {name!r} must not have missing values", f"{gone:,} of {len(column):,} are"
+                demand = f"column {name!r} must not have missing values"
+                got = f"{gone:,} of {len(column):,} are"
                 remedy = "`--missing drop` leaves such rows out."
                 raise InputError("", demand, got, remedy=remedy, context=self.source)
 
@@ -110,7 +118,9 @@ class Rows:
         free = [id(self.columns.groups[name]) for name in self.choice.by] if gaps else []
         free += [id(self.label)] if self.choice.judge else []  # no human looked
         every = [column for column in self.columns.arrays() if id(column) not in free]
-        if self.request.missing != "drop" or len(set(map(len, every))) > 1:  # an error, which the first measure reports
+        if (
+            self.request.missing != "drop" or len(set(map(len, every))) > 1
+        ):  # an error, which the first measure reports
             return self
         kept = ~reduce(or_, map(missing_rows, every))
         return replace(self.select(kept), dropped=int((~kept).sum()))
@@ -118,7 +128,9 @@ class Rows:
     def select(self, chosen: NDArray[np.bool_]) -> Rows:
         """Some of the rows, with the numbers that they have in the file."""
         at = chosen.nonzero()[0]
-        return replace(self, columns=self.columns.at(at), kept=at if self.kept is None else self.kept[at])
+        return replace(
+            self, columns=self.columns.at(at), kept=at if self.kept is None else self.kept[at]
+        )
 
     def by_model(self) -> list[tuple[Model, Rows]]:
         """Each model and its rows: all or, in a long table, its own; a group may have none."""
@@ -126,14 +138,17 @@ class Rows:
 
         if not self.choice.long:
             return [(model, self) for model in self.choice.models]
-        names = np.array([str(name) for name in self.columns.groups[self.choice.long[0]].tolist()], dtype=object)
+        names = np.array(
+            [str(name) for name in self.columns.groups[self.choice.long[0]].tolist()], dtype=object
+        )
         parts = ((model, self.select(names == model.name)) for model in self.choice.models)
         return [(model, part) for model, part in parts if len(part) or not self.choice.by]
 
     def groups(self) -> list[tuple[Group, Rows]]:
         """All rows, or those of each group of each column that `--by` names, in the order of their values.
 
-        Dropped rows are counted over all groups: in some, the missing value may be the group itself.
+        Dropped rows are counted over all groups: in some, the missing value may be the group
+        itself.
         """
         import numpy as np
 
@@ -144,9 +159,13 @@ class Rows:
         for by in self.choice.by:
             column = self.columns.groups[by].tolist()
             numbered = {value: i for i, value in enumerate(sort_values(set(column)))}
-            code = np.array([numbered[value] for value in column])  # an array compared with "a\0" compares with "a"
+            code = np.array(
+                [numbered[value] for value in column]
+            )  # an array compared with "a\0" compares with "a"
             for value, i in numbered.items():
-                parts.append((Group(by, value), replace(self.select(code == i), request=request, dropped=0)))
+                parts.append(
+                    (Group(by, value), replace(self.select(code == i), request=request, dropped=0))
+                )
         return parts
 
     def _classes(self) -> dict[str, Any]:
@@ -157,27 +176,39 @@ class Rows:
         if self.request.pos_label is not None:
             event = str(_as_label(self.label, self.request.pos_label))
             others = [name for name in seen if name != event]
-            return {"labels": (*others, event), "pos_label": None} if len(others) == 1 else {}
-        unnamed = any(self.is_matrix(model) and model.classes is None for model in self.choice.models)
-        return {"labels": tuple(seen)} if unnamed and self.label.dtype.kind in "OU" else {}
+            if len(others) == 1:
+                return {"labels": (*others, event), "pos_label": None}
+            return {}
+        unnamed = any(
+            self.is_matrix(model) and model.classes is None for model in self.choice.models
+        )
+        if unnamed and self.label.dtype.kind in "OU":
+            return {"labels": tuple(seen)}
+        return {}
 
     def arguments(self, model: Model) -> Arguments:
         import numpy as np
 
-        numbers, request = self.columns.numbers, self.request
+        numbers = self.columns.numbers
+        request = self.request
         scores = [as_fractions(numbers[name], request.percent) for name in model.columns]
         described = ("missing", "clip_tolerance", "sum_tolerance", "from_logits")
         rows: RowOptions = {name: getattr(request, name) for name in described}  # type: ignore[assignment]  # names of row options
         if self.choice.weight is not None:
             rows["sample_weight"] = numbers[self.choice.weight]
-        label, matrix = self.columns.labels[model.label or self.choice.label], self.is_matrix(model)
+        label = self.columns.labels[model.label or self.choice.label]
+        matrix = self.is_matrix(model)
         if request.pos_label is not None:
             rows["pos_label"] = request.pos_label if matrix else _as_label(label, request.pos_label)
-        order: Any = None if request.labels is None else [_as_label(label, name) for name in request.labels]
+        order: Any = (
+            None if request.labels is None else [_as_label(label, name) for name in request.labels]
+        )
         order, remark = _class_order(label, model) if matrix and order is None else (order, None)
         if order is not None:
             rows["labels"] = order
-        return Arguments(label, scores[0] if len(scores) == 1 else np.column_stack(scores), rows, remark)
+        return Arguments(
+            label, scores[0] if len(scores) == 1 else np.column_stack(scores), rows, remark
+        )
 
     def side_by_side(self) -> Arguments:
         """All labels with their scores, as matrices."""
@@ -185,25 +216,33 @@ class Rows:
 
         every = [self.arguments(model) for model in self.choice.models]
         names: Any = {"kind": "multilabel", "labels": [model.name for model in self.choice.models]}
-        y, p = (np.column_stack([getattr(one, name) for one in every]) for name in ("y_true", "y_prob"))
+        y, p = (
+            np.column_stack([getattr(one, name) for one in every]) for name in ("y_true", "y_prob")
+        )
         return Arguments(y, p, {**every[0].rows, **names})
 
     def judged(self, *, level: float, seed: int) -> dict[str, tn.Powered]:
         """What human labels and the judge's say together, of each model."""
         require_rows(self.source, len(self))
-        found, complete = {}, self.complete()
+        found = {}
+        complete = self.complete()
         complete.warn_of_dropped()
         for model, rows in complete.by_model():
             with rows.about(model, options={"pos_label": "--pos-label"}) as warned:
-                one, judge = rows.arguments(model), rows.columns.labels[str(self.choice.judge)]
+                one = rows.arguments(model)
+                judge = rows.columns.labels[str(self.choice.judge)]
                 how: Any = {"cluster": rows.cluster, "level": level, "seed": seed, **one.rows}
                 found[model.name] = tn.powered(one.y_true, judge, one.y_prob, **how)
             warning(*warned)
         return found
 
-    def each(self, doing: str, ask: Callable[[Arguments, Rows], Answer]) -> Iterator[tuple[Group, Model, Answer]]:
+    def each(
+        self, doing: str, ask: Callable[[Arguments, Rows], Answer]
+    ) -> Iterator[tuple[Group, Model, Answer]]:
         """What a function answers about each model in each group; errors and warnings say which."""
-        parts = [(group, own, model) for group, part in self.groups() for model, own in part.by_model()]
+        parts = [
+            (group, own, model) for group, part in self.groups() for model, own in part.by_model()
+        ]
         with progress_bar(doing) as report:
             for i, (group, part, model) in enumerate(parts):
                 with part.about(model, group=group) as warned:
@@ -226,24 +265,43 @@ class Rows:
             raise InputError("", "All models must have their columns in the same order of classes")
         return {name: one.y_prob for name, one in every.items()}, first
 
-    def about(self, *models: Model, group: Group | None = None, **words: Any) -> AbstractContextManager[list[str]]:
-        """Word errors of the library in terms of the file, its columns and the options; give its warnings."""
+    def about(
+        self, *models: Model, group: Group | None = None, **words: Any
+    ) -> AbstractContextManager[list[str]]:
+        """Word errors of the library in terms of the file, its columns and the options.
+
+        Give its warnings.
+        """
         context = self.source if group is None or group.by is None else f"{self.source}, {group}"
-        named = [("column" if len(model.columns) == 1 else "scores", model.name) for model in models]
+        named = [
+            ("column" if len(model.columns) == 1 else "scores", model.name) for model in models
+        ]
         if self.choice.long and len(models) == 1:
-            context, named = f"{context}, model {models[0].name!r}", [("column", models[0].columns[0])]
-        typed = self.choice.label in self.choice.labels  # not so if a long table was put side by side
-        choice, label = self.choice, models[0].label if len(models) == 1 else None
-        columns = {"y_true": label or choice.label, "sample_weight": choice.weight, "y_human": choice.label}
+            context = f"{context}, model {models[0].name!r}"
+            named = [("column", models[0].columns[0])]
+        typed = (
+            self.choice.label in self.choice.labels
+        )  # not so if a long table was put side by side
+        choice = self.choice
+        label = models[0].label if len(models) == 1 else None
+        columns = {
+            "y_true": label or choice.label,
+            "sample_weight": choice.weight,
+            "y_human": choice.label,
+        }
         columns |= {name: getattr(choice, name) for name in ("cluster", "grades", "judge")}
-        columns |= {f"Model {one.name!r}: y_true": (typed and one.label) or choice.label for one in models}
+        columns |= {
+            f"Model {one.name!r}: y_true": (typed and one.label) or choice.label for one in models
+        }
         arguments = {name: f"column {column!r}" for name, column in columns.items()}
         arguments["y_prob"] = " and ".join(f"{what} {name!r}" for what, name in named)
 
         def place(place: Place) -> str:
             row = place.row if self.kept is None else int(self.kept[place.row])
             where = self.origin.place(row + self.first)
-            return where if place.column is None else f"{where}, column {place.column}"
+            if place.column is None:
+                return where
+            return f"{where}, column {place.column}"
 
         return reword_messages(wording(arguments, place, **words), context)
 
@@ -252,11 +310,17 @@ def require_rows(source: str, rows: int, complete: int | None = None) -> None:
     if rows == 0:
         raise InputError("", f"{source} has no rows")
     if complete == 0:
-        raise InputError("", f"{source} must have at least one complete row", f"all {rows:,} have a missing value")
+        raise InputError(
+            "",
+            f"{source} must have at least one complete row",
+            f"all {rows:,} have a missing value",
+        )
 
 
 def dropped_message(dropped: int, rows: int) -> tuple[str, ...]:
-    return (dropped_rows(dropped, rows),) if dropped else ()
+    if dropped:
+        return (dropped_rows(dropped, rows),)
+    return ()
 
 
 @dataclass(frozen=True)
@@ -267,7 +331,9 @@ class Dataset:
 
     def rows(self) -> Rows:
         with progress_bar(f"Reading {self.source.name}"):
-            labels = dict.fromkeys((self.choice.label, *self.choice.labels, *filter(None, [self.choice.judge])))
+            labels = dict.fromkeys(
+                (self.choice.label, *self.choice.labels, *filter(None, [self.choice.judge]))
+            )
             columns = self.source.read(tuple(labels), self.choice.numbers, self.choice.groups)
         note(*filter(None, [self.source.note]))
         choice = _long_models(self.choice, columns) if self.choice.long else self.choice
@@ -292,17 +358,28 @@ class Dataset:
         """Whether to read in pieces: as asked, or by default if the file is large and no option needs all rows."""
         whole = [name for name in ("by", "cluster", "model_column") if getattr(self.request, name)]
         if asked and whole:
-            raise InputError(f"--{whole[0].replace('_', '-')}", "needs all rows at once", "leave `--stream` out")
-        return self.source.size > _LARGE and not whole if asked is None else asked
+            raise InputError(
+                f"--{whole[0].replace('_', '-')}", "needs all rows at once", "leave `--stream` out"
+            )
+        if asked is None:
+            return self.source.size > _LARGE and not whole
+        return asked
 
 
 @contextmanager
 def open_dataset(request: Request, *, compared: bool = False) -> Iterator[Dataset]:
-    """Open the files, or simulate the demo data, and choose columns; models to be `compared` are side by side."""
+    """Open the files, or simulate the demo data, and choose columns.
+
+    Models to be `compared` are side by side.
+    """
     with open_source(request) if request.files else _demo(request) as source:
         if not request.files:
-            probs = request.probs or tuple(name for name in source.names if name not in ("y", "truth"))
-            request = replace(request, label=request.label or "y", probs=() if request.matrices else probs)
+            probs = request.probs or tuple(
+                name for name in source.names if name not in ("y", "truth")
+            )
+            request = replace(
+                request, label=request.label or "y", probs=() if request.matrices else probs
+            )
         if hasattr(source, "answers"):
             request = columns_of_answers(request, source.answers)
         choice = choose((*source.names, *source.nested), source.name, request)
@@ -312,14 +389,21 @@ def open_dataset(request: Request, *, compared: bool = False) -> Iterator[Datase
 
 
 def _long_models(choice: Choice, columns: Columns) -> Choice:
-    """The models that a long table has, by name; rows that a model has of one question are a cluster."""
+    """The models that a long table has, by name.
+
+    Rows that a model has of one question are a cluster.
+    """
     model, pair = (columns.groups[name] for name in choice.long)
     names = sort_values({str(name) for name in model[~missing_rows(model)].tolist()})
     if len(names) > _MOST_MODELS:
         remedy = "Are `--model-column` and `--pair` the other way round? Groups of rows of one model are `--by`."
         demand = f"must name at most {_MOST_MODELS} models"
-        raise InputError("--model-column", demand, f"{choice.long[0]!r} has {len(names):,}", remedy=remedy)
-    if choice.cluster is None and len(set(zip(model.tolist(), pair.tolist(), strict=True))) < len(model):
+        raise InputError(
+            "--model-column", demand, f"{choice.long[0]!r} has {len(names):,}", remedy=remedy
+        )
+    if choice.cluster is None and len(set(zip(model.tolist(), pair.tolist(), strict=True))) < len(
+        model
+    ):
         choice = replace(choice, cluster=choice.long[1])
         note(f"rows of the same {choice.long[1]!r} are taken as a cluster.")
     return replace(choice, models=tuple(Model(name, choice.models[0].columns) for name in names))
@@ -331,24 +415,34 @@ def _side_by_side(data: Dataset) -> Dataset:
 
     rows = data.rows().validate()
     rows.warn_of_dropped()
-    source, choice = data.source, rows.choice
+    source = data.source
+    choice = rows.choice
     (model, pair), (score,) = choice.long, choice.models[0].columns
     shared: dict[str, Any] = {**rows.columns.groups, **rows.columns.numbers}
-    models, scores = shared.pop(model), shared.pop(score)
+    models = shared.pop(model)
+    scores = shared.pop(score)
     found = paired(models.tolist(), shared[pair].tolist(), repr(pair))
     at = {one.name: found[one.name] for one in choice.models if one.name in found}
     first = next(iter(at.values()))
-    arrays = {name: values[first] for name, values in shared.items()} | {choice.label: rows.label[first]}
+    arrays = {name: values[first] for name, values in shared.items()} | {
+        choice.label: rows.label[first]
+    }
     for name, some in at.items():
         for one, values in shared.items():
             if (values[some] != arrays[one]).any():
                 demand = f"column {one!r} must be the same for all models of a {pair!r}"
                 raise InputError("", demand, f"{name!r} differs", context=source.name)
         if name in arrays:
-            raise InputError("--model-column", "must not name models as columns are", f"got {name!r}")
+            raise InputError(
+                "--model-column", "must not name models as columns are", f"got {name!r}"
+            )
         arrays |= {name: scores[some], f"label {name}": rows.label[some]}
     own = tuple(Model(name, (name,), label=f"label {name}") for name in at)
-    return Dataset(Arrays(f"{source.name} by {pair}", arrays), replace(choice, models=own, long=()), data.request)
+    return Dataset(
+        Arrays(f"{source.name} by {pair}", arrays),
+        replace(choice, models=own, long=()),
+        data.request,
+    )
 
 
 def _demo(request: Request) -> AbstractContextManager[Table]:
@@ -368,8 +462,12 @@ def open_source(request: Request) -> Iterator[Table]:
     from trueness.sources._files import expand_paths, open_tables
 
     separator = {"tab": "\t", "\\t": "\t"}.get(request.separator or "", request.separator)
-    if separator is not None and (len(separator) != 1 or separator in '"\r\n' or not separator.isascii()):
-        raise InputError("--separator", "must be one character, or tab", f"got {request.separator!r}")
+    if separator is not None and (
+        len(separator) != 1 or separator in '"\r\n' or not separator.isascii()
+    ):
+        raise InputError(
+            "--separator", "must be one character, or tab", f"got {request.separator!r}"
+        )
     files = expand_paths(request.files)
     if uses_logs(request):
         yield read_logs(request, files)
@@ -392,7 +490,9 @@ def read_logs(request: Request, files: Sequence[str], *more: str) -> Any:
 
     others = (name for name in (*request.named, *more) if not name.startswith("option_"))
     fields = [name for name in others if name not in AnswersTable.columns]
-    options = {name: getattr(request, name) for name in ("scorer", "label_field", "confidence_field")}
+    options = {
+        name: getattr(request, name) for name in ("scorer", "label_field", "confidence_field")
+    }
     spelled = {name: f"--{name.replace('_', '-')}" for name in (*options, "confidence")}
     with reword_messages(wording(options=spelled)):
         found = eval_log(files, confidence=request.confidence or "auto", fields=fields, **options)
@@ -403,7 +503,9 @@ def read_logs(request: Request, files: Sequence[str], *more: str) -> Any:
     return AnswersTable(title, found)
 
 
-def read_rows(request: Request, *, alike: bool = True, gaps: bool = False, compared: bool = False) -> Rows:
+def read_rows(
+    request: Request, *, alike: bool = True, gaps: bool = False, compared: bool = False
+) -> Rows:
     """All rows, checked; a warning says how many were dropped."""
     with open_dataset(request, compared=compared) as data:
         rows = data.rows().validate(alike=alike, gaps=gaps)
@@ -419,7 +521,9 @@ def print_guesses(guesses: Sequence[str]) -> None:
 def as_fractions(scores: NDArray[Any], percent: bool) -> NDArray[Any]:
     from trueness._input.scores import fractions
 
-    return fractions(scores, "y_prob") if percent else scores
+    if percent:
+        return fractions(scores, "y_prob")
+    return scores
 
 
 def missing_rows(column: NDArray[Any]) -> NDArray[np.bool_]:
@@ -428,7 +532,10 @@ def missing_rows(column: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def sort_values(values: Iterable[Any]) -> list[Any]:
-    """By value, also where numbers are stored as text; the inner sort decides between equal floats."""
+    """By value, also where numbers are stored as text.
+
+    The inner sort decides between equal floats.
+    """
     values = list(values)
     try:
         return sorted(sorted(values), key=float)
@@ -452,16 +559,25 @@ def _as_label(labels: NDArray[Any], text: str) -> Any:
         value = float(text)
     except ValueError:
         return text
-    return int(value) if value.is_integer() else value
+    if value.is_integer():
+        return int(value)
+    return value
 
 
 def _class_order(labels: NDArray[Any], model: Model) -> tuple[list[Any] | None, str | None]:
     """The classes in column order, where names of columns tell, and a remark about it."""
-    seen = {v for v in set(labels.tolist()) if v is not None and v == v} if labels.ndim == 1 else set()
+    seen = (
+        {v for v in set(labels.tolist()) if v is not None and v == v} if labels.ndim == 1 else set()
+    )
     text = any(isinstance(v, str) for v in seen)
     if model.classes is None:
         shown = ", ".join(map(str, sorted(seen, key=str)[:12]))
-        return None, f"Columns of {model.name!r} are taken to be the labels in sorted order: {shown}." if text else None
+        return (
+            None,
+            f"Columns of {model.name!r} are taken to be the labels in sorted order: {shown}."
+            if text
+            else None,
+        )
     if text:
         for names in (model.classes, model.columns):
             if seen <= set(names):
@@ -469,8 +585,16 @@ def _class_order(labels: NDArray[Any], model: Model) -> tuple[list[Any] | None, 
         shown = ", ".join(map(repr, model.classes[:6]))
         demand = f"labels of `y_true` are not the names of the score columns ({shown})"
         raise InputError("", demand, "`labels=` must name the classes in the order of the columns")
-    numbers = [int(part) for part in model.classes] if all(part.isdecimal() for part in model.classes) else []
-    if not model.starred or not numbers or not seen <= set(numbers) or numbers == list(range(len(numbers))):
+    if all(part.isdecimal() for part in model.classes):
+        numbers = [int(part) for part in model.classes]
+    else:
+        numbers = []
+    if (
+        not model.starred
+        or not numbers
+        or not seen <= set(numbers)
+        or numbers == list(range(len(numbers)))
+    ):
         return None, None
     shown = ", ".join(map(str, numbers[:12]))
     return list(numbers), f"Classes are taken from the names of the columns: {shown}."

@@ -21,7 +21,18 @@ from trueness.errors import did_you_mean
 
 # In the order in which one meets them.
 _VERBS = (
-    *("report", "measure", "test", "segments", "slices", "grades", "compare", "gate", "decide", "answers"),
+    *(
+        "report",
+        "measure",
+        "test",
+        "segments",
+        "slices",
+        "grades",
+        "compare",
+        "gate",
+        "decide",
+        "answers",
+    ),
     *("watch", "tally", "plot", "plan", "fit", "apply", "export", "reproduce"),
 )
 _FILES = {
@@ -53,7 +64,9 @@ class Verbs(click.Group):
         if cmd_name not in _VERBS:
             return None
         if cmd_name == "reproduce":
-            return _reproduce if find_spec("trueness_papers") is None else _load(cmd_name, "command")
+            if find_spec("trueness_papers") is None:
+                return _reproduce
+            return _load(cmd_name, "command")
         return _load(cmd_name, cmd_name)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
@@ -62,7 +75,11 @@ class Verbs(click.Group):
         if near:
             ctx.fail(f"No such command {args[0]!r}. {near}")
         name, command, rest = super().resolve_command(ctx, args)
-        files = [word for last, word in pairwise(["", *rest]) if last not in ("-o", "--output") and word[:1] != "-"]
+        files = [
+            word
+            for last, word in pairwise(["", *rest])
+            if last not in ("-o", "--output") and word[:1] != "-"
+        ]
         if name in ("measure", "report", "gate") and any(word.endswith(".tally") for word in files):
             command = _load(name, f"{name}_of_sums")
         return name, command, rest
@@ -78,8 +95,14 @@ class Verbs(click.Group):
                 return super().invoke(ctx)
             except click.NoSuchOption as error:
                 typed = error.option_name.replace("_", "-")
-                usual = next((ours for ours, others in _OTHER_NAMES.items() if typed in others), None)
-                if usual and error.ctx and any(usual in one.opts for one in error.ctx.command.params):
+                usual = next(
+                    (ours for ours, others in _OTHER_NAMES.items() if typed in others), None
+                )
+                if (
+                    usual
+                    and error.ctx
+                    and any(usual in one.opts for one in error.ctx.command.params)
+                ):
                     # As a message: possibilities that differ in their letters are dropped.
                     message = f"No such option {error.option_name!r}. Did you mean {usual!r}?"
                     raise click.NoSuchOption(error.option_name, message, ctx=error.ctx) from None
@@ -87,7 +110,10 @@ class Verbs(click.Group):
 
 
 def _load(verb: str, name: str) -> click.Command:
-    module = "trueness_papers.command" if verb == "reproduce" else f"trueness.cli._{_FILES.get(verb, verb)}"
+    if verb == "reproduce":
+        module = "trueness_papers.command"
+    else:
+        module = f"trueness.cli._{_FILES.get(verb, verb)}"
     command: click.Command = getattr(import_module(module), name)
     return command
 
@@ -96,8 +122,12 @@ def _load(verb: str, name: str) -> click.Command:
 def _orderly_exit(debug: bool = False) -> Iterator[None]:
     """End with a message and an exit code, never with a traceback, and without a file that is half written."""
     ours = threading.current_thread() is threading.main_thread()
-    ends = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if ours and hasattr(signal, name)]
-    ends = [number for number in ends if signal.getsignal(number) == signal.SIG_DFL]  # nohup ignores one
+    ends = [
+        getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if ours and hasattr(signal, name)
+    ]
+    ends = [
+        number for number in ends if signal.getsignal(number) == signal.SIG_DFL
+    ]  # nohup ignores one
     for number in ends:
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     try:
@@ -110,7 +140,9 @@ def _orderly_exit(debug: bool = False) -> Iterator[None]:
         if reason.errno != errno.EPIPE or debug:
             raise
         discard_output()
-        raise click.exceptions.Exit(141) from None  # as a shell reports of a program that writes to a closed pipe
+        raise click.exceptions.Exit(
+            141
+        ) from None  # as a shell reports of a program that writes to a closed pipe
     finally:
         for number in ends:
             signal.signal(number, signal.SIG_DFL)
@@ -136,8 +168,8 @@ def main() -> None:
       trueness report --demo
       trueness measure rows.csv --label churned --prob model
 
-    Exit codes: 0 done, 1 a gate failed, 2 the options or the data are wrong, 129, 130 and 143 ended by a
-    signal (130: Ctrl-C), 141 the reader of the output has closed the pipe.
+    Exit codes: 0 done, 1 a gate failed, 2 the options or the data are wrong, 129, 130 and 143 ended
+    by a signal (130: Ctrl-C), 141 the reader of the output has closed the pipe.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     # A terminal that lacks a character shows its code.
     for stream in (sys.stdout, sys.stderr):
@@ -150,7 +182,8 @@ def main() -> None:
 def _reproduce(arguments: tuple[str, ...]) -> None:  # noqa: ARG001  # those of the installed command
     """Recompute the tables and figures of the papers that trueness rests on.
 
-    Needs the package trueness-papers: `pip install trueness-papers`, or from a checkout `pip install ./papers`.
+    Needs the package trueness-papers: `pip install trueness-papers`, or from a checkout `pip
+    install ./papers`.
 
     \b
       trueness reproduce --list

@@ -12,8 +12,25 @@ import click
 import trueness as tn
 import trueness.cli._options as opt
 from trueness.cli._columns import Model, Request, choose_scores
-from trueness.cli._dataset import Rows, as_fractions, missing_rows, open_source, print_guesses, read_rows, require_rows
-from trueness.cli._printing import Target, check_suffix, check_writable, note, reword_messages, warning, wording, write
+from trueness.cli._dataset import (
+    Rows,
+    as_fractions,
+    missing_rows,
+    open_source,
+    print_guesses,
+    read_rows,
+    require_rows,
+)
+from trueness.cli._printing import (
+    Target,
+    check_suffix,
+    check_writable,
+    note,
+    reword_messages,
+    warning,
+    wording,
+    write,
+)
 from trueness.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
@@ -29,15 +46,17 @@ _CALIBRATOR = (
     "temperature-scaling, prior-correction, ...; for several classes also top-label:NAME and one-vs-rest:NAME. The "
     "first word is enough."
 )
-_SET = (
-    "A parameter of the calibrator, such as limits=true; for the NAME after a colon, calibrator__n_bins=15. Repeatable."
-)
+_SET = "A parameter of the calibrator, such as limits=true; for the NAME after a colon, calibrator__n_bins=15. Repeatable."
 _FOLDED = ("AutoCalibration", "SegmentCalibration")
 
 
 @opt.command("fit")
 @opt.data(by=False, scale=False)
-@opt.text("--by", "Column whose values get shifts of their own, as far as rows justify. Repeatable.", multiple=True)
+@opt.text(
+    "--by",
+    "Column whose values get shifts of their own, as far as rows justify. Repeatable.",
+    multiple=True,
+)
 @opt.cluster
 @opt.missing
 @opt.multilabel
@@ -49,10 +68,11 @@ _FOLDED = ("AutoCalibration", "SegmentCalibration")
 def fit(calibrator: str, parameters: tuple[str, ...], output: str | None, **options: Any) -> None:
     """Fit a map from scores to calibrated scores; save it as JSON.
 
-    By default, candidate maps from the identity to flexible curves are averaged, weighted by their cross-fitted log
-    loss. A note says what was chosen, what it gains and whether to leave the scores alone. Use neither the rows that
-    the model was trained on nor those that it will be evaluated on. The JSON file holds labelled numbers and the names
-    of the columns, but no code; `trueness apply` uses it.
+    By default, candidate maps from the identity to flexible curves are averaged, weighted by their
+    cross-fitted log loss. A note says what was chosen, what it gains and whether to leave the
+    scores alone. Use neither the rows that the model was trained on nor those that it will be
+    evaluated on. The JSON file holds labelled numbers and the names of the columns, but no code;
+    `trueness apply` uses it.
 
     \b
       trueness fit rows.csv --label churned --prob p -o map.json
@@ -67,7 +87,9 @@ def fit(calibrator: str, parameters: tuple[str, ...], output: str | None, **opti
     check_writable(output, *options["files"])
     check_suffix(output, "JSON", (".json",))
     from_logits = bool(options.pop("from_logits"))
-    unfitted = _with_parameters(_calibrator(calibrator), calibrator, parameters, options["seed"], from_logits)
+    unfitted = _with_parameters(
+        _calibrator(calibrator), calibrator, parameters, options["seed"], from_logits
+    )
     several = options.pop("kind") is not None
     if several:
         inner = unfitted.calibrator if isinstance(unfitted, tn.OneVsRest) else unfitted
@@ -107,9 +129,14 @@ def _fit_map(calibrator: Any, rows: Rows) -> Any:
         arguments = rows.side_by_side() if rows.request.multilabel else rows.arguments(models[0])
         known = ("labels", "pos_label", "sample_weight")
         own = {name: value for name, value in arguments.rows.items() if name in known}
-        # The questions of a log are clusters by themselves; only these maps have folds that keep them together.
+        # The questions of a log are clusters by themselves; only these maps have folds that keep
+        # them together.
         own |= {"cluster": rows.cluster} if type(calibrator).__name__ in _FOLDED else {}
-        own |= {"by": {name: rows.columns.groups[name] for name in rows.choice.by}} if rows.choice.by else {}
+        own |= (
+            {"by": {name: rows.columns.groups[name] for name in rows.choice.by}}
+            if rows.choice.by
+            else {}
+        )
         calibrator.fit(arguments.y_prob, arguments.y_true, **own)
     calibrator.label_name_ = ", ".join(rows.choice.labels)
     calibrator.score_names_ = tuple(column for model in models for column in model.columns)
@@ -122,7 +149,8 @@ def _remarks(fitted: Any) -> list[str]:
     """What the map says about itself: what was chosen and gained, or the number that was wrong."""
     if hasattr(fitted, "summary"):
         return [fitted.summary()]
-    low, high = getattr(fitted, "weight_low_", None), getattr(fitted, "weight_high_", None)
+    low = getattr(fitted, "weight_low_", None)
+    high = getattr(fitted, "weight_high_", None)
     if low is None or fitted.n_classes_ is not None:
         return []
     limits = f"{100 * fitted.level:g} % limits {low:.3g} and {high:.3g}"
@@ -136,7 +164,9 @@ def _calibrator(text: str) -> Any:
     if not colon:
         return cls()
     if "calibrator" not in cls._get_param_names():
-        raise InputError("--calibrator", f"{outer!r} takes no other calibrator after a colon", f"got {text!r}")
+        raise InputError(
+            "--calibrator", f"{outer!r} takes no other calibrator after a colon", f"got {text!r}"
+        )
     return cls(calibrator=_calibrator(inner))
 
 
@@ -144,18 +174,25 @@ def _class(text: str) -> Any:
     """The class of that name; typed names have hyphens, and their first word is enough."""
     from trueness import recalibrate
 
-    base, every = recalibrate.Calibrator, (getattr(recalibrate, name) for name in recalibrate.__all__)
-    own = (cls for cls in every if isinstance(cls, type) and issubclass(cls, base) and cls is not base)
+    base = recalibrate.Calibrator
+    every = (getattr(recalibrate, name) for name in recalibrate.__all__)
+    own = (
+        cls for cls in every if isinstance(cls, type) and issubclass(cls, base) and cls is not base
+    )
     named = {re.sub("(?<=.)(?=[A-Z])", "-", cls.__name__).lower(): cls for cls in own}
     wanted = text.strip().lower().replace("_", "-")
     for name, cls in named.items():
         if wanted in (name, cls.__name__.lower(), name.partition("-")[0]):
             return cls
     remedy = did_you_mean(wanted, named, {name.partition("-")[0]: name for name in named})
-    raise InputError("--calibrator", f"must be one of {', '.join(named)}", f"got {text!r}", remedy=remedy)
+    raise InputError(
+        "--calibrator", f"must be one of {', '.join(named)}", f"got {text!r}", remedy=remedy
+    )
 
 
-def _with_parameters(calibrator: Any, text: str, parameters: tuple[str, ...], seed: int, from_logits: bool) -> Any:
+def _with_parameters(
+    calibrator: Any, text: str, parameters: tuple[str, ...], seed: int, from_logits: bool
+) -> Any:
     """Set the parameters, the seed of every part that takes one, and the scale of the part that takes the scores."""
     known = calibrator.get_params(deep=True)
     values: dict[str, Any] = {name: seed for name in known if name.rpartition("__")[2] == "seed"}
@@ -163,7 +200,9 @@ def _with_parameters(calibrator: Any, text: str, parameters: tuple[str, ...], se
         scale = next((name for name in known if name.rpartition("__")[2] == "from_logits"), None)
         if scale is None:
             remedy = "`auto-calibration`, `platt-scaling` and `temperature-scaling` take them."
-            raise InputError("--from-logits", f"is not for {text}, which takes probabilities", remedy=remedy)
+            raise InputError(
+                "--from-logits", f"is not for {text}, which takes probabilities", remedy=remedy
+            )
         values[scale] = True
     for parameter in parameters:
         name, equals, value = parameter.partition("=")
@@ -171,7 +210,9 @@ def _with_parameters(calibrator: Any, text: str, parameters: tuple[str, ...], se
             raise InputError("--set", "must be NAME=VALUE", f"got {parameter!r}")
         if name not in known:
             others = ", ".join(sorted(known)) or "none"
-            raise InputError("", f"{text} has no parameter {name!r}", f"it has {others}", context="`--set`")
+            raise InputError(
+                "", f"{text} has no parameter {name!r}", f"it has {others}", context="`--set`"
+            )
         try:
             values[name] = json.loads(value)  # a number, true, false, null or a list
         except ValueError:
@@ -182,19 +223,32 @@ def _with_parameters(calibrator: Any, text: str, parameters: tuple[str, ...], se
 @opt.command("apply")
 @opt.data(shown="[FILE]", demo=False, label=False, by=False, scale=False)
 @click.option(
-    "--calibrator", "map_path", metavar="FILE", required=True, help="The JSON file that `trueness fit` wrote."
+    "--calibrator",
+    "map_path",
+    metavar="FILE",
+    required=True,
+    help="The JSON file that `trueness fit` wrote.",
 )
-@click.option("--name", metavar="NAME", help="Name of the new column.  [default: the score column + _calibrated]")
+@click.option(
+    "--name",
+    metavar="NAME",
+    help="Name of the new column.  [default: the score column + _calibrated]",
+)
 @opt.choice(
-    "--missing", "raise keep", "Rows without a score: fail, or keep them without a calibrated score.", default="raise"
+    "--missing",
+    "raise keep",
+    "Rows without a score: fail, or keep them without a calibrated score.",
+    default="raise",
 )
 @opt.file_output
-def apply(map_path: str, name: str | None, missing: str, output: str | None, **options: Any) -> None:
+def apply(
+    map_path: str, name: str | None, missing: str, output: str | None, **options: Any
+) -> None:
     """Add calibrated scores to a file.
 
-    Writes the rows of FILE with one more column, in the format of the input. Without --prob, the scores are taken from
-    the column that the map was fitted on. Without -o, text goes to standard output. Of Parquet and Arrow files only the
-    scores are held in memory.
+    Writes the rows of FILE with one more column, in the format of the input. Without --prob, the
+    scores are taken from the column that the map was fitted on. Without -o, text goes to standard
+    output. Of Parquet and Arrow files only the scores are held in memory.
 
     \b
       trueness apply new.csv --calibrator map.json -o better.csv
@@ -206,31 +260,44 @@ def apply(map_path: str, name: str | None, missing: str, output: str | None, **o
     if not request.files:
         raise click.UsageError("Give a FILE to apply the map to.")
     if len(request.files) > 1:
-        raise click.UsageError(f"apply takes one FILE; got {len(request.files)}. Run it once for each.")
+        raise click.UsageError(
+            f"apply takes one FILE; got {len(request.files)}. Run it once for each."
+        )
     path = None if output == "-" else output
     check_writable(path, map_path)  # not the rows: they are all written again
     calibrator = load_map(map_path, f"`--calibrator` {map_path!r}")
     with open_source(request) as source:
         if hasattr(source, "answers"):
             remedy = f"`trueness answers {source.name} -o answers.csv` writes rows."
-            raise InputError("", f"{source.name} is a log of an evaluation; a map is applied to rows", remedy=remedy)
+            raise InputError(
+                "",
+                f"{source.name} is a log of an evaluation; a map is applied to rows",
+                remedy=remedy,
+            )
         compress = _compression(source, path or "")
         model = _model(source, request, calibrator.score_names_)
         names = _new_names(model, name, source)
         if path is None and sys.stdout.isatty() and not source.is_text:
-            raise InputError("", f"{source.name} is binary, and so is the output: `-o` must name a file for it")
+            raise InputError(
+                "", f"{source.name} is binary, and so is the output: `-o` must name a file for it"
+            )
         scores = _calibrated(calibrator, source, model, missing, request.percent)
         new = dict(zip(names, [scores] if len(names) == 1 else scores.T, strict=True))
         write(path, compress(lambda file: source.write(file, new)))
 
 
 def _compression(source: "Table", path: str) -> Any:
-    """How the name of a file says to compress; refuses one of another format than the rows', if these are not text."""
+    """How the name of a file says to compress.
+
+    Refuses one of another format than the rows', if these are not text.
+    """
     from trueness.sources._files import SUFFIXES, compress_into, compression_by_name, inner_suffix
 
     own = source.suffixes
     if not source.is_text and compression_by_name(path):
-        raise InputError("--output", f"must end in {' or '.join(own)}: only text is compressed", f"got {path!r}")
+        raise InputError(
+            "--output", f"must end in {' or '.join(own)}: only text is compressed", f"got {path!r}"
+        )
     if inner_suffix(path) in SUFFIXES:
         check_suffix(path, f"{source.format}, as {source.name} is", own, inner_suffix(path))
     return partial(compress_into, path)
@@ -249,18 +316,32 @@ def _model(source: "Table", request: Request, known: tuple[str, ...] | None) -> 
     """The scores to calibrate: those that the options name, else those that the map was fitted on."""
     if known is not None and not (request.probs or request.matrices):
         if absent := [column for column in known if column not in source.names]:
-            demand = f"{source.name} has no {_list_names(tuple(absent))}, which the map was fitted on"
-            raise InputError("", demand, remedy="`--prob` names the column of the scores; `--prob-columns`, several.")
+            demand = (
+                f"{source.name} has no {_list_names(tuple(absent))}, which the map was fitted on"
+            )
+            raise InputError(
+                "",
+                demand,
+                remedy="`--prob` names the column of the scores; `--prob-columns`, several.",
+            )
         return Model(",".join(known), known)
     models, guesses = choose_scores(source.names, source.name, request, {})
     print_guesses(guesses)
     if len(models) > 1:
-        raise InputError("--prob", "must name one model", f"got {', '.join(model.name for model in models)}")
-    if known is not None and models[0].columns != known and sorted(models[0].columns) == sorted(known):
+        raise InputError(
+            "--prob", "must name one model", f"got {', '.join(model.name for model in models)}"
+        )
+    if (
+        known is not None
+        and models[0].columns != known
+        and sorted(models[0].columns) == sorted(known)
+    ):
         demand = f"must name the columns in the order of `fit`: {', '.join(known)}"
         raise InputError("--prob-columns", demand, f"got {', '.join(models[0].columns)}")
     if known is not None and models[0].columns != known:
-        warning(f"the map was fitted on {_list_names(known)}, and is applied to {_list_names(models[0].columns)}.")
+        warning(
+            f"the map was fitted on {_list_names(known)}, and is applied to {_list_names(models[0].columns)}."
+        )
     return models[0]
 
 
@@ -276,24 +357,36 @@ def _new_names(model: Model, name: str | None, source: "Table") -> list[str]:
     new = [f"{column}_calibrated" for column in model.columns] if not name else [name]
     for column in new:
         if column in source.names:
-            raise InputError("", f"{source.name} has a column {column!r} already", "`--name` must give another name")
+            raise InputError(
+                "",
+                f"{source.name} has a column {column!r} already",
+                "`--name` must give another name",
+            )
     return new
 
 
-def _calibrated(calibrator: Any, source: "Table", model: Model, missing: str, percent: bool) -> "NDArray[Any]":
+def _calibrated(
+    calibrator: Any, source: "Table", model: Model, missing: str, percent: bool
+) -> "NDArray[Any]":
     """The calibrated scores of all rows; nan where a score is missing and may be."""
     import numpy as np
 
     by = getattr(calibrator, "by_names_", ())
     if absent := [name for name in by if name not in source.names]:
-        raise InputError("", f"{source.name} has no {_list_names(tuple(absent))}, by which the map was fitted")
+        raise InputError(
+            "", f"{source.name} has no {_list_names(tuple(absent))}, by which the map was fitted"
+        )
     read = source.read((), model.columns, by)
     values = [read.numbers[name] for name in model.columns]
     p = values[0] if len(values) == 1 else np.column_stack(values)
     require_rows(source.name, len(p))
-    gone, logits = missing_rows(p), "These look like logits: the calibrator was fitted on probabilities."
-    scores, kept = np.full(p.shape, np.nan), np.flatnonzero(~gone)
-    own = {"by": {name: values[kept] for name, values in read.groups.items()}} if read.groups else {}
+    gone = missing_rows(p)
+    logits = "These look like logits: the calibrator was fitted on probabilities."
+    scores = np.full(p.shape, np.nan)
+    kept = np.flatnonzero(~gone)
+    own = (
+        {"by": {name: values[kept] for name, values in read.groups.items()}} if read.groups else {}
+    )
     words = wording(
         {"y_prob": f"scores {model.name!r}"},
         lambda place: source.place(int(kept[place.row])),
@@ -301,7 +394,8 @@ def _calibrated(calibrator: Any, source: "Table", model: Model, missing: str, pe
     )
     with reword_messages(words, source.name) as warned:
         if gone.any() and missing == "raise":
-            demand, got = "must not have missing values", f"{int(gone.sum()):,} of {gone.size:,} are"
+            demand = "must not have missing values"
+            got = f"{int(gone.sum()):,} of {gone.size:,} are"
             remedy = "`--missing keep` leaves those rows without a calibrated score."
             raise InputError("y_prob", demand, got, remedy=remedy)
         if len(kept):
@@ -314,25 +408,36 @@ def _calibrated(calibrator: Any, source: "Table", model: Model, missing: str, pe
 @click.argument("path", metavar="MAP")
 @opt.choice("--dialect", DIALECTS, "Dialect of the SQL.", default="duckdb")
 @opt.text("--prob", "SQL: column of the scores.  [default: the one of `fit`, else p]")
-@opt.text("--prob-columns", "SQL: columns of several classes, in class order: a,b,c.", "matrices", metavar="NAMES")
+@opt.text(
+    "--prob-columns",
+    "SQL: columns of several classes, in class order: a,b,c.",
+    "matrices",
+    metavar="NAMES",
+)
 @opt.text("--table", "SQL: write a whole query of this table; shorter for maps class by class.")
-@opt.choice("--dtype", "float64 float32", "ONNX: the type of scores and results.", default="float64")
+@opt.choice(
+    "--dtype", "float64 float32", "ONNX: the type of scores and results.", default="float64"
+)
 @opt.output(("sql", "onnx"))
 def export(path: str, **options: Any) -> None:
     """Write a fitted map as SQL or as an ONNX model.
 
-    MAP is the JSON file that `trueness fit` wrote. SQL is what stands after SELECT: an expression for each column that
-    `trueness apply` would add, under the same name. An ONNX model takes `scores` and gives `calibrated`. Neither needs
-    trueness to run, and both agree with `apply` to 1e-12 (1e-16 times the logit, for logits beyond 10,000); scores that
-    `apply` refuses become NULL or NaN.
+    MAP is the JSON file that `trueness fit` wrote. SQL is what stands after SELECT: an expression
+    for each column that `trueness apply` would add, under the same name. An ONNX model takes
+    `scores` and gives `calibrated`. Neither needs trueness to run, and both agree with `apply` to
+    1e-12 (1e-16 times the logit, for logits beyond 10,000); scores that `apply` refuses become NULL
+    or NaN.
 
     \b
       trueness export map.json --dialect postgresql --prob score -o map.sql
       trueness export map.json -o map.onnx
 
-    Exit code 0: written. 2: the options or the map are wrong, or no formula of either kind gives the map.
+    Exit code 0: written. 2: the options or the map are wrong, or no formula of either kind gives
+    the map.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    target = Target.pop_from({**options, "files": (path,)}, {".sql": "sql", ".onnx": "onnx"}, "sql", demand_suffix=True)
+    target = Target.pop_from(
+        {**options, "files": (path,)}, {".sql": "sql", ".onnx": "onnx"}, "sql", demand_suffix=True
+    )
     for name, typed in opt.typed_options():
         if _ONLY.get(name, target.form) != target.form:
             raise click.UsageError(f"{typed} is for --format {_ONLY[name]}.")
@@ -344,8 +449,11 @@ def export(path: str, **options: Any) -> None:
             model = calibrator.to_onnx(dtype=options["dtype"])
         target.write(model.SerializeToString())
         return
-    dialect, columns = options["dialect"], _columns(options["prob"], options["matrices"])
-    with reword_messages(wording({"column": "--prob" if calibrator.n_classes_ is None else "--prob-columns"}), path):
+    dialect = options["dialect"]
+    columns = _columns(options["prob"], options["matrices"])
+    with reword_messages(
+        wording({"column": "--prob" if calibrator.n_classes_ is None else "--prob-columns"}), path
+    ):
         found = calibrator.to_sql(dialect, column=columns, table=options["table"])
     if options["table"] is not None:
         target.write(f"{found}\n")
@@ -356,7 +464,12 @@ def export(path: str, **options: Any) -> None:
     names = columns or calibrator.score_names_ or (list(found) if several else ["p"])
     names = [names] if isinstance(names, str) else names
     items = zip(names, found.values() if several else [found], strict=True)
-    target.write(",\n".join(f"{text} AS {WRITERS[dialect].name(f'{name}_calibrated')}" for name, text in items) + "\n")
+    target.write(
+        ",\n".join(
+            f"{text} AS {WRITERS[dialect].name(f'{name}_calibrated')}" for name, text in items
+        )
+        + "\n"
+    )
 
 
 def _columns(prob: str | None, matrix: str | None) -> str | list[str] | None:
@@ -366,5 +479,7 @@ def _columns(prob: str | None, matrix: str | None) -> str | list[str] | None:
         return prob
     names = [name.strip() for name in matrix.split(",")]
     if "" in names:
-        raise InputError("--prob-columns", "must name columns separated by commas", f"got {matrix!r}")
+        raise InputError(
+            "--prob-columns", "must name columns separated by commas", f"got {matrix!r}"
+        )
     return names

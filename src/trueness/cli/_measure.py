@@ -1,4 +1,7 @@
-"""``trueness measure``, of rows and of .tally files. docs/guide/commands.md lists the keys of the JSON object."""
+"""``trueness measure``, of rows and of .tally files.
+
+docs/guide/commands.md lists the keys of the JSON object.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -31,7 +34,12 @@ _KINDS = "What to compare for several classes or labels; repeatable.  [default: 
 @opt.seed("Seed of the demo data, and of the test of --judge.")
 @opt.choice("--kind", opt.LABEL_KINDS, _KINDS, "kinds", multiple=True)
 @opt.bins("10", "Bins of ECE and MCE (ACE uses the same number, of equal mass)")
-@click.option("--table", "tables", is_flag=True, help="Also print the bins, with intervals for the event rates.")
+@click.option(
+    "--table",
+    "tables",
+    is_flag=True,
+    help="Also print the bins, with intervals for the event rates.",
+)
 @opt.level(0.95, "Confidence level of all intervals.", least=0.5)
 @opt.intervals
 @opt.panel
@@ -41,9 +49,9 @@ _KINDS = "What to compare for several classes or labels; repeatable.  [default: 
 def measure(**options: Any) -> None:
     """Measure the calibration of scores and print a table.
 
-    FILE is CSV, TSV, JSON lines, Parquet, Arrow, npz or npy; '-' is standard input. The options --label and --prob can
-    be omitted if there is one column called label, y, y_true or target, and one called prob, p, y_prob, score or
-    probability.
+    FILE is CSV, TSV, JSON lines, Parquet, Arrow, npz or npy; '-' is standard input. The options
+    --label and --prob can be omitted if there is one column called label, y, y_true or target, and
+    one called prob, p, y_prob, score or probability.
 
     \b
       trueness measure --demo
@@ -61,12 +69,18 @@ def measure(**options: Any) -> None:
     if not options["judge"]:
         opt.check_only_demo("seed")
     if not options["tables"] and not options["intervals"] and opt.is_typed("level"):
-        raise click.UsageError("--level is for intervals; leave it out, or leave --no-intervals out.")
+        raise click.UsageError(
+            "--level is for intervals; leave it out, or leave --no-intervals out."
+        )
     if options["cluster"] and not options["intervals"]:
-        raise click.UsageError("--cluster is for intervals; leave it out, or leave --no-intervals out.")
+        raise click.UsageError(
+            "--cluster is for intervals; leave it out, or leave --no-intervals out."
+        )
     stream = options["stream"]
     if options.pop("each"):
-        raise click.UsageError("--each is for .tally files; `trueness tally` makes one from each file of rows.")
+        raise click.UsageError(
+            "--each is for .tally files; `trueness tally` makes one from each file of rows."
+        )
     if options["by"] and options["tables"]:
         raise click.UsageError("--table is for all rows together; leave --by out.")
     if options["panel"] or options["tripod"]:
@@ -76,7 +90,9 @@ def measure(**options: Any) -> None:
     kinds = tuple(kind for kind in dict.fromkeys(options["kinds"]) if kind != "multilabel")
     several = "multilabel" in options["kinds"]
     if several and kinds:
-        raise click.UsageError(f"--kind multilabel does not go with --kind {kinds[0]}; leave one of them out.")
+        raise click.UsageError(
+            f"--kind multilabel does not go with --kind {kinds[0]}; leave one of them out."
+        )
     rule = opt.bin_rule(options["bins"])
     settings = Options(rule, options["level"], kinds, options["tables"], options["intervals"])
     target = Target.pop_from(options)
@@ -88,7 +104,8 @@ def measure(**options: Any) -> None:
             rows = data.rows().validate()
             if request.by:
                 rows.warn_of_dropped()
-            results, groups = [], rows.groups()
+            results = []
+            groups = rows.groups()
             with progress_bar("Measuring") as report:
                 for group, part in groups:
                     results.append((group, measure_all(part, settings, group)))
@@ -98,40 +115,68 @@ def measure(**options: Any) -> None:
 
 
 def _panel(options: dict[str, Any]) -> None:
-    target, tripod = Target.pop_from(options), options["tripod"]
+    target = Target.pop_from(options)
+    tripod = options["tripod"]
     _check_panel(target, tripod=tripod)
     rows = read_rows(Request.pop_from(options))
     data = {"data": rows.choice.about(rows.source), "level": options["level"]}
 
     def ask(one: Arguments, part: Rows) -> "tn.Panel":
-        return tn.panel(one.y_true, one.y_prob, level=options["level"], cluster=part.cluster, seed=0, **one.rows)
+        return tn.panel(
+            one.y_true, one.y_prob, level=options["level"], cluster=part.cluster, seed=0, **one.rows
+        )
 
-    found = [(group, model.name, panel) for group, model, panel in rows.each("Making the panel", ask)]
+    found = [
+        (group, model.name, panel) for group, model, panel in rows.each("Making the panel", ask)
+    ]
     _deliver(found, target, data, f"{rows.choice.in_words(rows.source)}.", tripod=tripod)
 
 
 def _judged(options: dict[str, Any]) -> None:
     """What few human labels and a judge's labels of all rows say together."""
-    for ignored in [typed for name, typed in opt.typed_options() if name in {*_REFUSED, "by"} - {"judge"}]:
+    for ignored in [
+        typed for name, typed in opt.typed_options() if name in {*_REFUSED, "by"} - {"judge"}
+    ]:
         raise click.UsageError(f"{ignored} does not go with --judge; leave one of them out.")
-    target, level, seed = Target.pop_from(options), options["level"], options["seed"]
+    target = Target.pop_from(options)
+    level = options["level"]
+    seed = options["seed"]
     with open_dataset(Request.pop_from(options)) as data:
         rows = data.rows()
     found = rows.judged(level=level, seed=seed)
-    columns = [Column("model", "model", "name", "all" if len(found) > 1 else "data"), Column("measure", "measure")]
+    columns = [
+        Column("model", "model", "name", "all" if len(found) > 1 else "data"),
+        Column("measure", "measure"),
+    ]
     columns += [Column(key, key, "number") for key in ("value", "low", "high")]
     lines = [
-        {"model": name, **{key: getattr(number, key) for key in ("measure", "value", "low", "high")}}
+        {
+            "model": name,
+            **{key: getattr(number, key) for key in ("measure", "value", "low", "high")},
+        }
         for name, one in found.items()
         for number in (one.event_rate, one.observed_expected, one.brier)
     ]
-    bins = [Column("rows_in_bin", "rows", "count"), Column("humans_in_bin", "human labels", "count")]
-    bins = [Column("score", "score", "number"), *bins, *(Column(key, key, "number") for key in ("gap", "low", "high"))]
+    bins = [
+        Column("rows_in_bin", "rows", "count"),
+        Column("humans_in_bin", "human labels", "count"),
+    ]
+    bins = [
+        Column("score", "score", "number"),
+        *bins,
+        *(Column(key, key, "number") for key in ("gap", "low", "high")),
+    ]
     limits = "gaps, with limits for all bins together"
     details = [(f"{name}: {limits}", Table(bins, one.rows())) for name, one in found.items()]
-    notes = [f"{rows.choice.in_words(rows.source)}.", *(f"{name}: {one.sentence}" for name, one in found.items())]
+    notes = [
+        f"{rows.choice.in_words(rows.source)}.",
+        *(f"{name}: {one.sentence}" for name, one in found.items()),
+    ]
     entries = [{"model": name, **one.to_dict()} for name, one in found.items()]
-    data_of = {"data": rows.choice.about(rows.source) | {"judge": rows.choice.judge}, "models": entries}
+    data_of = {
+        "data": rows.choice.about(rows.source) | {"judge": rows.choice.judge},
+        "models": entries,
+    }
     target.deliver(Output(Table(columns, lines, notes), data_of, details))
 
 
@@ -156,7 +201,9 @@ def measure_of_sums(**options: Any) -> None:
     target = Target.pop_from(options)
     rule = opt.bin_rule(options["bins"])  # before the files are read
     if not options["intervals"] and not options["each"] and opt.is_typed("level"):
-        raise click.UsageError("--level is for intervals and --each; leave it out, or leave --no-intervals out.")
+        raise click.UsageError(
+            "--level is for intervals and --each; leave it out, or leave --no-intervals out."
+        )
     sums, total = read_total(options["files"], target.path)
     if options["panel"] or options["tripod"]:
         return _panel_of_sums(list(sums), total, options, target)
@@ -167,8 +214,11 @@ def measure_of_sums(**options: Any) -> None:
     return target.deliver(files_output(compare_files(sums, total, settings, results), results))
 
 
-def _panel_of_sums(names: list[str], total: "tn.Accumulator", options: dict[str, Any], target: Target) -> None:
-    level, tripod = options["level"], options["tripod"]
+def _panel_of_sums(
+    names: list[str], total: "tn.Accumulator", options: dict[str, Any], target: Target
+) -> None:
+    level = options["level"]
+    tripod = options["tripod"]
     _check_panel(target, tripod=tripod)
     rows: Any = total.total
     with reword_messages(wording()) as warned:
@@ -176,14 +226,22 @@ def _panel_of_sums(names: list[str], total: "tn.Accumulator", options: dict[str,
     warning(*warned)
     data = {"data": {"sources": names, **total.about, "by": total.by}, "level": level}
     one = Group(), str(total.about.get("prob")), found
-    _deliver([one], target, data, f"{file_names(names)}: labels {total.about.get('label')!r}.", tripod=tripod)
+    _deliver(
+        [one],
+        target,
+        data,
+        f"{file_names(names)}: labels {total.about.get('label')!r}.",
+        tripod=tripod,
+    )
 
 
 def _print_remarks(results: Sequence[tuple[Group, "Measurements"]]) -> None:
     """Print each remark and each warning once, with the models and groups it is about unless it is about all."""
     models = [(group.name(model.name), model) for group, one in results for model in one.models]
     for kind, print_one in (("remarks", note), ("warnings", warning)):
-        about = grouped((message, name) for name, model in models for message in getattr(model, kind))
+        about = grouped(
+            (message, name) for name, model in models for message in getattr(model, kind)
+        )
         for message, names in about.items():
             print_one(message if len(names) == len(models) else f"{'; '.join(names)}: {message}")
 
@@ -197,16 +255,31 @@ def _check_panel(target: Target, *, tripod: bool) -> None:
 
 
 def _deliver(
-    panels: "Sequence[tuple[Group, str, tn.Panel]]", target: Target, data: dict[str, Any], source: str, *, tripod: bool
+    panels: "Sequence[tuple[Group, str, tn.Panel]]",
+    target: Target,
+    data: dict[str, Any],
+    source: str,
+    *,
+    tripod: bool,
 ) -> None:
     """Write the panels as text, as the text of a paper, or as one table of all of them."""
     if tripod or target.form == "table":
         texts = [panel.text(style="tripod") if tripod else str(panel) for *_, panel in panels]
         if len(panels) > 1:
-            texts = [f"{group.name(name)}\n\n{text}" for (group, name, _), text in zip(panels, texts, strict=True)]
+            texts = [
+                f"{group.name(name)}\n\n{text}"
+                for (group, name, _), text in zip(panels, texts, strict=True)
+            ]
         return target.write("\n\n\n".join([*texts, *([] if tripod else [source])]) + "\n")
-    columns = [*group_columns(group.by for group, *_ in panels), Column("model", "model", "name"), Column("key", "key")]
-    columns += [Column(key, key, "number") for key in ("value", "low", "high", "floor", "floor_high", "pvalue")]
+    columns = [
+        *group_columns(group.by for group, *_ in panels),
+        Column("model", "model", "name"),
+        Column("key", "key"),
+    ]
+    columns += [
+        Column(key, key, "number")
+        for key in ("value", "low", "high", "floor", "floor_high", "pvalue")
+    ]
     columns += [Column(key, key, forms="data") for key in ("standard_error", "method", "note")]
     named = [({**group.entry(), "model": name}, panel) for group, name, panel in panels]
     lines = [names | line for names, panel in named for line in panel.rows()]

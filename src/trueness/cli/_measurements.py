@@ -1,4 +1,7 @@
-"""The numbers of ``trueness measure``, of rows and of sums. Their tables are in ``_measures_table``."""
+"""The numbers of ``trueness measure``, of rows and of sums.
+
+Their tables are in ``_measures_table``.
+"""
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -23,9 +26,7 @@ from trueness.infer._estimate import value_of
 from trueness.measure._slope import inside_cells
 from trueness.typing import Kind, RowOptions
 
-_IMPORTANCE = (
-    "Weights are not whole numbers: TCE, which counts rows, is left out, and the l2 error takes them as importance."
-)
+_IMPORTANCE = "Weights are not whole numbers: TCE, which counts rows, is left out, and the l2 error takes them as importance."
 _SKETCH = (
     "From a sketch: rows count at the mean score of their cell. The largest errors seen in experiments are in "
     "docs/guide/sketch.md. Equal-width bins are exact if their number is a power of two up to 512."
@@ -54,12 +55,16 @@ class Quantity(NamedTuple):
     @classmethod
     def of(cls, one: Measure, options: "Options", view: str = "binary") -> "Quantity":
         """A measure of the catalogue, in the bins of the options."""
-        key, name, ask = f"brier_{one.key}" if one.part else one.key, one.short or one.name, one.asked(options.bins)
+        key = f"brier_{one.key}" if one.part else one.key
+        name = one.short or one.name
+        ask = one.asked(options.bins)
         return cls(key, name, one.brief, one.unit, ask, view, one.scores, one.part, one.ideal)
 
     def named(self, words: str, key: str = "") -> "Quantity":
         """The same, whose name says of what; a part is below the measure that says so."""
-        return self._replace(key=self.key + key, name=self.name if self.part else f"{self.name} ({words})")
+        return self._replace(
+            key=self.key + key, name=self.name if self.part else f"{self.name} ({words})"
+        )
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,9 @@ class Options:
     @property
     def mass(self) -> tn.EqualMass:
         """Bins of equal mass to go with the bins: as many, if their number is known."""
-        return self.bins if isinstance(self.bins, tn.EqualMass) else tn.EqualMass(self.bins.n_requested or 10)
+        if isinstance(self.bins, tn.EqualMass):
+            return self.bins
+        return tn.EqualMass(self.bins.n_requested or 10)
 
     @property
     def of_matrix(self) -> tuple[Kind, ...]:
@@ -129,7 +136,9 @@ class Measurements:
     @property
     def level(self) -> float | None:
         """The level of the intervals, if there are any."""
-        return self.options.level if self.options.intervals else None
+        if self.options.intervals:
+            return self.options.level
+        return None
 
     @property
     def bins(self) -> dict[str, str]:
@@ -141,7 +150,9 @@ class Measurements:
         bins = {one.key: mass if one.bins == "mass" else own for one in chosen}
         bins |= {} if self.binned else {"tce": blocks}
         if any(q.key.startswith("l2") for q in self.quantities):
-            bins["l2"] = own if self.binned else "n^0.4 bins of equal mass, cut at as many of equal width"
+            bins["l2"] = (
+                own if self.binned else "n^0.4 bins of equal mass, cut at as many of equal width"
+            )
         return bins
 
 
@@ -152,9 +163,13 @@ def measure_all(rows: Rows, options: Options, group: Group | None = None) -> Mea
     for model, own in rows.by_model():
         with own.about(model, group=group) as warned:
             one = _arguments(own, model, options)
-            read = Evidence.of(one.y_true, one.y_prob, one.rows, two_columns="keep", cluster=own.cluster)
+            read = Evidence.of(
+                one.y_true, one.y_prob, one.rows, two_columns="keep", cluster=own.cluster
+            )
             kinds = () if read.view == "binary" else options.summed
-            views: dict[str, Evidence] = {kind: replace(read, view=kind, memory={}) for kind in kinds}
+            views: dict[str, Evidence] = {
+                kind: replace(read, view=kind, memory={}) for kind in kinds
+            }
             found = measure_views(model, views or {"binary": read}, options, one.remark)
         results.append(replace(found, warnings=(*dropped, *warned)))
     return _of_columns(rows.choice, rows.source, results, options)
@@ -167,41 +182,65 @@ def measure_stream(data: Dataset, options: Options, *, asked: bool) -> Measureme
         one = _arguments(rows, model, options)
         if not rows.is_matrix(model):
             return ModelSums({"binary": tn.tally(one.y_true, one.y_prob, **one.rows)})
-        settings: dict[str, RowOptions] = {kind: {**one.rows, "kind": kind} for kind in options.summed}
-        return ModelSums({k: tn.tally(one.y_true, one.y_prob, **own) for k, own in settings.items()}, one.remark)
+        settings: dict[str, RowOptions] = {
+            kind: {**one.rows, "kind": kind} for kind in options.summed
+        }
+        return ModelSums(
+            {k: tn.tally(one.y_true, one.y_prob, **own) for k, own in settings.items()}, one.remark
+        )
 
     names = ", ".join(one.short or one.name for one in shown_measures("rows") if one.scores)
     lost = f"Measures that need each of them are left out: {names}. `--no-stream` computes them."
-    total, results = stream_sums(data, sums_of, options.bins, lost, asked=asked), []
+    total = stream_sums(data, sums_of, options.bins, lost, asked=asked)
+    results = []
     for model in data.choice.models:
         sums = total[model.name]
         with data.about(model) as warned:
-            views = {kind: Evidence.of_sums(part, two_columns="keep") for kind, part in sums.parts.items()}
+            views = {
+                kind: Evidence.of_sums(part, two_columns="keep")
+                for kind, part in sums.parts.items()
+            }
             found = measure_views(model, views, options, sums.remark)
         results.append(replace(found, warnings=(*sums.warnings, *warned)))
-    binned = any(isinstance(part, Binned) for sums in total.values() for part in sums.parts.values())
+    binned = any(
+        isinstance(part, Binned) for sums in total.values() for part in sums.parts.values()
+    )
     return _of_columns(data.choice, data.source.name, results, options, binned)
 
 
 def _arguments(rows: Rows, model: Model, options: Options) -> Arguments:
     if options.kinds and not rows.is_matrix(model):
-        raise InputError("--kind", "is only for scores of several classes (a matrix)", "these are one column of scores")
+        raise InputError(
+            "--kind",
+            "is only for scores of several classes (a matrix)",
+            "these are one column of scores",
+        )
     return rows.arguments(model)
 
 
 def _of_columns(
-    choice: Choice, source: str, models: Sequence[ModelMeasures], options: Options, binned: bool = False
+    choice: Choice,
+    source: str,
+    models: Sequence[ModelMeasures],
+    options: Options,
+    binned: bool = False,
 ) -> Measurements:
     views = ("binary",) if models[0].classes is None else options.summed
     quantities = tuple(_quantities(options, views, choice.weight is not None))
-    about, notes = {"data": choice.about(source)}, (f"{choice.in_words(source)}.",)
-    return Measurements(quantities, tuple(models), about, notes, options, binned, choice.cluster is not None)
+    about = {"data": choice.about(source)}
+    notes = (f"{choice.in_words(source)}.",)
+    return Measurements(
+        quantities, tuple(models), about, notes, options, binned, choice.cluster is not None
+    )
 
 
 def measure_sums(
     total: tn.Accumulator, names: Sequence[str], options: Options, where: str = ""
 ) -> list[tuple[Group, Measurements]]:
-    """All measures of all rows that files sum up, then of each group; `where` begins the warnings."""
+    """All measures of all rows that files sum up, then of each group.
+
+    `where` begins the warnings.
+    """
     name, label, weight = (total.about.get(key) for key in ("prob", "label", "weight"))
     about = {"data": {"sources": list(names), **total.about, "by": total.by}, "kept": total.bins}
     source = f"{file_names(names)}: {total.n:,} rows; labels {label!r}, scores {name!r}."
@@ -220,20 +259,34 @@ def measure_sums(
         own = options if evidence.view == "binary" else replace(options, kinds=(evidence.view,))
         with reword_messages(wording()) as warned:
             one = measure_views(model, views, own, stored=True)
-        warning(*warned, about=": ".join(filter(None, [where, "" if group.by is None else str(group.value)])))
+        warning(
+            *warned,
+            about=": ".join(filter(None, [where, "" if group.by is None else str(group.value)])),
+        )
         quantities = tuple(_quantities(own, views, weight is not None, stored=True))
-        results.append((group, Measurements(quantities, (one,), about, notes, own, isinstance(sums, Binned))))
+        results.append(
+            (group, Measurements(quantities, (one,), about, notes, own, isinstance(sums, Binned)))
+        )
     return results
 
 
 def measure_views(
-    model: Model, views: Mapping[str, Evidence], options: Options, remark: str | None = None, *, stored: bool = False
+    model: Model,
+    views: Mapping[str, Evidence],
+    options: Options,
+    remark: str | None = None,
+    *,
+    stored: bool = False,
 ) -> ModelMeasures:
-    """Every measure of one model, by the views of its rows or sums; of `stored` sums, those that they give."""
+    """Every measure of one model, by the views of its rows or sums.
+
+    Of `stored` sums, those that they give.
+    """
     whole = views["classwise"] if "classwise" in views else next(iter(views.values()))
     matrix = whole.view != "binary"
     quantities = tuple(_quantities(options, views, weighted=True, stored=stored))
-    values, reasons = _counts(whole), dict[str, str]()
+    values = _counts(whole)
+    reasons = dict[str, str]()
     for q in (one for one in quantities if one.ask is not None):
         lost = isinstance(views[q.view].sums, Binned) and q.scores
         if lost and stored:
@@ -244,22 +297,35 @@ def measure_views(
         except InputError as reason:
             if not stored:
                 raise
-            values[q.key], reasons[q.key] = math.nan, reason.but(remedy="", context="").render(wording())
+            values[q.key] = math.nan
+            reasons[q.key] = reason.but(remedy="", context="").render(wording())
     known = [q for q in quantities if q.key not in reasons]
     estimates = _estimates(known, views, options) if options.intervals else {}
     # The l2 error of its confidence set is not quite that of the function without limits.
     values |= {key: one.value for key, one in estimates.items() if not math.isnan(one.value)}
     tabled = (options.of_matrix if matrix else ("binary",)) if options.tables else ()
-    tables = {kind: tn.bin_table(views[kind].sums, bins=options.bins, level=options.level) for kind in tabled}
+    tables = {
+        kind: tn.bin_table(views[kind].sums, bins=options.bins, level=options.level)
+        for kind in tabled
+    }
     remarks = tuple(filter(None, [remark, "" if whole.whole else _IMPORTANCE]))
     classes = whole.classes if matrix else None
-    return ModelMeasures(model.name, model.columns, classes, values, tables, remarks, (), estimates, reasons)
+    return ModelMeasures(
+        model.name, model.columns, classes, values, tables, remarks, (), estimates, reasons
+    )
 
 
 def _counts(evidence: Evidence) -> dict[str, float]:
     """What is counted, not measured: rows, weight, classes and scores of 0 or 1."""
-    found = {"n": evidence.sums.n, "weight": evidence.sums.weight, "classes": len(evidence.classes or ())}
-    inside = [inside_cells(part) for part in evidence.tally.parts] if evidence.tally is not None else None
+    found = {
+        "n": evidence.sums.n,
+        "weight": evidence.sums.weight,
+        "classes": len(evidence.classes or ()),
+    }
+    if evidence.tally is not None:
+        inside = [inside_cells(part) for part in evidence.tally.parts]
+    else:
+        inside = None
     for name, key in zip(CERTAIN, ("certain", "wrong"), strict=True):
         found[name] = math.nan if inside is None else sum(getattr(x, key) for x in inside)
     return found
@@ -273,7 +339,10 @@ def _quantities(
     if weighted:
         yield Quantity("weight", "weight", "in total", "number")
     if "binary" in views:
-        yield from (Quantity.of(one, options) for one in shown_measures("rows", *(["sums"] if stored else [])))
+        yield from (
+            Quantity.of(one, options)
+            for one in shown_measures("rows", *(["sums"] if stored else []))
+        )
         yield Quantity("n_certain", "scores of 0 or 1", "no log-odds")
         yield Quantity("n_certain_wrong", "contradicted", "by their label", part=True)
         return
@@ -288,7 +357,9 @@ def _quantities(
                 yield Quantity.of(one, options, kind).named(view, key)
     all_classes = "classwise" if "classwise" in views else next(iter(views))
     words = "all classes" if all_classes == "classwise" else all_classes
-    yield from (Quantity.of(one, options, all_classes).named(words) for one in shown_measures("classes"))
+    yield from (
+        Quantity.of(one, options, all_classes).named(words) for one in shown_measures("classes")
+    )
 
 
 def shown_measures(*where: str) -> Iterator[Measure]:
@@ -308,10 +379,14 @@ def _estimates(
         if options.floors:
             draw_together(asked, measures.values(), kind)
         for key, measure in measures.items():
-            found[key] = quietly(asked.ask, "estimate", measure=measure, kind=kind, floor=options.floors)
+            found[key] = quietly(
+                asked.ask, "estimate", measure=measure, kind=kind, floor=options.floors
+            )
     return found
 
 
 def group_name(group: Any) -> Any:
     """The group in a table, where an empty cell stands for all groups."""
-    return "''" if group == "" else group
+    if group == "":
+        return "''"
+    return group

@@ -13,7 +13,13 @@ Decorator: TypeAlias = Callable[[Any], Any]
 
 KINDS = ("classwise", "confidence", "top-label")
 LABEL_KINDS = (*KINDS, "multilabel")
-_OTHER_BINS = {"quantile": "mass:10", "quantiles": "mass:10", "mass": "mass:10", "uniform": "10", "width": "10"}
+_OTHER_BINS = {
+    "quantile": "mass:10",
+    "quantiles": "mass:10",
+    "mass": "mass:10",
+    "uniform": "10",
+    "width": "10",
+}
 """What other libraries call bins, and how they are typed here."""
 _HEADINGS = {
     "Columns": "label prob probs matrices weight by model_column pair time cluster judge grades",
@@ -35,13 +41,20 @@ class Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         _, _, typed = self.make_parser(ctx).parse_args(args=list(args))
         for i, one in enumerate(typed):
-            if one in typed[:i] and isinstance(one, click.Option) and not (one.multiple or one.is_flag):
-                raise click.UsageError(f"{one.opts[0]} takes one value, and is given more than once.", ctx)
+            if (
+                one in typed[:i]
+                and isinstance(one, click.Option)
+                and not (one.multiple or one.is_flag)
+            ):
+                raise click.UsageError(
+                    f"{one.opts[0]} takes one value, and is given more than once.", ctx
+                )
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         if "demo" in ctx.params:
-            neither, both = f"Give a FILE to {ctx.info_name}, or --demo.", "Give a FILE or --demo, not both."
+            neither = f"Give a FILE to {ctx.info_name}, or --demo."
+            both = "Give a FILE or --demo, not both."
             if bool(ctx.params["demo"]) is bool(ctx.params["files"]):
                 raise click.UsageError(both if ctx.params["demo"] else neither, ctx)
             check_only_demo("rows")
@@ -49,9 +62,14 @@ class Command(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         options = [one for one in self.get_params(ctx) if isinstance(one, click.Option)]
-        records = [("help" if "--help" in one.opts else str(one.name), one.get_help_record(ctx)) for one in options]
+        records = [
+            ("help" if "--help" in one.opts else str(one.name), one.get_help_record(ctx))
+            for one in options
+        ]
         named = {heading: words.split() for heading, words in _HEADINGS.items()}
-        named["Analysis"] = [name for name, _ in records if not any(name in names for names in named.values())]
+        named["Analysis"] = [
+            name for name, _ in records if not any(name in names for names in named.values())
+        ]
         for heading, names in named.items():
             below = [record for name, record in records if record and name in names]
             if below:
@@ -105,10 +123,14 @@ def combine(*decorators: Decorator) -> Decorator:
 
 def option(name: str, what: str, *more: str, default: Any = None, **settings: Any) -> Decorator:
     """An option; help shows its default, if it has one."""
-    return click.option(name, *more, default=default, show_default=default is not None, help=what, **settings)
+    return click.option(
+        name, *more, default=default, show_default=default is not None, help=what, **settings
+    )
 
 
-def number(name: str, what: str, default: float | None = None, kind: Any = click.FLOAT, **more: Any) -> Decorator:
+def number(
+    name: str, what: str, default: float | None = None, kind: Any = click.FLOAT, **more: Any
+) -> Decorator:
     return option(name, what, default=default, type=kind, **more)
 
 
@@ -116,7 +138,9 @@ def count(name: str, what: str, default: int | None = None, least: int = 1) -> D
     return number(name, what, default, click.IntRange(min=least), metavar="N")
 
 
-def choice(name: str, values: str | Iterable[str], what: str, *more: str, **settings: Any) -> Decorator:
+def choice(
+    name: str, values: str | Iterable[str], what: str, *more: str, **settings: Any
+) -> Decorator:
     words = values.split() if isinstance(values, str) else tuple(values)
     return option(name, what, *more, type=Word(words), **settings)
 
@@ -125,10 +149,17 @@ def text(name: str, what: str, *more: str, metavar: str = "NAME", **settings: An
     return option(name, what, *more, metavar=metavar, **settings)
 
 
-multilabel = choice("--kind", "multilabel", "Columns of several labels: --label 'y_*' --prob-columns 'p_*'.", "kind")
-judge = text("--judge", "Column of a judge's labels of all rows; --label is missing where no human looked.")
+multilabel = choice(
+    "--kind", "multilabel", "Columns of several labels: --label 'y_*' --prob-columns 'p_*'.", "kind"
+)
+judge = text(
+    "--judge", "Column of a judge's labels of all rows; --label is missing where no human looked."
+)
 missing = choice(
-    "--missing", "raise drop", "Rows with a missing value for any model: fail, or drop them.", default="raise"
+    "--missing",
+    "raise drop",
+    "Rows with a missing value for any model: fail, or drop them.",
+    default="raise",
 )
 _CONFIDENCES = (
     "Where confidences come from: logprob, options, options-per-byte, stated, agreement, regex:PATTERN or "
@@ -137,7 +168,11 @@ _CONFIDENCES = (
 logs = combine(
     text("--scorer", "The scorer, the metric or METRIC,FILTER that says which answers are right."),
     text("--confidence", _CONFIDENCES, metavar="SOURCE"),
-    text("--label-field", "For any JSON: the field that says whether the answer is right.", metavar="PATH"),
+    text(
+        "--label-field",
+        "For any JSON: the field that says whether the answer is right.",
+        metavar="PATH",
+    ),
     text("--confidence-field", "For any JSON: the field with the confidence.", metavar="PATH"),
 )
 cluster = text("--cluster", "Column of clusters: rows of the same cluster may be dependent.")
@@ -146,12 +181,23 @@ stream = click.option("--stream/--no-stream", default=None, help=_STREAM)
 
 
 def data(
-    shown: str = "[FILE]...", *, demo: bool = True, label: bool | str = True, by: bool = True, scale: bool = True
+    shown: str = "[FILE]...",
+    *,
+    demo: bool = True,
+    label: bool | str = True,
+    by: bool = True,
+    scale: bool = True,
 ) -> Decorator:
-    """Which files (called `shown` in help), which columns, and what they mean; with 'own', labels of each model."""
-    what, own = "Column of labels: 0/1, true/false, class numbers or text.", label == "own"
+    """Which files (called `shown` in help), which columns, and what they mean.
+
+    With 'own', labels of each model.
+    """
+    what = "Column of labels: 0/1, true/false, class numbers or text."
+    own = label == "own"
     own_label = f"{what} One for each --prob, in order, if models have their own."
-    matrices = "Columns of one model with several classes, in class order: a,b,c or 'p_*'. Repeatable."
+    matrices = (
+        "Columns of one model with several classes, in class order: a,b,c or 'p_*'. Repeatable."
+    )
     order = "The classes in column order, a,b,c; with two classes, the event last."
     clip = "Set scores outside [0, 1] by at most this much to 0 or 1."
     formats = "Format of the file.  [default: by its first bytes, then its name]"
@@ -159,22 +205,56 @@ def data(
     marks = "Decimal mark of a text file; with a comma, columns are separated by ';'."
     options = [
         (True, click.argument("files", nargs=-1, metavar=shown)),
-        (demo, click.option("--demo", is_flag=True, help="Use built-in simulated data instead of a file.")),
+        (
+            demo,
+            click.option(
+                "--demo", is_flag=True, help="Use built-in simulated data instead of a file."
+            ),
+        ),
         (demo, count("--rows", "Rows of the demo data.", 10_000)),
         (label, text("--label", own_label if own else what, multiple=own)),
-        (own, text("--model-column", "For tables with a row per model and question: column of models; needs --pair.")),
+        (
+            own,
+            text(
+                "--model-column",
+                "For tables with a row per model and question: column of models; needs --pair.",
+            ),
+        ),
         (own, text("--pair", "Column of questions, by which the rows of models are paired.")),
-        (True, text("--prob", "Column of scores; repeat for several models.", "probs", multiple=True)),
+        (
+            True,
+            text("--prob", "Column of scores; repeat for several models.", "probs", multiple=True),
+        ),
         (True, text("--prob-columns", matrices, "matrices", metavar="NAMES", multiple=True)),
-        (True, click.option("--percent", is_flag=True, help="The scores are percentages, from 0 to 100.")),
+        (
+            True,
+            click.option(
+                "--percent", is_flag=True, help="The scores are percentages, from 0 to 100."
+            ),
+        ),
         (label, text("--weight", "Column of weights: a weight of 2 counts the row twice.")),
-        (by, text("--by", "Column of groups, each analysed separately. Repeatable.", multiple=True)),
-        (label, text("--pos-label", "The label that the scores predict, if labels are not 0/1.", metavar="LABEL")),
+        (
+            by,
+            text("--by", "Column of groups, each analysed separately. Repeatable.", multiple=True),
+        ),
+        (
+            label,
+            text(
+                "--pos-label",
+                "The label that the scores predict, if labels are not 0/1.",
+                metavar="LABEL",
+            ),
+        ),
         (label, text("--labels", order, metavar="LABELS")),
         (scale, missing),
         (scale, click.option("--from-logits", is_flag=True, help="The scores are logits.")),
         (scale, click.option("--clip-tolerance", type=float, default=0.0, help=clip)),
-        (scale, number("--sum-tolerance", "How far the scores of a row may sum from 1.  [default: 1e-6]")),
+        (
+            scale,
+            number(
+                "--sum-tolerance", "How far the scores of a row may sum from 1.  [default: 1e-6]"
+            ),
+        ),
         (True, choice("--input-format", "csv tsv jsonl parquet arrow npz npy", formats)),
         (True, text("--separator", separator, metavar="CHAR")),
         (True, choice("--decimal", ". ,", marks, default=".")),
@@ -185,7 +265,10 @@ def data(
 
 def is_typed(name: str) -> bool:
     """Whether an option was typed, rather than left at its default."""
-    return click.get_current_context().get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+    return (
+        click.get_current_context().get_parameter_source(name)
+        is click.core.ParameterSource.COMMANDLINE
+    )
 
 
 def typed_options() -> Iterator[tuple[str, str]]:
@@ -193,7 +276,12 @@ def typed_options() -> Iterator[tuple[str, str]]:
     context = click.get_current_context()
     for one in context.command.params:
         if isinstance(one, click.Option) and is_typed(str(one.name)):
-            yield str(one.name), (one.secondary_opts if context.params.get(str(one.name)) is False else one.opts)[-1]
+            yield (
+                str(one.name),
+                (one.secondary_opts if context.params.get(str(one.name)) is False else one.opts)[
+                    -1
+                ],
+            )
 
 
 def check_only_demo(name: str) -> None:
@@ -221,7 +309,11 @@ def bin_rule(typed: str | None) -> Any:
     from trueness._tally.rules import MOST_BINS  # NumPy, which help does not need
 
     word = typed.strip().lower()
-    rules: dict[str, Any] = {"isotonic": tn.Isotonic, "block-isotonic": tn.BlockIsotonic, "distinct": tn.Distinct}
+    rules: dict[str, Any] = {
+        "isotonic": tn.Isotonic,
+        "block-isotonic": tn.BlockIsotonic,
+        "distinct": tn.Distinct,
+    }
     if word in rules or word == "block":
         return rules.get(word, tn.BlockIsotonic)()
     try:
@@ -229,7 +321,9 @@ def bin_rule(typed: str | None) -> Any:
             n = int(match[2])
             if n > MOST_BINS:
                 raise InputError("--bins", f"must be at most {MOST_BINS:,}", f"got {n:,}")
-            return tn.EqualMass(n) if match[1] == "mass" else tn.EqualWidth(n)
+            if match[1] == "mass":
+                return tn.EqualMass(n)
+            return tn.EqualWidth(n)
         if re.fullmatch(r"[-+.\deE]+(,[-+.\deE]+)+", word, re.ASCII):
             return tn.Edges([float(edge) for edge in word.split(",")])
     except InputError as reason:
@@ -238,7 +332,9 @@ def bin_rule(typed: str | None) -> Any:
         pass
     forms = "a number of bins of equal width (10), of equal mass (mass:10), edges (0,0.1,0.5,1), isotonic"
     remedy = did_you_mean(word, (*rules, "block"), _OTHER_BINS)
-    raise InputError("--bins", f"must be {forms}, block-isotonic or distinct", f"got {typed!r}", remedy=remedy)
+    raise InputError(
+        "--bins", f"must be {forms}, block-isotonic or distinct", f"got {typed!r}", remedy=remedy
+    )
 
 
 def level(default: float | None, what: str, least: float = 0) -> Decorator:
@@ -247,17 +343,25 @@ def level(default: float | None, what: str, least: float = 0) -> Decorator:
 
 def rounded_to(what: str) -> Decorator:
     inside = Between(0, 1, min_open=True, max_open=True)
-    return number("--rounded-to", f"{what}; those of 0 and 1 may be others.", kind=inside, metavar="X")
+    return number(
+        "--rounded-to", f"{what}; those of 0 and 1 may be others.", kind=inside, metavar="X"
+    )
 
 
 def shown_intervals(what: str) -> Decorator:
     return click.option("--intervals/--no-intervals", default=True, help=what)
 
 
-intervals = shown_intervals("Show confidence limits and noise floors, or only the numbers (faster).")
+intervals = shown_intervals(
+    "Show confidence limits and noise floors, or only the numbers (faster)."
+)
 panel = combine(
-    click.option("--panel", is_flag=True, help="Print the panel of a clinical or credit validation instead."),
-    click.option("--tripod", is_flag=True, help="Print the panel as text for a paper, following TRIPOD+AI."),
+    click.option(
+        "--panel", is_flag=True, help="Print the panel of a clinical or credit validation instead."
+    ),
+    click.option(
+        "--tripod", is_flag=True, help="Print the panel as text for a paper, following TRIPOD+AI."
+    ),
 )
 
 
@@ -267,13 +371,23 @@ def seed(what: str = "Seed of random draws, and of the demo data.") -> Decorator
 
 
 # The group of commands reads --debug: it turns errors into messages.
-_debug = click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
+_debug = click.option(
+    "--debug", is_flag=True, expose_value=False, help="Show the traceback of an error."
+)
 file_output = combine(
-    text("--output", "Write to this file; if that fails, an existing file is kept.", "-o", metavar="FILE"), _debug
+    text(
+        "--output",
+        "Write to this file; if that fails, an existing file is kept.",
+        "-o",
+        metavar="FILE",
+    ),
+    _debug,
 )
 
 
 def output(formats: tuple[str, ...] = ("table", "json", "markdown", "csv")) -> Decorator:
     """``--format`` and ``--output``; the first of the formats is the usual one."""
     what = f"Format of the output.  [default: by the name of the output file, else {formats[0]}]"
-    return combine(click.option("--format", "form", type=click.Choice(formats), help=what), file_output)
+    return combine(
+        click.option("--format", "form", type=click.Choice(formats), help=what), file_output
+    )

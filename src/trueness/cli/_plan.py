@@ -18,14 +18,22 @@ _KINDS = {
     "expected-ece": "the expected calibration error is at most epsilon",
 }
 _SCHEMES = "umd randomized original split fixed-width"
-_BOUND = "Hoeffding's inequality, as published, or the binomial distribution: smaller and equally valid."
+_BOUND = (
+    "Hoeffding's inequality, as published, or the binomial distribution: smaller and equally valid."
+)
 _NUMBERS = {
     "prevalence": ("The event rate, between 0 and 1.", "RATE"),
     "c_statistic": ("The expected area under the ROC curve.", "C"),
-    "oe_width": ("Width of the confidence interval of observed/expected events.  [default: 0.2]", "WIDTH"),
+    "oe_width": (
+        "Width of the confidence interval of observed/expected events.  [default: 0.2]",
+        "WIDTH",
+    ),
     "oe_se": ("Standard error of log O/E, instead of --oe-width.", "SE"),
     "slope_width": ("Width of the confidence interval of the slope.  [default: 0.2]", "WIDTH"),
-    "brier_width": ("Width of the confidence interval of the Brier score.  [default: 0.02]", "WIDTH"),
+    "brier_width": (
+        "Width of the confidence interval of the Brier score.  [default: 0.02]",
+        "WIDTH",
+    ),
     "c_width": ("Width of the confidence interval of the c-statistic.  [default: 0.1]", "WIDTH"),
     "detect_oe": ("A value of O/E that the omnibus test must detect, such as 1.25.", "RATIO"),
     "detect_slope": ("A slope that the omnibus test must detect, such as 0.8.", "SLOPE"),
@@ -35,7 +43,9 @@ _NUMBERS = {
     "accept_band": ("Margin within which the monotone band must lie around the scores.", "MARGIN"),
 }
 """What describes a validation: help and the name of the value."""
-_OPTIONS = {name: f"--{name.replace('_', '-')}" for name in (*_NUMBERS, "log_odds", "power", "level")}
+_OPTIONS = {
+    name: f"--{name.replace('_', '-')}" for name in (*_NUMBERS, "log_odds", "power", "level")
+}
 _OPTIONS["scores"] = "FILE"
 
 
@@ -45,14 +55,17 @@ _OPTIONS["scores"] = "FILE"
 @opt.number("--epsilon", "The largest error allowed, between 0 and 1.", metavar="EPSILON")
 @opt.number("--alpha", "Probability that the guarantee fails, between 0 and 1.", 0.1)
 @opt.choice("--kind", _KINDS, "What is guaranteed.", default="conditional")
-@opt.choice("--scheme", _SCHEMES, "How histogram binning chooses and fills its bins.", default="umd")
+@opt.choice(
+    "--scheme", _SCHEMES, "How histogram binning chooses and fills its bins.", default="umd"
+)
 @opt.choice("--bound", "hoeffding exact", _BOUND, default="hoeffding")
 @opt.output()
 @click.pass_context
 def plan(context: click.Context, /, **how: Any) -> None:
     """Plan histogram binning, or the validation of a model.
 
-    Histogram binning has a guaranteed error. Give any two of rows, bins and error; the third is computed.
+    Histogram binning has a guaranteed error. Give any two of rows, bins and error; the third is
+    computed.
 
     \b
       trueness plan --n 5000 --bins 10          how large can the error be?
@@ -66,7 +79,9 @@ def plan(context: click.Context, /, **how: Any) -> None:
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     if context.invoked_subcommand is not None:
         if any(map(opt.is_typed, how)):
-            raise click.UsageError(f"Options of `plan {context.invoked_subcommand}` must follow its name.")
+            raise click.UsageError(
+                f"Options of `plan {context.invoked_subcommand}` must follow its name."
+            )
         return
     planners: dict[str, Any] = {"n": tn.sample_size, "n_bins": tn.max_bins, "epsilon": tn.epsilon}
     numbers = {name: how.pop(name) for name in planners}
@@ -79,7 +94,9 @@ def plan(context: click.Context, /, **how: Any) -> None:
         numbers[wanted] = planners[wanted](**known, **how)
     if numbers["n_bins"] == 0:
         least = tn.sample_size(n_bins=1, epsilon=numbers["epsilon"], **how)
-        demand = f"No number of bins keeps `--epsilon` {numbers['epsilon']:g} with {numbers['n']:,} rows"
+        demand = (
+            f"No number of bins keeps `--epsilon` {numbers['epsilon']:g} with {numbers['n']:,} rows"
+        )
         raise InputError("", demand, f"one bin needs {least:,}")
     target.deliver(_output(numbers, wanted, how))
 
@@ -88,21 +105,35 @@ def _output(numbers: dict[str, Any], wanted: str, how: dict[str, Any]) -> Output
     line = {**numbers, **how, "planned": wanted}
     titles = {"n": "rows", "n_bins": "bins", "epsilon": "epsilon"}
     columns = [
-        *(Column(key, title, "fraction" if key == "epsilon" else "count") for key, title in titles.items()),
-        *(Column(key, "guarantee" if key == "kind" else key) for key in ("alpha", "kind", "scheme", "bound")),
+        *(
+            Column(key, title, "fraction" if key == "epsilon" else "count")
+            for key, title in titles.items()
+        ),
+        *(
+            Column(key, "guarantee" if key == "kind" else key)
+            for key in ("alpha", "kind", "scheme", "bound")
+        ),
         Column("planned", "planned", forms="data"),
     ]
     often = "" if how["kind"] == "expected-ece" else f"with probability {1 - how['alpha']:g} "
-    notes = [f"Planned: {titles[wanted]}. Histogram binning ({how['scheme']}): {often}{_KINDS[how['kind']]}."]
+    notes = [
+        f"Planned: {titles[wanted]}. Histogram binning ({how['scheme']}): {often}{_KINDS[how['kind']]}."
+    ]
     return Output(Table(columns, [line], notes), {"plan": line})
 
 
 @plan.command("validation", cls=opt.Command, no_args_is_help=True)
 @opt.data(shown="[FILE]", demo=False, label=False, by=False, scale=False)
 @click.option(
-    "--log-odds", type=float, nargs=2, metavar="MEAN SD", help="Mean and standard deviation of normal log-odds."
+    "--log-odds",
+    type=float,
+    nargs=2,
+    metavar="MEAN SD",
+    help="Mean and standard deviation of normal log-odds.",
 )
-@opt.combine(*(opt.number(_OPTIONS[name], what, metavar=value) for name, (what, value) in _NUMBERS.items()))
+@opt.combine(
+    *(opt.number(_OPTIONS[name], what, metavar=value) for name, (what, value) in _NUMBERS.items())
+)
 @opt.level(0.95, "Confidence level; tests reject at 1 - level.")
 @opt.number("--power", "Probability with which tests detect, or accept.", 0.8)
 @opt.seed("Seed of the simulated power.")
@@ -110,10 +141,10 @@ def _output(numbers: dict[str, Any], wanted: str, how: dict[str, Any]) -> Output
 def validation(**how: Any) -> None:
     """Plan how many rows the validation of a model needs.
 
-    For confidence limits of a given width (Riley et al. 2021), for the omnibus test to detect a given miscalibration,
-    and for accepting that there is none or little (equivalence tests). Describe the scores by --prevalence and
-    --c-statistic, by --log-odds, or by a FILE of earlier scores. If you name no width, error to detect or margin, the
-    default widths are planned for.
+    For confidence limits of a given width (Riley et al. 2021), for the omnibus test to detect a
+    given miscalibration, and for accepting that there is none or little (equivalence tests).
+    Describe the scores by --prevalence and --c-statistic, by --log-odds, or by a FILE of earlier
+    scores. If you name no width, error to detect or margin, the default widths are planned for.
 
     \b
       trueness plan validation --prevalence 0.1 --c-statistic 0.8
@@ -151,9 +182,15 @@ def _scores(request: Request) -> tuple[Any, Wording]:
         models, guesses = choose_scores(source.names, source.name, request, {})
         print_guesses(guesses)
         if len(models) > 1 or len(models[0].columns) > 1:
-            raise InputError("--prob", "must name one column of scores", f"got {', '.join(m.name for m in models)}")
+            raise InputError(
+                "--prob",
+                "must name one column of scores",
+                f"got {', '.join(m.name for m in models)}",
+            )
         (name,) = models[0].columns
         scores = as_fractions(source.read((), (name,)).numbers[name], request.percent)
         require_rows(source.name, len(scores))
         about = {"scores": f"scores {name!r} of {source.name}"}
-        return scores, wording(about, lambda at: source.place(at.row), options=_OPTIONS, remedies=_NO_SCALE)
+        return scores, wording(
+            about, lambda at: source.place(at.row), options=_OPTIONS, remedies=_NO_SCALE
+        )

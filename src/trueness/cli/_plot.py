@@ -72,15 +72,21 @@ def plot(**options: Any) -> None:
     if options["band"] not in (None, "none"):
         from trueness.plot._reliability import BANDS  # other commands need no plots
 
-        band, curve = options["band"], options["curve"] or "binned"
+        band = options["band"]
+        curve = options["curve"] or "binned"
         if band not in BANDS[curve]:
             others = f"{', '.join(BANDS[curve])} or none"
-            raise click.UsageError(f"--band {band} is not for --curve {curve}, which takes {others}.")
+            raise click.UsageError(
+                f"--band {band} is not for --curve {curve}, which takes {others}."
+            )
     if len(options["by"]) > 1:
         raise click.UsageError("A picture can have only one --by.")
     target = Target.pop_from(options, _SUFFIXES, "text", demand_suffix=True)
     if target.form == "text" and display != "reliability":
-        raise InputError("--display", f"{display} cannot be drawn as text: `-o` must name a .png, .svg or .pdf file")
+        raise InputError(
+            "--display",
+            f"{display} cannot be drawn as text: `-o` must name a .png, .svg or .pdf file",
+        )
     options["bins"] = opt.bin_rule(options["bins"])
     names = ("band", "curve", "kind", "level", "seed", "bins")
     settings = {name: options[name] for name in names if options[name] is not None}
@@ -96,7 +102,9 @@ def plot(**options: Any) -> None:
         os.environ["MPLBACKEND"] = "Agg"  # no window, also on machines that have a screen
         stamps: dict[str, Any] = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
         file = io.BytesIO()
-        picture.plot().figure_.savefig(file, format=target.form, dpi=150, metadata=stamps[target.form])
+        picture.plot().figure_.savefig(
+            file, format=target.form, dpi=150, metadata=stamps[target.form]
+        )
         target.write(file.getvalue())
 
 

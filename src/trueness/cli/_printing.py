@@ -1,4 +1,7 @@
-"""What a command prints: messages in its own words on standard error; tables in any form, to a terminal or a file."""
+"""What a command prints: messages in its own words on standard error.
+
+Tables in any form, to a terminal or a file.
+"""
 
 import errno
 import json
@@ -25,10 +28,30 @@ if TYPE_CHECKING:
     from trueness.results import Estimate
 
 _Names: TypeAlias = Mapping[str, str] | None
-_WORDS = ("missing", "from_logits", "percent", "kind", "method", "measure", "scheme", "bound", "fitted")
+_WORDS = (
+    "missing",
+    "from_logits",
+    "percent",
+    "kind",
+    "method",
+    "measure",
+    "scheme",
+    "bound",
+    "fitted",
+)
 """Arguments of the library that are options, and whose values are words or nothing."""
 _OPTIONS = {
-    *(*_WORDS, "pos_label", "labels", "sum_tolerance", "clip_tolerance", "bins", "level", "cost_fp", "cost_fn"),
+    *(
+        *_WORDS,
+        "pos_label",
+        "labels",
+        "sum_tolerance",
+        "clip_tolerance",
+        "bins",
+        "level",
+        "cost_fp",
+        "cost_fn",
+    ),
     *("rounded_to", "resamples", "alpha", "epsilon", "split", "portfolio"),
 }
 _REMEDIES = {
@@ -68,7 +91,10 @@ def warning(*texts: str, about: str = "") -> None:
 def print_paragraph(text: str) -> None:
     """Print a paragraph on standard error, wrapped on a terminal only: a log keeps it in one line."""
     # On a terminal a progress bar may stand in the line.
-    wrapped = f"\r\x1b[K{wrap(text, shutil.get_terminal_size().columns)}" if sys.stderr.isatty() else visible(text)
+    if sys.stderr.isatty():
+        wrapped = f"\r\x1b[K{wrap(text, shutil.get_terminal_size().columns)}"
+    else:
+        wrapped = visible(text)
     click.echo(wrapped, err=True)
 
 
@@ -94,16 +120,22 @@ def _message(reason: Exception) -> str:
     if isinstance(reason, MemoryError):
         return "The rows do not fit into memory. `trueness measure` and `trueness gate` can read with `--stream`."
     what = ": ".join([type(reason).__name__, *str(reason).strip().splitlines()[:1]])
-    return f"This is a bug in trueness, not a problem with your data: {what}. `--debug` shows where."
+    return (
+        f"This is a bug in trueness, not a problem with your data: {what}. `--debug` shows where."
+    )
 
 
 def wording(
-    arguments: _Names = None, place: Callable[[Place], str] = str, *, options: _Names = None, remedies: _Names = None
+    arguments: _Names = None,
+    place: Callable[[Place], str] = str,
+    *,
+    options: _Names = None,
+    remedies: _Names = None,
 ) -> Wording:
     """How the command line words the library's messages.
 
-    `arguments` names the columns behind the arguments; `options` adds spellings of arguments such as
-    ``{"n_bins": "--bins"}``; `remedies` adds ways out.
+    `arguments` names the columns behind the arguments; `options` adds spellings of arguments such
+    as ``{"n_bins": "--bins"}``; `remedies` adds ways out.
 
     >>> print(wording().spell('`missing="drop"` leaves such rows out.'))
     `--missing drop` leaves such rows out.
@@ -115,7 +147,9 @@ def wording(
         if (name, value) == ("weight_type", "'importance'"):
             return "`--method influence` (of squared-ece, brier and log-loss)"
         if name not in _OPTIONS:
-            return f"`{name}`" if value is None else f"`{name}={value}`"
+            if value is None:
+                return f"`{name}`"
+            return f"`{name}={value}`"
         return f"`--{name.replace('_', '-')}{_plain_value(name, value, ' ')}`"
 
     return Wording(arguments or {}, {**_REMEDIES, **(remedies or {})}, place, option)
@@ -126,12 +160,17 @@ def _plain_value(name: str, value: str | None, separator: str) -> str:
     if value is None:
         return ""
     if name == "labels":
-        value = "" if "…" in value else ",".join(part.strip(" '\"") for part in value.strip("[]").split(","))
+        if "…" in value:
+            value = ""
+        else:
+            value = ",".join(part.strip(" '\"") for part in value.strip("[]").split(","))
     elif name != "pos_label":  # whose quotes show that the label is text
         value = value.strip("'\"")
     if name in _WORDS:
         value = "" if value == "True" else value.replace("_", "-")
-    return f"{separator}{value}" if value else ""
+    if value:
+        return f"{separator}{value}"
+    return ""
 
 
 @contextmanager
@@ -146,7 +185,9 @@ def reword_messages(words: Wording, context: str = "") -> Iterator[list[str]]:
             counts_rows = error.place is not None and words.place(error.place).startswith("row")
             counting = " Rows count from 0." if counts_rows else ""
             own = words.arguments.get(f"{error.context}: {error.argument}")
-            text = error.render(words._replace(arguments={**words.arguments, error.argument: own}) if own else words)
+            text = error.render(
+                words._replace(arguments={**words.arguments, error.argument: own}) if own else words
+            )
             text = f"it{text[2:]}" if prefix and text.startswith("It ") else text
             raise CommandError(f"{prefix}{text}{counting}") from error
     messages += dict.fromkeys(capital(words.spell(message)) for _, message in caught)
@@ -181,11 +222,14 @@ class Target:
         file: str | None = None,
         demand_suffix: bool = False,
     ) -> "Target":
-        """Take ``--format`` and ``--output`` out of a command's options; without either, write to `file`.
+        """Take ``--format`` and ``--output`` out of a command's options.
+
+        Without either, write to `file`.
 
         The file must be writable and none of those that are read. Its suffix tells the format.
         """
-        form, path = options.pop("form"), options.pop("output")
+        form = options.pop("form")
+        path = options.pop("output")
         if path is None and form in (None, usual):
             path = file
         if path in (None, "-"):
@@ -209,11 +253,17 @@ class Target:
             self.write(render(output, self.form, width))
 
 
-def check_suffix(path: str | None, what: str, suffixes: Sequence[str], suffix: str | None = None) -> None:
+def check_suffix(
+    path: str | None, what: str, suffixes: Sequence[str], suffix: str | None = None
+) -> None:
     """Refuse a name of another format than the one that is written."""
     suffix = Path(path or "").suffix.lower() if suffix is None else suffix
     if suffix and suffix not in suffixes:
-        raise InputError("--output", f"must end in {' or '.join(suffixes)}: the output is {what}", f"got {path!r}")
+        raise InputError(
+            "--output",
+            f"must end in {' or '.join(suffixes)}: the output is {what}",
+            f"got {path!r}",
+        )
 
 
 def check_writable(path: str | None, *read: str) -> None:
@@ -224,9 +274,13 @@ def check_writable(path: str | None, *read: str) -> None:
     if target.is_dir():
         raise InputError("--output", "must be a file", f"{path!r} is a folder")
     if not target.parent.is_dir():
-        raise InputError("", f"`--output` {path!r} cannot be written: there is no folder {str(target.parent)!r}")
+        raise InputError(
+            "", f"`--output` {path!r} cannot be written: there is no folder {str(target.parent)!r}"
+        )
     if any(_same_file(target, name) for name in read):
-        raise InputError("", f"`--output` {path!r} is the file that is read, and would be lost", "name another")
+        raise InputError(
+            "", f"`--output` {path!r} is the file that is read, and would be lost", "name another"
+        )
 
 
 def _same_file(target: Path, name: str) -> bool:
@@ -234,7 +288,10 @@ def _same_file(target: Path, name: str) -> bool:
     try:
         there = os.fstat(sys.stdin.fileno()) if name == "-" else Path(name).stat()
         return target.is_file() and os.path.samestat(target.stat(), there)
-    except (OSError, ValueError):  # no such file, or standard input is not a file; reading will tell
+    except (
+        OSError,
+        ValueError,
+    ):  # no such file, or standard input is not a file; reading will tell
         return False
 
 
@@ -253,7 +310,8 @@ def write(path: str | None, content: str | bytes | Callable[[BinaryIO], object])
 
     target = Path(path)
     try:
-        # A pipe or a device cannot be replaced; nor resolved: /dev/stdout leads to a pipe that has no name.
+        # A pipe or a device cannot be replaced; nor resolved: /dev/stdout leads to a pipe that has
+        # no name.
         if target.exists() and not target.is_file():
             with target.open("wb") as file:
                 fill(file)
@@ -262,7 +320,9 @@ def write(path: str | None, content: str | bytes | Callable[[BinaryIO], object])
     except OSError as reason:
         if reason.errno == errno.EPIPE:
             raise  # the reader has closed the pipe
-        raise InputError("", f"`--output` {path!r} cannot be written: {reason.strerror or reason}") from reason
+        raise InputError(
+            "", f"`--output` {path!r} cannot be written: {reason.strerror or reason}"
+        ) from reason
 
 
 def render(output: Output, form: str, width: int = 80) -> str:
@@ -272,10 +332,13 @@ def render(output: Output, form: str, width: int = 80) -> str:
         return json.dumps(json_ready(data), indent=2, allow_nan=False) + "\n"
     if form == "csv":
         return (output.csv or output.table).to_csv()
-    table, notes = replace(output.table, notes=()), output.table.notes
+    table = replace(output.table, notes=())
+    notes = output.table.notes
     if form == "markdown":
         blocks = [table.to_markdown()]
-        blocks += [f"{markdown_text(title)}:\n\n{one.to_markdown()}" for title, one in output.details]
+        blocks += [
+            f"{markdown_text(title)}:\n\n{one.to_markdown()}" for title, one in output.details
+        ]
         return "\n".join(blocks + [f"{markdown_text(one)}\n" for one in notes])
     blocks = [table.to_text(width)]
     blocks += [f"{visible(title)}\n\n{one.to_text(width)}" for title, one in output.details]
@@ -317,17 +380,30 @@ def interval_cell(low: float, high: float, kind: Kind) -> Cell:
 def limits_notes(found: Sequence[tuple[str, "Estimate"]], *, clustered: bool = False) -> list[str]:
     """The meaning of the value if calibrated, and which measures, by name, have no interval."""
     floors = [name for name, one in found if not math.isnan(one.floor)]
-    unbounded = [(name, one.note) for name, one in found if not one.bounded and math.isfinite(one.value)]
-    own = ((_NO_INTERVAL if name in floors else f"{why[:1].lower()}{why[1:]}", name) for name, why in unbounded)
+    unbounded = [
+        (name, one.note) for name, one in found if not one.bounded and math.isfinite(one.value)
+    ]
+    own = (
+        (_NO_INTERVAL if name in floors else f"{why[:1].lower()}{why[1:]}", name)
+        for name, why in unbounded
+    )
     reasons = [f"{join_names(names)}: {reason}" for reason, names in grouped(own).items() if reason]
-    whose = [(f"{join_names([name])} {number(one.value)}", one.where) for name, one in found if one.where]
+    whose = [
+        (f"{join_names([name])} {number(one.value)}", one.where) for name, one in found if one.where
+    ]
     reasons += dict.fromkeys(f"{which}: the gap of {where}." for which, where in whose)
-    from trueness.results._inference import INDEPENDENT_FLOOR  # not for the start of the command line
+    from trueness.results._inference import (
+        INDEPENDENT_FLOOR,
+    )  # not for the start of the command line
 
     explained = f"{_FLOORS} {INDEPENDENT_FLOOR}" if clustered else _FLOORS
-    return [explained, *reasons] if floors else reasons
+    if floors:
+        return [explained, *reasons]
+    return reasons
 
 
 def join_names(names: Iterable[str]) -> str:
     """The names of measures in a sentence, each once."""
-    return ", ".join(dict.fromkeys(name.removeprefix("– ").replace(", %", "").replace(",", "") for name in names))
+    return ", ".join(
+        dict.fromkeys(name.removeprefix("– ").replace(", %", "").replace(",", "") for name in names)
+    )

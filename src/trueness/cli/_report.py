@@ -29,13 +29,16 @@ _intervals = opt.shown_intervals(
     "Compute confidence limits or noise floors of all measures and the panel, or only for the verdict (faster)."
 )
 _page = opt.combine(
-    opt.text("--title", "Heading of the page.", metavar="TEXT"), opt.output(("html", "markdown", "json", "text"))
+    opt.text("--title", "Heading of the page.", metavar="TEXT"),
+    opt.output(("html", "markdown", "json", "text")),
 )
 
 
 @opt.command("report")
 @opt.data(label="own")
-@opt.count("--crossed", "With several --by: cross up to this many columns; 2 adds every pair of values.", 1)
+@opt.count(
+    "--crossed", "With several --by: cross up to this many columns; 2 adds every pair of values.", 1
+)
 @opt.cluster
 @opt.multilabel
 @opt.judge
@@ -43,7 +46,9 @@ _page = opt.combine(
 @opt.level(0.95, _LEVEL, least=0.5)
 @_intervals
 @opt.rounded_to("The scores were rounded to multiples of this")
-@click.option("--each", is_flag=True, help="Also test each file, such as a month, and look for a change.")
+@click.option(
+    "--each", is_flag=True, help="Also test each file, such as a month, and look for a change."
+)
 @opt.text("--over", "Column of dates or periods: test each of them, and look for a change.")
 @opt.choice("--every", EVERY, "Take the dates of --over together.")
 @opt.seed()
@@ -51,9 +56,9 @@ _page = opt.combine(
 def report(**options: Any) -> None:
     """Write a report on the calibration of predicted probabilities.
 
-    It says whether they are calibrated, with what confidence, where they are off and what would fix them. Without -o
-    the page is written to trueness-report.html in the current folder, and the verdict is printed; Markdown, JSON and
-    text go to standard output.
+    It says whether they are calibrated, with what confidence, where they are off and what would fix
+    them. Without -o the page is written to trueness-report.html in the current folder, and the
+    verdict is printed; Markdown, JSON and text go to standard output.
 
     \b
       trueness report --demo
@@ -70,7 +75,10 @@ def report(**options: Any) -> None:
     Exit code 0: written, whatever the verdict. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     target = Target.pop_from(options, _SUFFIXES, "html", file=_USUAL)
-    settings = {name: options[name] for name in ("crossed", "level", "intervals", "seed", "title", "rounded_to")}
+    settings = {
+        name: options[name]
+        for name in ("crossed", "level", "intervals", "seed", "title", "rounded_to")
+    }
     settings["bins"] = opt.bin_rule(options["bins"])
     request = replace(Request.pop_from(options), multilabel=options["kind"] is not None)
     over = request.over
@@ -79,7 +87,9 @@ def report(**options: Any) -> None:
     if over is not None and options["each"]:
         raise click.UsageError("Give --over or --each, not both.")
     if request.judge is not None and (over is not None or options["each"] or request.multilabel):
-        raise click.UsageError("--judge is for one label of all rows: leave out --over, --each and --kind multilabel.")
+        raise click.UsageError(
+            "--judge is for one label of all rows: leave out --over, --each and --kind multilabel."
+        )
     rows = _rows(request if over is None else replace(request, by=(*request.by, over)))
     if over is not None:
         settings |= _series(_periods(rows, over, options["every"]), settings)
@@ -87,7 +97,9 @@ def report(**options: Any) -> None:
     elif options["each"]:
         from trueness.sources._files import expand_paths
 
-        each = [(name, _rows(replace(request, files=(name,)))) for name in expand_paths(request.files)]
+        each = [
+            (name, _rows(replace(request, files=(name,)))) for name in expand_paths(request.files)
+        ]
         settings |= _series(each, settings)
     elif len(request.files) > 1:
         note(f"{len(request.files):,} files are read as one; `--each` also tests each of them.")
@@ -100,7 +112,10 @@ def _judged(rows: Rows, settings: dict[str, Any]) -> tuple[Rows, list[str]]:
     """The rows with a human label, and what they say of each model together with the judge."""
     found = rows.judged(level=settings["level"], seed=settings["seed"])
     alone = "All else, the verdict too, is of the rows with a human label alone."
-    notes = [f"{f'{name}: ' if len(found) > 1 else ''}{one.sentence} {alone}" for name, one in found.items()]
+    notes = [
+        f"{f'{name}: ' if len(found) > 1 else ''}{one.sentence} {alone}"
+        for name, one in found.items()
+    ]
     note(*notes)
     request = replace(rows.request, missing="drop")  # as the command that fits a map must have it
     return replace(rows.select(~missing_rows(rows.label)), request=request), notes
@@ -115,7 +130,10 @@ def _periods(rows: Rows, over: str, every: str | None) -> "list[tuple[str, Rows]
     """The rows of each value of a column, or of each day, week or month."""
     import numpy as np
 
-    texts = [str(value) if every is None else period(value, "--over", every) for value in rows.columns.groups[over]]
+    texts = [
+        str(value) if every is None else period(value, "--over", every)
+        for value in rows.columns.groups[over]
+    ]
     names, code = np.unique(texts, return_inverse=True)
     return [(str(name), rows.select(code == i)) for i, name in enumerate(names)]
 
@@ -132,7 +150,9 @@ def _series(parts: "list[tuple[str, Rows]]", settings: dict[str, Any]) -> dict[s
 
 def _sums(rows: Rows) -> "tn.Accumulator":
     if len(rows.choice.models) != 1:
-        raise InputError("--prob", "must name one model for a series", f"got {len(rows.choice.models)}")
+        raise InputError(
+            "--prob", "must name one model for a series", f"got {len(rows.choice.models)}"
+        )
     rows = rows.complete()
     require_rows(rows.source, len(rows))
     (model,) = rows.choice.models
@@ -152,7 +172,10 @@ def _sums(rows: Rows) -> "tn.Accumulator":
 @each
 @_page
 def report_of_sums(**options: Any) -> None:
-    """Write a page about the rows that .tally files sum up. It names the sections that need the rows."""
+    """Write a page about the rows that .tally files sum up.
+
+    It names the sections that need the rows.
+    """
     from trueness._report.records import Provenance
     from trueness._report.report import report_sums, today
     from trueness.cli._measurements import Options
@@ -167,8 +190,11 @@ def report_of_sums(**options: Any) -> None:
         given |= {"files": files.rows, "series": files.series}
     names = list(sums)
     label, scores = (total.about.get(key) for key in ("label", "prob"))
-    known, command = label if isinstance(label, str) else None, ""
-    if known is not None and isinstance(scores, str):  # a report on the rows, whose columns are known
+    known = label if isinstance(label, str) else None
+    command = ""
+    if known is not None and isinstance(
+        scores, str
+    ):  # a report on the rows, whose columns are known
         command = shlex.join(["trueness", "report", "rows.csv", "--label", known, "--prob", scores])
     ends = [Path(name).name for name in (names if len(names) < 3 else (names[0], names[-1]))]
     series = ", ".join(ends) if len(names) < 3 else f"{' … '.join(ends)} ({len(names):,} files)"
@@ -194,15 +220,26 @@ def _report_of_rows(rows: Rows, settings: dict[str, Any]) -> "Report":
         from trueness._report.report import report_rows, today
 
         several = rows.request.multilabel
-        named = {f"label {model.name}" if several else model.name: model for model in rows.choice.models}
+        named = {
+            f"label {model.name}" if several else model.name: model for model in rows.choice.models
+        }
         commands = {name: _fit_command(rows, model) for name, model in named.items()}
-        cluster = "" if rows.choice.cluster is None else shlex.join(["--cluster", rows.choice.cluster])
+        cluster = (
+            "" if rows.choice.cluster is None else shlex.join(["--cluster", rows.choice.cluster])
+        )
         answers = getattr(rows.origin, "answers", None)
         label = None if several or rows.choice.models[0].label else rows.choice.label
         told: dict[str, Any] = {"cluster": cluster, "of_answers": answers is not None}
-        how: dict[str, Any] = {"origin": Provenance(rows.source, label, None, today(), commands, **told), **settings}
+        how: dict[str, Any] = {
+            "origin": Provenance(rows.source, label, None, today(), commands, **told),
+            **settings,
+        }
         if answers is not None:
-            how["confidences"] = {"origins": _accepted(answers), "missing": answers.missing, "notes": answers.notes}
+            how["confidences"] = {
+                "origins": _accepted(answers),
+                "missing": answers.missing,
+                "notes": answers.notes,
+            }
         how["by"] = {name: rows.columns.groups[name] for name in rows.choice.by} or None
         one = rows.side_by_side() if several else rows.model_scores()[1]
         scores: Any = one.y_prob if several else rows.model_scores()[0]
@@ -218,38 +255,73 @@ def _accepted(answers: "tn.results.Answers") -> list[dict[str, Any]]:
     """Each source of confidences, with its risk-coverage and the threshold from which on answers may be accepted."""
     lines = []
     for line in answers.origins():
-        at = (answers.source == line["source"]) & (answers.model == line["model"]) & (answers.task == line["task"])
-        y, p, cluster = answers.label[at], answers.confidence[at], answers.cluster[at]
+        at = (
+            (answers.source == line["source"])
+            & (answers.model == line["model"])
+            & (answers.task == line["task"])
+        )
+        y = answers.label[at]
+        p = answers.confidence[at]
+        cluster = answers.cluster[at]
         certified = tn.accept_threshold(y, p, cluster=cluster)
         how: Any = {"kind": "correct", "cluster": cluster}
         aurc: Any = tn.risk_coverage(y, p, **how).aurc
-        lines.append(line | {"aurc": aurc.value, "accept_from": certified.threshold, "accepted": certified.coverage})
+        lines.append(
+            line
+            | {
+                "aurc": aurc.value,
+                "accept_from": certified.threshold,
+                "accepted": certified.coverage,
+            }
+        )
     return lines
 
 
 def _fit_command(rows: Rows, model: Model) -> str:
-    """The command that fits a map on these rows, without the name of the map; empty for logits, which few maps take."""
-    request, choice = rows.request, rows.choice
+    """The command that fits a map on these rows, without the name of the map.
+
+    Empty for logits, which few maps take.
+    """
+    request = rows.request
+    choice = rows.choice
     if request.from_logits or request.pair:
         return ""
     demo = ("--demo", "--rows", str(request.rows), "--seed", str(request.seed))
-    scores, event = ("--prob" if len(model.columns) == 1 else "--prob-columns", model.name), request.pos_label
+    scores = ("--prob" if len(model.columns) == 1 else "--prob-columns", model.name)
+    event = request.pos_label
     if model.label is not None:
         scores = "--prob", model.columns[0]
-    if len(model.columns) == 2 and model.classes is not None:  # reported as the binary problem of the second
+    if (
+        len(model.columns) == 2 and model.classes is not None
+    ):  # reported as the binary problem of the second
         scores = "--prob", model.columns[1]
-        event = request.labels[1] if request.labels else model.classes[1] if rows.label.dtype.kind in "OU" else event
+        if request.labels:
+            event = request.labels[1]
+        elif rows.label.dtype.kind in "OU":
+            event = model.classes[1]
+        else:
+            event = event
     options = {
         "--label": model.label or choice.label,
         scores[0]: scores[1],
         "--weight": choice.weight,
         "--pos-label": event,
-        "--labels": None if request.labels is None or event is not None else ",".join(request.labels),
+        "--labels": None
+        if request.labels is None or event is not None
+        else ",".join(request.labels),
     }
     names = ("input_format", "separator", "decimal", "missing", *_LOG_OPTIONS)
     named = [(name, getattr(request, name)) for name in names]
-    options |= {f"--{name.replace('_', '-')}": value for name, value in named if value != getattr(Request, name)}
-    typed = [word for option, value in options.items() if value is not None for word in (option, value)]
-    files = ["rows.csv" if file == "-" else file for file in request.files]  # standard input cannot be read again
+    options |= {
+        f"--{name.replace('_', '-')}": value
+        for name, value in named
+        if value != getattr(Request, name)
+    }
+    typed = [
+        word for option, value in options.items() if value is not None for word in (option, value)
+    ]
+    files = [
+        "rows.csv" if file == "-" else file for file in request.files
+    ]  # standard input cannot be read again
     percent = ["--percent"] if request.percent else []
     return shlex.join(["trueness", "fit", *(files or demo), *typed, *percent])

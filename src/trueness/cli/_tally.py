@@ -1,8 +1,8 @@
 """``trueness tally``, and sums instead of rows: those in .tally files, and those of a file that is read in pieces.
 
-Tallies of pieces add to the tally of the file, to the bit, and have one cell per distinct score: scores written with
-six decimals never make more than a million. If there are more than fit, the tally is cut into bins, which add as well
-and never grow.
+Tallies of pieces add to the tally of the file, to the bit, and have one cell per distinct score:
+scores written with six decimals never make more than a million. If there are more than fit, the
+tally is cut into bins, which add as well and never grow.
 """
 
 import copy
@@ -19,7 +19,14 @@ import trueness as tn
 import trueness.cli._options as opt
 from trueness._progress import progress_bar
 from trueness.cli._columns import Model, Request
-from trueness.cli._dataset import Dataset, Rows, dropped_message, open_dataset, require_rows, uses_logs
+from trueness.cli._dataset import (
+    Dataset,
+    Rows,
+    dropped_message,
+    open_dataset,
+    require_rows,
+    uses_logs,
+)
 from trueness.cli._printing import check_writable, note, reword_messages, warning, wording
 from trueness.errors import FewRowsWarning, InputError, OneClassWarning, collected_warnings
 
@@ -30,7 +37,9 @@ if TYPE_CHECKING:
 MOST_CELLS = 2_000_000
 """Distinct scores, over all models and classes, that are kept apart; about 65 MB."""
 OWN_BINS = "by default the stored ones, else 10 of equal width"
-each = click.option("--each", is_flag=True, help="Also each file separately: a line per file, and one for all.")
+each = click.option(
+    "--each", is_flag=True, help="Also each file separately: a line per file, and one for all."
+)
 _KEPT = "What to store: sketch (any measure, approximately), distinct (exact), 10 (equal-width bins) or edges 0,0.1,1."
 _OFTEN = "Save the state for --resume this often."
 
@@ -40,7 +49,12 @@ _OFTEN = "Save the state for --resume this often."
 @opt.choice("--kind", opt.KINDS, "What to compare for several classes.", default="classwise")
 @opt.text("--bins", _KEPT, metavar="BINS", default="sketch")
 @opt.cluster
-@opt.choice("--buckets", "32 64 128 256", "Buckets of clusters, each with its own sums; more are larger.", default="64")
+@opt.choice(
+    "--buckets",
+    "32 64 128 256",
+    "Buckets of clusters, each with its own sums; more are larger.",
+    default="64",
+)
 @opt.count("--min-rows", "Leave out groups of fewer rows, so that no small cell is disclosed.")
 @click.option("--resume", is_flag=True, help="Continue a run that was interrupted or killed.")
 @opt.number("--save-every", _OFTEN, 10.0, opt.Between(0), metavar="SECONDS")
@@ -48,10 +62,10 @@ _OFTEN = "Save the state for --resume this often."
 def tally(files: tuple[str, ...], output: str | None, min_rows: int | None, **options: Any) -> None:
     """Sum the rows of files into a small .tally file.
 
-    Rows are read once, in bounded memory. `measure`, `gate`, `grades` and `report` read .tally files in place of rows;
-    several files, such as those of different days or machines, are added up. The default, a sketch, gives every measure
-    approximately. If the FILEs are .tally files themselves, they are merged. With several --by, every combination of
-    values is a group.
+    Rows are read once, in bounded memory. `measure`, `gate`, `grades` and `report` read .tally
+    files in place of rows; several files, such as those of different days or machines, are added
+    up. The default, a sketch, gives every measure approximately. If the FILEs are .tally files
+    themselves, they are merged. With several --by, every combination of values is a group.
 
     \b
       trueness tally monday.parquet --label clicked --prob model -o monday.tally
@@ -70,29 +84,41 @@ def tally(files: tuple[str, ...], output: str | None, min_rows: int | None, **op
     sums = any(name.endswith(".tally") for name in files)
     for option, typed in opt.typed_options():
         if sums and option not in ("output", "debug", "min_rows"):
-            raise click.UsageError(f"{typed} is for rows; .tally files are sums already, and only add.")
+            raise click.UsageError(
+                f"{typed} is for rows; .tally files are sums already, and only add."
+            )
     if min_rows is not None and not sums and not options["by"]:
         raise click.UsageError("--min-rows is for groups: give --by as well, or leave it out.")
     if output is None or output == "-":
         raise InputError("--output", "must name the file to write, such as day.tally")
     if not output.endswith(".tally"):
-        raise InputError("--output", "must end in .tally, the mark of files with sums", f"got {output!r}")
+        raise InputError(
+            "--output", "must end in .tally, the mark of files with sums", f"got {output!r}"
+        )
     files = expand_paths(files)
     check_writable(output, *files)
     if sums:
         _save(add(read_sums(files)), output, min_rows, f", of {len(files)} files,")
         return
-    resume, save_every, bins = options.pop("resume"), options.pop("save_every"), options["bins"]
+    resume = options.pop("resume")
+    save_every = options.pop("save_every")
+    bins = options["bins"]
     options["bins"] = bins if bins in ("sketch", "distinct") else opt.bin_rule(bins)
     state = {name: repr(value) for name, value in sorted(options.items())}
-    settings = {"bins": options.pop("bins"), "kind": options.pop("kind"), "buckets": int(options.pop("buckets"))}
+    settings = {
+        "bins": options.pop("bins"),
+        "kind": options.pop("kind"),
+        "buckets": int(options.pop("buckets")),
+    }
     request = Request.pop_from(options)
     if request.cluster is None and uses_logs(replace(request, files=files)):
         request = replace(request, cluster="question")
     if request.cluster is None:
         del settings["buckets"]
         if opt.is_typed("buckets"):
-            raise click.UsageError("--buckets is for clusters: give --cluster as well, or leave it out.")
+            raise click.UsageError(
+                "--buckets is for clusters: give --cluster as well, or leave it out."
+            )
     run = _Run(files, output, settings, save_every, state)
     if resume:
         run.resume()
@@ -109,10 +135,18 @@ def _stamp(name: str) -> list[Any]:
 
 class _Run:
     def __init__(
-        self, files: tuple[str, ...], output: str, settings: dict[str, Any], every: float, options: dict[str, str]
+        self,
+        files: tuple[str, ...],
+        output: str,
+        settings: dict[str, Any],
+        every: float,
+        options: dict[str, str],
     ) -> None:
-        self.output, self.partial = output, Path(f"{output}.partial")
-        self.settings, self.every, self.options = settings, every, options
+        self.output = output
+        self.partial = Path(f"{output}.partial")
+        self.settings = settings
+        self.every = every
+        self.options = options
         self.inputs = [_stamp(name) for name in files]
         self.seen: tn.Accumulator | None = None
         self.file = self.rows = self.dropped = 0
@@ -128,14 +162,22 @@ class _Run:
         self.seen = tn.Accumulator.load(self.partial)
         position = self.seen.position
         if not isinstance(position, dict) or position.get("inputs") != self.inputs:
-            demand = f"{str(self.partial)!r} was made from other files, or files that have changed since"
+            demand = (
+                f"{str(self.partial)!r} was made from other files, or files that have changed since"
+            )
             raise InputError("", demand, "remove it, or leave `--resume` out")
         if position.get("options") != self.options:
-            other = [name for name, value in self.options.items() if position.get("options", {}).get(name) != value]
+            other = [
+                name
+                for name, value in self.options.items()
+                if position.get("options", {}).get(name) != value
+            ]
             which = ", ".join(other) or "of another version"
             demand = f"{str(self.partial)!r} was made with other options ({which})"
             raise InputError("", demand, "give the same, remove it, or leave `--resume` out")
-        self.file, self.rows, self.dropped = position["file"], position["rows"], position["dropped"]
+        self.file = position["file"]
+        self.rows = position["rows"]
+        self.dropped = position["dropped"]
         note(f"continuing after row {self.rows:,} of {self.inputs[self.file][0]}.")
 
     def add(self, number: int, request: Request) -> None:
@@ -145,10 +187,13 @@ class _Run:
         if number < self.file:
             return
         if number > self.file:
-            self.file, self.rows = number, 0
+            self.file = number
+            self.rows = 0
         with open_dataset(request) as data, progress_bar(f"Reading {data.source.name}") as report:
             if len(data.choice.models) != 1:
-                raise InputError("--prob", "must name one model for a tally", "make one tally for each")
+                raise InputError(
+                    "--prob", "must name one model for a tally", "make one tally for each"
+                )
             for rows, read in data.pieces(data.choice.groups):
                 end = rows.first + len(rows)
                 if end > self.rows:
@@ -168,16 +213,35 @@ class _Run:
             options: dict[str, Any] = {**arguments.rows, "missing": "raise"}
             weight = options.pop("sample_weight", None)
             names = rows.choice.by
-            by = names if len(names) > 1 else names[0] if names else None
+            if len(names) > 1:
+                by: str | tuple[str, ...] | None = names
+            elif names:
+                by = names[0]
+            else:
+                by = None
             if self.seen is None:
-                about = {"label": rows.choice.label, "prob": model.name, "weight": rows.choice.weight}
+                about = {
+                    "label": rows.choice.label,
+                    "prob": model.name,
+                    "weight": rows.choice.weight,
+                }
                 about |= {} if rows.choice.cluster is None else {"cluster": rows.choice.cluster}
                 self.seen = tn.Accumulator(by=by, about=about, **self.settings, **options)
                 note(*filter(None, [arguments.remark]))
-            groups: Any = {name: [str(value) for value in rows.columns.groups[name].tolist()] for name in names}
+            groups: Any = {
+                name: [str(value) for value in rows.columns.groups[name].tolist()] for name in names
+            }
             group = None if by is None else groups.get(by, groups)
-            position = {name: getattr(self, name) for name in ("inputs", "options", "file", "rows", "dropped")}
-            batch: Any = {"sample_weight": weight, "group": group, "cluster": rows.cluster, "position": position}
+            position = {
+                name: getattr(self, name)
+                for name in ("inputs", "options", "file", "rows", "dropped")
+            }
+            batch: Any = {
+                "sample_weight": weight,
+                "group": group,
+                "cluster": rows.cluster,
+                "position": position,
+            }
             self.seen.update(arguments.y_true, arguments.y_prob, **batch)
         warning(*warned)
         if time.monotonic() - self.saved >= self.every:
@@ -199,12 +263,15 @@ class _Run:
 
 def _save(total: "tn.Accumulator", output: str, min_rows: int | None, whose: str = "") -> None:
     """Write the sums without small groups, and say how many rows that hides."""
-    total.position, n = None, total.n
+    total.position = None
+    n = total.n
     with reword_messages(wording(options={"min_rows": "--min-rows"})) as warned:
         if min_rows is not None:
             total.suppress(min_rows)
             if total.n == 0:
-                raise InputError("--min-rows", "must leave at least one group", f"it hides all {n:,} rows")
+                raise InputError(
+                    "--min-rows", "must leave at least one group", f"it hides all {n:,} rows"
+                )
     warning(*warned)
     total.save(output)
     note(f"the sums of {total.n:,} rows{whose} are in {output}.")
@@ -220,11 +287,17 @@ class ModelSums:
 
 
 def stream_sums(
-    data: Dataset, sums_of: "Callable[[Rows, Model], ModelSums]", lattice: "BinRule", lost: str, *, asked: bool
+    data: Dataset,
+    sums_of: "Callable[[Rows, Model], ModelSums]",
+    lattice: "BinRule",
+    lost: str,
+    *,
+    asked: bool,
 ) -> dict[str, ModelSums]:
     """Add up what `sums_of` makes of each piece, by model.
 
-    `lattice` are the bins to fall back to if there are too many distinct scores; a note then says what is `lost`.
+    `lattice` are the bins to fall back to if there are too many distinct scores; a note then says
+    what is `lost`.
     """
     name = data.source.name
     if not asked:
@@ -237,25 +310,40 @@ def stream_sums(
             raise InputError("", demand, got, remedy="`--no-stream` reads the file whole.")
         return replace(sums, parts={kind: t.coarsen(lattice) for kind, t in sums.parts.items()})
 
-    total, messages, seen = dict[str, ModelSums](), dict[str, None](), set[Any]()
-    binned, n, dropped = False, 0, 0
+    total = dict[str, ModelSums]()
+    messages = dict[str, None]()
+    seen = set[Any]()
+    binned = False
+    n = 0
+    dropped = 0
     with progress_bar(f"Reading {name}") as report:
         for piece, read in data.pieces():
             piece.check_shapes()
             rows = piece.complete()
-            n, dropped = n + len(piece), dropped + rows.dropped
+            n = n + len(piece)
+            dropped = dropped + rows.dropped
             for model in data.choice.models if len(rows) else ():
                 # A piece may be short, or have one label only; the measures look at the whole.
-                with rows.about(model) as warned, collected_warnings(FewRowsWarning, OneClassWarning):
+                with (
+                    rows.about(model) as warned,
+                    collected_warnings(FewRowsWarning, OneClassWarning),
+                ):
                     sums = sums_of(_with_binary_labels(rows, model, seen), model)
                     sums = coarsen(sums) if binned else sums
-                    before: Mapping[str, Any] = total[model.name].parts if model.name in total else {}
-                    parts = {kind: before[kind] + t if before else t for kind, t in sums.parts.items()}
+                    before: Mapping[str, Any] = (
+                        total[model.name].parts if model.name in total else {}
+                    )
+                    parts = {
+                        kind: before[kind] + t if before else t for kind, t in sums.parts.items()
+                    }
                     total[model.name] = replace(sums, parts=parts)
                 messages |= dict.fromkeys(warned)
-            every = [part for sums in total.values() for t in sums.parts.values() for part in t.parts]
+            every = [
+                part for sums in total.values() for t in sums.parts.values() for part in t.parts
+            ]
             if not binned and sum(part.size for part in every) > MOST_CELLS:
-                binned, total = True, {model: coarsen(sums) for model, sums in total.items()}
+                binned = True
+                total = {model: coarsen(sums) for model, sums in total.items()}
             report(read, data.source.size)
     require_rows(name, n, len(total))
     if binned:
@@ -265,7 +353,10 @@ def stream_sums(
 
 
 def _with_binary_labels(rows: Rows, model: Model, seen: set[Any]) -> Rows:
-    """Labels as true or false if ``--pos-label`` names one: a piece need not have both. `seen` are those of all."""
+    """Labels as true or false if ``--pos-label`` names one: a piece need not have both.
+
+    `seen` are those of all.
+    """
     if rows.request.pos_label is None or rows.is_matrix(model):
         return rows
     event = rows.arguments(model).rows["pos_label"]
@@ -277,16 +368,27 @@ def _with_binary_labels(rows: Rows, model: Model, seen: set[Any]) -> Rows:
         demand = f"must have two labels, of which `pos_label={event!r}` is one"
         raise InputError("y_true", demand, f"it has {shown}")
     labels = {**rows.columns.labels, name: label == event}
-    return replace(rows, columns=replace(rows.columns, labels=labels), request=replace(rows.request, pos_label=None))
+    return replace(
+        rows,
+        columns=replace(rows.columns, labels=labels),
+        request=replace(rows.request, pos_label=None),
+    )
 
 
-def read_total(files: Sequence[str], output: str | None) -> "tuple[dict[str, tn.Accumulator], tn.Accumulator]":
-    """The sums of each file, by name, and of all, which must have rows; the output must be none of the files."""
+def read_total(
+    files: Sequence[str], output: str | None
+) -> "tuple[dict[str, tn.Accumulator], tn.Accumulator]":
+    """The sums of each file, by name, and of all, which must have rows.
+
+    The output must be none of the files.
+    """
     sums = read_sums(files)
     check_writable(output, *sums)
     total = add(sums)
     if total.n == 0:
-        raise InputError("", f"{' and '.join(files[:3])} {'has' if len(files) == 1 else 'have'} no rows")
+        raise InputError(
+            "", f"{' and '.join(files[:3])} {'has' if len(files) == 1 else 'have'} no rows"
+        )
     return sums, total
 
 
@@ -302,7 +404,9 @@ def read_sums(files: Sequence[str]) -> "dict[str, tn.Accumulator]":
     sums = {name: _load(name) for name in names}
     for (first, one), (second, two) in combinations(sums.items(), 2):
         if 0 < one.n == two.n and one.groups == two.groups:
-            warning(f"{first} and {second} hold exactly the same sums. If one is a copy, its rows are counted twice.")
+            warning(
+                f"{first} and {second} hold exactly the same sums. If one is a copy, its rows are counted twice."
+            )
     return sums
 
 
@@ -322,16 +426,22 @@ def add(sums: "Mapping[str, tn.Accumulator]") -> "tn.Accumulator":
     for name, one in sums.items():
         others = {other: two for other, two in sums.items() if other != name}
         if len(sums) > 2 and 0 < 2 * one.n == total.n and one.groups == _total(others).groups:
-            warning(f"{name} holds exactly the sums of all the others together; their rows are counted twice.")
+            warning(
+                f"{name} holds exactly the sums of all the others together; their rows are counted twice."
+            )
     return total
 
 
 def _total(sums: "Mapping[str, tn.Accumulator]") -> "tn.Accumulator":
     first, *others = sums
-    total = copy.copy(sums[first])  # `merge` replaces the sums of the copy, and leaves the others alone
+    total = copy.copy(
+        sums[first]
+    )  # `merge` replaces the sums of the copy, and leaves the others alone
     for name in others:
         if (about := sums[name].about) != total.about:
-            raise InputError("", f"{name} is about other columns ({about}) than {first} ({total.about})")
+            raise InputError(
+                "", f"{name} is about other columns ({about}) than {first} ({total.about})"
+            )
         try:
             total.merge(sums[name])
         except InputError as reason:

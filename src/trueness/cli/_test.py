@@ -45,19 +45,22 @@ _TOO_GOOD = 0.001
 )
 @opt.choice("--kind", opt.LABEL_KINDS, "What to test for several classes.  [default: confidence]")
 @opt.count("--k", "For omnibus and several classes: test the N largest scores of each row.")
-@click.option("--fitted", is_flag=True, help="For hosmer-lemeshow: the scores were fitted on these rows.")
+@click.option(
+    "--fitted", is_flag=True, help="For hosmer-lemeshow: the scores were fitted on these rows."
+)
 @opt.rounded_to("For omnibus: the scores were rounded to multiples of this")
 @opt.seed()
 @opt.output()
 def test(**options: Any) -> None:
     """Test whether scores are calibrated.
 
-    A small p-value is evidence against calibration; a large one is no evidence for it. --equivalent-within asks the
-    reverse: a small p-value is evidence that the error is below a margin. Several models, or groups of --by, are tested
-    separately, and p-values are also adjusted for their number by Holm's method. With scores for several classes, the
-    test is whether the largest score is the probability that its class is right; --kind classwise tests every class,
-    and two columns are a binary problem whose score is the second. --kind multilabel tests several labels of a row,
-    each with a column of labels and one of scores.
+    A small p-value is evidence against calibration; a large one is no evidence for it.
+    --equivalent-within asks the reverse: a small p-value is evidence that the error is below a
+    margin. Several models, or groups of --by, are tested separately, and p-values are also adjusted
+    for their number by Holm's method. With scores for several classes, the test is whether the
+    largest score is the probability that its class is right; --kind classwise tests every class,
+    and two columns are a binary problem whose score is the second. --kind multilabel tests several
+    labels of a row, each with a column of labels and one of scores.
 
     \b
       trueness test --demo
@@ -66,18 +69,27 @@ def test(**options: Any) -> None:
       trueness test answers.jsonl --label correct --prob p --cluster question
       trueness test x.csv --kind multilabel --label 'y_*' --prob-columns 'p_*'
 
-    Exit code 0: tested, whatever the result (to fail a build, use `trueness gate`). 2: the options or the data are
-    wrong.
+    Exit code 0: tested, whatever the result (to fail a build, use `trueness gate`). 2: the options
+    or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     target = Target.pop_from(options)
-    typed = {name: options[name] or None for name in _TAKE} | {"bins": opt.bin_rule(options["bins"])}
-    methods = tuple(dict.fromkeys(options["methods"])) or (() if options["equivalent_within"] else ("omnibus",))
+    typed = {name: options[name] or None for name in _TAKE} | {
+        "bins": opt.bin_rule(options["bins"])
+    }
+    methods = tuple(dict.fromkeys(options["methods"])) or (
+        () if options["equivalent_within"] else ("omnibus",)
+    )
     equivalence = _equivalence(options, typed, methods)
-    kind, settings = options.pop("kind"), dict[str, dict[str, Any]]()
+    kind = options.pop("kind")
+    settings = dict[str, dict[str, Any]]()
     for method in methods:
         # An option that no method takes is passed on, for the library to refuse.
-        taken = {name for name, takers in _TAKE.items() if method in takers or takers.isdisjoint(methods)}
-        own = settings[method] = {name: typed[name] for name in typed if name in taken and typed[name] is not None}
+        taken = {
+            name for name, takers in _TAKE.items() if method in takers or takers.isdisjoint(methods)
+        }
+        own = settings[method] = {
+            name: typed[name] for name in typed if name in taken and typed[name] is not None
+        }
         if kind not in (None, "multilabel"):
             own["kind"] = kind
         if method in _TAKE["resamples"] or options["cluster"] is not None:
@@ -85,15 +97,26 @@ def test(**options: Any) -> None:
     rows = read_rows(replace(Request.pop_from(options), multilabel=kind == "multilabel"))
     results = list(_results(rows, settings, equivalence))
     _adjust(results)
-    top = kind in (None, "confidence") and options["k"] in (None, 1) and rows.is_matrix(rows.choice.models[0])
+    top = (
+        kind in (None, "confidence")
+        and options["k"] in (None, 1)
+        and rows.is_matrix(rows.choice.models[0])
+    )
     if kind is None and options["k"] is None:
         top = top and rows.arguments(rows.choice.models[0]).y_prob.shape[1] > 2
     target.deliver(_output(rows, results, top=top))
 
 
-def _equivalence(options: dict[str, Any], typed: dict[str, Any], methods: Sequence[str]) -> dict[str, Any]:
-    """The options of the equivalence test, none if it is not requested; refuses those that no test takes."""
-    within, criterion, kind = options["equivalent_within"], options["criterion"], options["kind"]
+def _equivalence(
+    options: dict[str, Any], typed: dict[str, Any], methods: Sequence[str]
+) -> dict[str, Any]:
+    """The options of the equivalence test, none if it is not requested.
+
+    Refuses those that no test takes.
+    """
+    within = options["equivalent_within"]
+    criterion = options["criterion"]
+    kind = options["kind"]
     if within is None:
         if criterion is not None:
             raise click.UsageError("--criterion needs --equivalent-within.")
@@ -103,14 +126,20 @@ def _equivalence(options: dict[str, Any], typed: dict[str, Any], methods: Sequen
         taken = not _TAKE[name].isdisjoint(methods) or (name == "bins" and criterion == "ece")
         if value is not None and not taken:
             option = f"--{name.replace('_', '-')}"
-            raise click.UsageError(f"{option} is not an option of the equivalence test ({criterion}); leave it out.")
+            raise click.UsageError(
+                f"{option} is not an option of the equivalence test ({criterion}); leave it out."
+            )
     if kind not in (None, "confidence", "multilabel"):
-        raise click.UsageError(f"--equivalent-within judges the largest scores; --kind {kind} does not go with it.")
+        raise click.UsageError(
+            f"--equivalent-within judges the largest scores; --kind {kind} does not go with it."
+        )
     bins = {"bins": typed["bins"]} if criterion == "ece" and typed["bins"] is not None else {}
     return {"within": within, "criterion": criterion, "seed": options["seed"], **bins}
 
 
-def _results(rows: Rows, settings: dict[str, dict[str, Any]], equivalence: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _results(
+    rows: Rows, settings: dict[str, dict[str, Any]], equivalence: dict[str, Any]
+) -> Iterator[dict[str, Any]]:
     tests: list[tuple[Any, dict[str, Any]]]
     tests = [(tn.calibration_test, {"method": method, **own}) for method, own in settings.items()]
     if equivalence:
@@ -118,7 +147,10 @@ def _results(rows: Rows, settings: dict[str, dict[str, Any]], equivalence: dict[
         tests.append((tn.equivalence_test, {**equivalence, **weights}))
 
     def ask(one: Arguments, part: Rows) -> list[Any]:
-        return [test(one.y_true, one.y_prob, cluster=part.cluster, **own, **one.rows) for test, own in tests]
+        return [
+            test(one.y_true, one.y_prob, cluster=part.cluster, **own, **one.rows)
+            for test, own in tests
+        ]
 
     for group, model, found in rows.each("Testing", ask):
         for result in found:
@@ -128,7 +160,10 @@ def _results(rows: Rows, settings: dict[str, dict[str, Any]], equivalence: dict[
 
 
 def _adjust(results: list[dict[str, Any]]) -> None:
-    """Holm's adjustment over models and groups, for each method separately; none for a single test."""
+    """Holm's adjustment over models and groups, for each method separately.
+
+    None for a single test.
+    """
     import numpy as np
 
     from trueness._numerics.holm import holm
@@ -154,19 +189,30 @@ def _output(rows: Rows, results: Sequence[dict[str, Any]], *, top: bool) -> Outp
     ]
     notes = [f"{rows.choice.in_words(rows.source)}."]
     for method, alike in grouped((entry["method"], entry) for entry in results).items():
-        first, margin = alike[0]["assumptions"], alike[0]["within"]
+        first = alike[0]["assumptions"]
+        margin = alike[0]["within"]
         same = all(entry["assumptions"] == first for entry in alike)
         more = "" if same else " (The first test; JSON has the choices for the others.)"
-        evidence = "" if margin is None else f"a small p-value is evidence for calibration within {margin:g}. "
+        if margin is None:
+            evidence = ""
+        else:
+            evidence = f"a small p-value is evidence for calibration within {margin:g}. "
         notes.append(f"{method}: {evidence}{wording().spell(first)}{more}")
     for entry in results:
         tail = entry["too_good"]
         if tail is not None and tail <= _TOO_GOOD and entry["within"] is None:
             where = ", ".join(str(entry[key]) for key in ("model", "group") if key in entry)
             better = f"the labels agree with the scores better than chance allows ({p_value(tail)}, lower tail)"
-            notes.append(f"{where}: {better}. Were the scores fitted on these rows, or are rows repeated?")
+            notes.append(
+                f"{where}: {better}. Were the scores fitted on these rows, or are rows repeated?"
+            )
     if top:
-        notes.append("For several classes: the largest score as the probability that its class is right.")
+        notes.append(
+            "For several classes: the largest score as the probability that its class is right."
+        )
     if any(entry["adjusted_pvalue"] is not None for entry in results):
         notes.append("Adjusted p-values allow for the number of models and groups (Holm).")
-    return Output(Table(columns, results, notes), {"data": rows.choice.about(rows.source), "tests": list(results)})
+    return Output(
+        Table(columns, results, notes),
+        {"data": rows.choice.about(rows.source), "tests": list(results)},
+    )

@@ -28,28 +28,51 @@ EVERY = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}
 @click.argument("files", nargs=-1, metavar="FILE...")
 @opt.text("--label", "Column of labels: 0/1, true/false or text.")
 @opt.text("--prob", "Column of scores.")
-@opt.text("--by", "Column of segments. With several, rows with the same values are a segment.", multiple=True)
-@opt.text("--time", "Column of dates: its days, weeks or months are looks. By default each FILE is one.")
+@opt.text(
+    "--by",
+    "Column of segments. With several, rows with the same values are a segment.",
+    multiple=True,
+)
+@opt.text(
+    "--time", "Column of dates: its days, weeks or months are looks. By default each FILE is one."
+)
 @opt.choice("--every", EVERY, "The looks of --time.", default="day")
-@opt.text("--before", "Leave out the look of this date and later ones, such as a day that is not over.", metavar="DATE")
-@opt.text("--pos-label", "The label that the scores predict, if labels are not 0/1.", metavar="LABEL")
+@opt.text(
+    "--before",
+    "Leave out the look of this date and later ones, such as a day that is not over.",
+    metavar="DATE",
+)
+@opt.text(
+    "--pos-label", "The label that the scores predict, if labels are not 0/1.", metavar="LABEL"
+)
 @opt.missing
-@opt.number("--alpha", "Largest probability of a false alarm, over all looks.  [default: 0.05]", metavar="X")
-@opt.number("--rate", "Usual event rate, if far from 1/2: slopes turn about its log-odds.", metavar="X")
+@opt.number(
+    "--alpha", "Largest probability of a false alarm, over all looks.  [default: 0.05]", metavar="X"
+)
+@opt.number(
+    "--rate", "Usual event rate, if far from 1/2: slopes turn about its log-odds.", metavar="X"
+)
 @opt.count("--largest-cluster", "Rows of the largest cluster, if rows are not independent.", 1)
 @opt.text("--name", "Name of what is watched.")
-@click.option("--reset", is_flag=True, help="Begin again after the last look, as after a refit of the model.")
+@click.option(
+    "--reset", is_flag=True, help="Begin again after the last look, as after a refit of the model."
+)
 @opt.choice(
-    "--format", "text json prometheus", "A line per alarm, one line of JSON, or metrics.", "form", default="text"
+    "--format",
+    "text json prometheus",
+    "A line per alarm, one line of JSON, or metrics.",
+    "form",
+    default="text",
 )
 @opt.text("--page", "Write a page, such as watch.html, that shows what was seen.", metavar="FILE")
 @click.option("--debug", is_flag=True, hidden=True, expose_value=False)
 def watch(state: str, files: tuple[str, ...], form: str, **options: Any) -> None:
     """Watch a model: an alarm that one may look at every day.
 
-    STATE is a small file that keeps what was counted; it is made by the first call, which names the columns. Each call
-    enters new FILEs, rows or .tally files, and then rewrites STATE in one step. What was counted is skipped. Over all
-    looks together, a calibrated model raises an alarm with a probability of at most --alpha.
+    STATE is a small file that keeps what was counted; it is made by the first call, which names the
+    columns. Each call enters new FILEs, rows or .tally files, and then rewrites STATE in one step.
+    What was counted is skipped. Over all looks together, a calibrated model raises an alarm with a
+    probability of at most --alpha.
 
     \b
       trueness watch churn.json monday.csv --label churned --prob model
@@ -57,11 +80,13 @@ def watch(state: str, files: tuple[str, ...], form: str, **options: Any) -> None
       trueness watch y.json year.csv --label y --prob p --time day --by region
       trueness watch churn.json --format json
 
-    Exit code 0: quiet. 1: an alarm, now or before. 2: the options or the data are wrong; STATE is as it was.
+    Exit code 0: quiet. 1: an alarm, now or before. 2: the options or the data are wrong; STATE is
+    as it was.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     from trueness.sources._files import expand_paths
 
-    path, files = Path(state), expand_paths(files) if files else ()
+    path = Path(state)
+    files = expand_paths(files) if files else ()
     new = not path.exists()
     with _alone(path), progress_bar("Reading the files") as report:
         watch = _opened(path, options)
@@ -71,7 +96,9 @@ def watch(state: str, files: tuple[str, ...], form: str, **options: Any) -> None
             _count(watch, name, options)
             report(i + 1, len(files))
         if new and not watch.history[""].position:
-            raise click.UsageError("There is no state yet, and no row was counted: give a FILE with rows.")
+            raise click.UsageError(
+                "There is no state yet, and no row was counted: give a FILE with rows."
+            )
         if options["page"] is not None:
             from trueness._report.page import watch_page
 
@@ -81,14 +108,19 @@ def watch(state: str, files: tuple[str, ...], form: str, **options: Any) -> None
     whole = watch.watched[0]
     if new and not opt.is_typed("rate") and abs(whole.expected / whole.n - 0.5) > _FAR:
         rate = f"{whole.expected / whole.n:.2g}"
-        note(f"The mean score is {rate}: `--rate {rate}` also sees scores that become too extreme around it.")
+        note(
+            f"The mean score is {rate}: `--rate {rate}` also sees scores that become too extreme around it."
+        )
     click.echo(_printed(watch, form), nl=False)
     raise SystemExit(1 if watch.alarm else 0)
 
 
 def _opened(path: Path, options: dict[str, Any]) -> "tn.Watch":
     """The watch of a state, if the options agree with it, or a new one."""
-    asked = {name: options[name] for name in ("label", "prob", "by", "time", "every", "pos_label", "missing")}
+    asked = {
+        name: options[name]
+        for name in ("label", "prob", "by", "time", "every", "pos_label", "missing")
+    }
     asked["by"] = list(asked["by"])
     settings = {name: options[name] for name in _SETTINGS if options[name] is not None}
     new = not path.exists()
@@ -100,7 +132,8 @@ def _opened(path: Path, options: dict[str, Any]) -> "tn.Watch":
         known = getattr(watch, name) if name in _SETTINGS else watch.about.get(name)
         if opt.is_typed(name) and known != value:
             remedy = "Another model, or another question, needs a state of its own."
-            option, wanted = f"--{name.replace('_', '-')}", "left out" if known in (None, []) else repr(known)
+            option = f"--{name.replace('_', '-')}"
+            wanted = "left out" if known in (None, []) else repr(known)
             demand = f"must be {wanted}, as in {path}"
             raise InputError(option, demand, f"got {value!r}", remedy=remedy)
     return watch
@@ -120,15 +153,23 @@ def _alone(path: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise InputError("", f"{path} is being changed by another process", remedy="Run it again.") from None
+            raise InputError(
+                "", f"{path} is being changed by another process", remedy="Run it again."
+            ) from None
         yield
 
 
 def _count(watch: "tn.Watch", name: str, options: dict[str, Any]) -> None:
-    """Enter a file, unless it was counted; one that has grown would count twice, unless --before cut it short."""
-    counted, size = watch.about["files"], Path(name).stat().st_size
+    """Enter a file, unless it was counted.
+
+    One that has grown would count twice, unless --before cut it short.
+    """
+    counted = watch.about["files"]
+    size = Path(name).stat().st_size
     digests = _digests(name, {size, *(known for known, _ in counted.values() if known <= size)})
-    begins = [(known, cut) for digest, (known, cut) in counted.items() if digests.get(known) == digest]
+    begins = [
+        (known, cut) for digest, (known, cut) in counted.items() if digests.get(known) == digest
+    ]
     after = max((cut for _, cut in begins if cut is not None), default=None)
     whole = [known for known, cut in begins if cut is None]
     if size in whole:
@@ -136,9 +177,16 @@ def _count(watch: "tn.Watch", name: str, options: dict[str, Any]) -> None:
         return
     if whole:
         remedy = "Rows that are new belong to a file of their own."
-        raise InputError("", f"{name} must hold new rows", "it begins with a file that was counted", remedy=remedy)
+        raise InputError(
+            "",
+            f"{name} must hold new rows",
+            "it begins with a file that was counted",
+            remedy=remedy,
+        )
     looks = len(watch.history[""].position)
-    with reword_messages(wording(options={one: f"--{one}" for one in ("label", "prob", "by")}), name) as warned:
+    with reword_messages(
+        wording(options={one: f"--{one}" for one in ("label", "prob", "by")}), name
+    ) as warned:
         _enter(watch, name, after, options)
     warning(*warned, about=name)
     if len(watch.history[""].position) == looks:
@@ -149,7 +197,8 @@ def _count(watch: "tn.Watch", name: str, options: dict[str, Any]) -> None:
 
 def _digests(name: str, sizes: set[int]) -> dict[int, str]:
     """The checksums of the first bytes of a file, for several numbers of bytes."""
-    found, total = {}, hashlib.sha256()
+    found = {}
+    total = hashlib.sha256()
     with Path(name).open("rb") as file:
         for size in sorted(sizes):
             while piece := file.read(min(size - file.tell(), 1 << 20)):
@@ -160,7 +209,8 @@ def _digests(name: str, sizes: set[int]) -> dict[int, str]:
 
 def _enter(watch: "tn.Watch", name: str, after: Any, options: dict[str, Any]) -> None:
     """Count the rows, or the sums, of one file."""
-    about, given = watch.about, {"largest_cluster": options["largest_cluster"]}
+    about = watch.about
+    given = {"largest_cluster": options["largest_cluster"]}
     if name.endswith(".tally"):
         sums: Any = tn.Accumulator.load(name)
         if about["time"]:
@@ -175,10 +225,16 @@ def _enter(watch: "tn.Watch", name: str, after: Any, options: dict[str, Any]) ->
             raise click.UsageError(f"Name the columns: --label and --prob (--{option} is missing).")
     keys = [*([about["time"]] if about["time"] else []), *about["by"]]
     rows = {key: about[key] for key in ("label", "prob", "pos_label", "missing")}
-    sums = tn.scan(name, bins="sketch", **rows) if not keys else tn.scan_groups(name, by=keys, bins="sketch", **rows)
+    if not keys:
+        sums = tn.scan(name, bins="sketch", **rows)
+    else:
+        sums = tn.scan_groups(name, by=keys, bins="sketch", **rows)
     if about["time"]:
         sums = _by_period(sums, about["time"], about["every"])
-        before = None if options["before"] is None else period(options["before"], "--before", about["every"])
+        if options["before"] is None:
+            before = None
+        else:
+            before = period(options["before"], "--before", about["every"])
         given |= {"time": about["time"], "before": before, "after": after}
     if sums.n if not keys else sums:
         watch.update(_named_by_text(sums) if about["by"] else sums, **given)
@@ -190,10 +246,14 @@ def _named_by_text(groups: Any) -> Any:
     def text(key: Any) -> Any:
         if isinstance(key, tuple):
             return tuple(map(text, key))
-        return None if key is None else str(key)
+        if key is None:
+            return None
+        return str(key)
 
     found = {text(key): sums for key, sums in groups.items()}
-    return type(groups)(groups.names, found) if hasattr(groups, "names") else found
+    if hasattr(groups, "names"):
+        return type(groups)(groups.names, found)
+    return found
 
 
 def _by_period(groups: Any, time: str, every: str) -> Any:
@@ -201,7 +261,9 @@ def _by_period(groups: Any, time: str, every: str) -> Any:
     found: dict[Any, Any] = {}
     for key, sums in groups.items():
         if key[0] is None:
-            raise InputError("--time", "must not be missing", f"{sums.n:,} rows have none in column {time!r}")
+            raise InputError(
+                "--time", "must not be missing", f"{sums.n:,} rows have none in column {time!r}"
+            )
         place = (period(key[0], "--time", every), *key[1:])
         found[place] = found[place] + sums if place in found else sums
     return type(groups)(groups.names, found)
@@ -219,7 +281,15 @@ def _printed(watch: "tn.Watch", form: str) -> str:
         return watch.to_prometheus()
     if form == "json":
         about = {"schema": 1, "version": tn.__version__, "name": watch.name, "alpha": watch.alpha}
-        record = {"alarm": watch.alarm, "position": watch.position, "since": watch.since, "direction": watch.direction}
+        record = {
+            "alarm": watch.alarm,
+            "position": watch.position,
+            "since": watch.since,
+            "direction": watch.direction,
+        }
         segments = [one.to_dict() for one in watch.watched if one.segment == "" or one.listed]
-        return json.dumps(json_ready({**about, **record, "segments": segments}), allow_nan=False) + "\n"
+        return (
+            json.dumps(json_ready({**about, **record, "segments": segments}), allow_nan=False)
+            + "\n"
+        )
     return "\n".join([str(watch), *(f"  {one}." for one in watch.watched if one.listed)]) + "\n"

@@ -1,6 +1,9 @@
-"""The catalogue: the only list of measures. What each is called and means, how it is computed, and its uncertainty.
+"""The catalogue: the only list of measures.
 
-`estimate`, `trueness measure`, the panel, the report, the scorers and docs/reference/measures.md read it.
+What each is called and means, how it is computed, and its uncertainty.
+
+`estimate`, `trueness measure`, the panel, the report, the scorers and docs/reference/measures.md
+read it.
 """
 
 import math
@@ -26,7 +29,13 @@ from trueness.infer.limits._row_means import (
     scaled_brier_limits,
     uncertainty_limits,
 )
-from trueness.infer.limits._slope import fit_line, free_intercept_limits, intercept_limits, of_line, slope_limits
+from trueness.infer.limits._slope import (
+    fit_line,
+    free_intercept_limits,
+    intercept_limits,
+    of_line,
+    slope_limits,
+)
 from trueness.infer.test._calibration_test import test_of
 from trueness.typing import Kind
 
@@ -47,7 +56,8 @@ class Measure(NamedTuple):
     """Of the sums and of its options."""
     limits: LimitsOf
     floor: Literal["", "gaps", "pooled", "drawn", "curve"] = ""
-    """How the noise floor is simulated: gaps of bins, labels of pooled scores, of every score, or with a curve."""
+    """How the noise floor is simulated: gaps of bins, labels of pooled scores, of every score, or
+    with a curve."""
     ideal: float = math.nan
     """Its value for a calibrated model, if that does not depend on the scores."""
     unit: Literal["fraction", "percent", "number"] = "fraction"
@@ -68,8 +78,9 @@ class Measure(NamedTuple):
     short: str = ""
     """Its name where room is scarce."""
     shown: str = ""
-    """Where it is listed: by `trueness measure` for 'rows', each view of a 'matrix', all 'classes' of a matrix, only
-    for stored 'sums'; in the 'errors', 'line', 'curve' or 'scores' of a report."""
+    """Where it is listed: by `trueness measure` for 'rows', each view of a 'matrix', all 'classes'
+    of a matrix, only for stored 'sums'; in the 'errors', 'line', 'curve' or 'scores' of a
+    report."""
 
     def asked(self, rule: BinRule) -> "str | partial[float]":
         """The measure in bins of a rule, or in as many of equal mass, as `estimates_of` takes it."""
@@ -83,8 +94,20 @@ def _corp(part: str) -> Callable[..., float]:
     return lambda sums, *, score="brier": float(getattr(of.corp(sums, score=score), part))
 
 
-def _l2(sums: Any, *, k: Any = None, bins: Any = None, smoothness: Any = None, weight_type: Any = "frequency") -> float:
-    return math.sqrt(max(0.0, of.squared_ece(sums, k=k, bins=bins, smoothness=smoothness, weight_type=weight_type)))
+def _l2(
+    sums: Any,
+    *,
+    k: Any = None,
+    bins: Any = None,
+    smoothness: Any = None,
+    weight_type: Any = "frequency",
+) -> float:
+    return math.sqrt(
+        max(
+            0.0,
+            of.squared_ece(sums, k=k, bins=bins, smoothness=smoothness, weight_type=weight_type),
+        )
+    )
 
 
 def _distance(method: Literal["ks", "kuiper"]) -> Callable[..., float]:
@@ -94,7 +117,9 @@ def _distance(method: Literal["ks", "kuiper"]) -> Callable[..., float]:
 def _event_rate(key: str, views: tuple[str, ...], demand: str, remedy: str) -> Callable[..., float]:
     def value(sums: Any) -> float:
         if sums.kind not in views:
-            raise InputError("measure", f"{key!r} needs {demand}", f"these sums are {sums.kind}", remedy=remedy)
+            raise InputError(
+                "measure", f"{key!r} needs {demand}", f"these sums are {sums.kind}", remedy=remedy
+            )
         return float(sums.average(lambda part: part.totals.events / part.totals.weight))
 
     return value
@@ -148,7 +173,8 @@ _TABLE = (
             _distance("kuiper"), biased, "pooled", view="confidence", shown="sums"),
     Measure("brier", "Brier score", "Mean of (score − label)².", "mean squared error", "squared error",
             of.brier, partial(loss_limits, "brier"), scores=False, shown="rows classes scores"),
-    # Not pooled: pools hide the steps of the isotonic fit: of 10^6 scores the floor would be 14 % too low
+    # Not pooled: pools hide the steps of the isotonic fit: of 10^6 scores the floor would be 14 %
+    # too low
     Measure("miscalibration", "miscalibration", "Score minus that of the isotonic recalibration (CORP).",
             "gap to isotonic regression fitted on these rows", "0 at best",
             _corp("miscalibration"), biased, "drawn", part=True, summed=True, shown="rows classes scores"),
@@ -198,7 +224,11 @@ _TABLE = (
 )
 # fmt: on
 MEASURES: Final[dict[str, Measure]] = {one.key: one for one in _TABLE}
-ALIASES: Final = {f"brier_{part}": part for part in ("miscalibration", "discrimination", "uncertainty")} | {
-    one.function.__name__: one.key for one in _TABLE if one.function.__name__ in of.__all__ and not one.preset
+ALIASES: Final = {
+    f"brier_{part}": part for part in ("miscalibration", "discrimination", "uncertainty")
+} | {
+    one.function.__name__: one.key
+    for one in _TABLE
+    if one.function.__name__ in of.__all__ and not one.preset
 }
 """Other names of measures: those of their functions, and of parts of the Brier score."""

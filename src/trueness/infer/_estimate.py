@@ -25,17 +25,32 @@ DrawsOf: TypeAlias = Callable[[Mapping[str, Question], Evidence, int], dict[str,
 _AVERAGED = ("value", "low", "high", "floor", "floor_high")
 
 
-def mean_over_labels(question: Question, evidence: Evidence, level: float, seed: int, *, floor: bool) -> Estimate:
-    """Each label, or class, as a binary problem, and the mean over them; all limits hold together."""
+def mean_over_labels(
+    question: Question, evidence: Evidence, level: float, seed: int, *, floor: bool
+) -> Estimate:
+    """Each label, or class, as a binary problem, and the mean over them.
+
+    All limits hold together.
+    """
     problems = dict(evidence.each_class())
     each = 1 - (1 - level) / len(problems)
     found = [answers({"": question}, one, each, seed, floor=floor)[""] for one in problems.values()]
     what = "labels" if evidence.view == "multilabel" else "classes"
-    together = f"Limits hold for all {len(found)} {what} together, however these depend on each other."
+    together = (
+        f"Limits hold for all {len(found)} {what} together, however these depend on each other."
+    )
     lacking = next((one.note for one in found if not one.bounded), "")
-    numbers = np.mean([[getattr(one, name) for name in _AVERAGED] for one in found], axis=0).tolist()
-    about: Any = dict(zip(_AVERAGED, numbers, strict=True)) | {"n": evidence.n, "kind": evidence.view, "level": level}
-    about["method"] = "" if lacking else f"mean of {len(found)} limits at {100 * each:.5g} %: {found[0].method}"
+    numbers = np.mean(
+        [[getattr(one, name) for name in _AVERAGED] for one in found], axis=0
+    ).tolist()
+    about: Any = dict(zip(_AVERAGED, numbers, strict=True)) | {
+        "n": evidence.n,
+        "kind": evidence.view,
+        "level": level,
+    }
+    about["method"] = (
+        "" if lacking else f"mean of {len(found)} limits at {100 * each:.5g} %: {found[0].method}"
+    )
     about["note"] = " ".join(filter(None, [lacking or together, evidence.note]))
     about["each"] = dict(zip(map(str, problems), found, strict=True))
     return replace(found[0], **about, standard_error=math.nan, where="", low_open=False)
@@ -48,8 +63,14 @@ def is_by_row(question: Question) -> bool:
 
 def unknown_estimate(question: Question, evidence: Evidence, level: float, note: str) -> Estimate:
     """A measure that the rows do not determine, and why."""
-    nan, measure = math.nan, question.measure
-    about: Any = {"note": note, "kind": evidence.view, "bins": question.bins, "ideal": measure.ideal}
+    nan = math.nan
+    measure = question.measure
+    about: Any = {
+        "note": note,
+        "kind": evidence.view,
+        "bins": question.bins,
+        "ideal": measure.ideal,
+    }
     return Estimate(measure.name, nan, nan, nan, level, "", evidence.n, measure.definition, **about)
 
 
@@ -70,11 +91,16 @@ def estimates_of(
 ) -> dict[str, Estimate]:
     """Several measures, perhaps by keys of their own, whose floors share their redrawn labels.
 
-    `options` go to the measures that take them. A measure that refuses these sums has the value nan and a note.
+    `options` go to the measures that take them. A measure that refuses these sums has the value nan
+    and a note.
     """
-    named: Mapping[str, Any] = names if isinstance(names, Mapping) else {name: name for name in names}
+    named: Mapping[str, Any] = (
+        names if isinstance(names, Mapping) else {name: name for name in names}
+    )
     questions = {key: question_of(one, options, lenient=True) for key, one in named.items()}
-    return answers(questions, evidence, checked_level(level), seed, floor=floor, limits=limits, lenient=True)
+    return answers(
+        questions, evidence, checked_level(level), seed, floor=floor, limits=limits, lenient=True
+    )
 
 
 def answers(
@@ -88,10 +114,15 @@ def answers(
     lenient: bool = False,
     draws: DrawsOf = floor_draws,
 ) -> dict[str, Estimate]:
-    """Each measure with its limits and floor; if `lenient`, a measure that refuses these sums is nan."""
+    """Each measure with its limits and floor.
+
+    If `lenient`, a measure that refuses these sums is nan.
+    """
     check_flag(floor, "floor")
     found: dict[str, Limits] = {}
-    asked = {key: Asked(evidence, one.value, one.options, level, seed) for key, one in questions.items()}
+    asked = {
+        key: Asked(evidence, one.value, one.options, level, seed) for key, one in questions.items()
+    }
     for key, one in questions.items():
         try:
             # The four distances of a curve come with their limits, of one fit.
@@ -102,23 +133,44 @@ def answers(
             if not lenient:
                 raise
             found[key] = Limits(note=str(reason))
-    known = {key: one for key, one in questions.items() if floor and not math.isnan(found[key].value)}
+    known = {
+        key: one for key, one in questions.items() if floor and not math.isnan(found[key].value)
+    }
     drawn = draws(known, evidence, seed)
     mean_only = is_mean_only(evidence)
     floors = dict.fromkeys(questions, NO_FLOOR)
     floors |= {key: floor_of(values, level, mean_only=mean_only) for key, values in drawn.items()}
-    return {key: _estimate(one, evidence, level, found[key], floors[key]) for key, one in questions.items()}
+    return {
+        key: _estimate(one, evidence, level, found[key], floors[key])
+        for key, one in questions.items()
+    }
 
 
-def _estimate(question: Question, evidence: Evidence, level: float, limits: Limits, floor: Floor) -> Estimate:
-    measure, value = question.measure, limits.value
+def _estimate(
+    question: Question, evidence: Evidence, level: float, limits: Limits, floor: Floor
+) -> Estimate:
+    measure = question.measure
+    value = limits.value
     independent = INDEPENDENT_FLOOR if evidence.dependent and not math.isnan(floor.mean) else ""
     # The limits may have said of the two columns what the evidence says.
     notes = [limits.note, independent, "" if evidence.note in limits.note else evidence.note]
     # A debiased square may be negative, and a biased mean above every error that the rows allow.
-    low, high, n = min(limits.low, value), max(limits.high, value), evidence.n
+    low = min(limits.low, value)
+    high = max(limits.high, value)
+    n = evidence.n
     return Estimate(
-        *(measure.name, value, low, high, level, limits.method, n, measure.definition, limits.standard_error, *floor),
+        *(
+            measure.name,
+            value,
+            low,
+            high,
+            level,
+            limits.method,
+            n,
+            measure.definition,
+            limits.standard_error,
+            *floor,
+        ),
         note=" ".join(filter(None, notes)),
         ideal=measure.ideal,
         kind=evidence.view,

@@ -1,7 +1,8 @@
 """Noise floors: the values of measures if the scores were the true probabilities.
 
-All measures read the same redrawn labels: those of the stream 'labels'. A measure of gaps needs only
-the events of its bins, so that it is computed for all draws at once; any other function is asked of a tally a draw.
+All measures read the same redrawn labels: those of the stream 'labels'. A measure of gaps needs
+only the events of its bins, so that it is computed for all draws at once; any other function is
+asked of a tally a draw.
 """
 
 import math
@@ -35,17 +36,22 @@ from trueness.infer.null._redrawn_labels import (
 from trueness.infer.test._method import entries_of_rows
 from trueness.typing import Floats, Ints
 
-# Sets of labels, by the number of distinct scores that each of them takes. Their number plus one, times 0.95, is whole:
-# the upper value at the level 0.95 is then one of the draws, and exceeded with probability 0.05.
+# Sets of labels, by the number of distinct scores that each of them takes. Their number plus one,
+# times 0.95, is whole: the upper value at the level 0.95 is then one of the draws, and exceeded
+# with probability 0.05.
 _DRAWS = {4_096: 999, 200_000: 99, math.inf: 19}
-# Cells of all classes that are drawn for one floor; with fewer draws than the second number there is none.
-_MOST_CELLS, _FEWEST_DRAWS = 2e7, 19
-# With more scores than this, near ties of a bin are drawn together: within this angle, see the omnibus test.
-_MANY, _ANGLE = 4_096, 1 / 640
+# Cells of all classes that are drawn for one floor; with fewer draws than the second number there
+# is none.
+_MOST_CELLS = 2e7
+_FEWEST_DRAWS = 19
+# With more scores than this, near ties of a bin are drawn together: within this angle, see the
+# omnibus test.
+_MANY = 4_096
+_ANGLE = 1 / 640
 # Sets of labels that are kept at a time.
 _TOGETHER = 32
-# Pools of scores for the smooth ECE and the TCE: with 4,096, floors of 20,000 scores differ by less than their error,
-# those of 100,000 by 2 %.
+# Pools of scores for the smooth ECE and the TCE: with 4,096, floors of 20,000 scores differ by less
+# than their error, those of 100,000 by 2 %.
 _POOLS = 1_024
 _NONE = np.zeros(0)
 
@@ -71,7 +77,8 @@ def floor_of(draws: Floats, level: float, *, mean_only: bool = False) -> Floor:
 def upper_value(draws: Floats, level: float) -> float:
     """The one-sided upper value: another draw is at most this with probability `level`, if draws are enough.
 
-    It is the ⌈level · (R + 1)⌉-th smallest of R draws, so that exceeding it and p ≤ 1 − level are the same.
+    It is the ⌈level · (R + 1)⌉-th smallest of R draws, so that exceeding it and p ≤ 1 − level are
+    the same.
     """
     place = math.ceil(round(level * (draws.size + 1), 9))
     return float(np.partition(draws, min(place, draws.size) - 1)[min(place, draws.size) - 1])
@@ -98,7 +105,9 @@ def floor_draws(
         if not kind:
             found[key] = _NONE
         elif kind == "curve" and isinstance(evidence.one, Cells):
-            draws = curve_draws(evidence, question.options, seed, resamples or number_of_draws(evidence.one.size))
+            draws = curve_draws(
+                evidence, question.options, seed, resamples or number_of_draws(evidence.one.size)
+            )
             found[key] = draws[:, CURVE_ERRORS.index(question.measure.key)]
         elif gaps is not None and gaps.blind and evidence.view != "classwise":
             found[key] = gap_draws(evidence, gaps, seed, resamples)
@@ -118,7 +127,8 @@ def floor_draws(
 def require_whole_floor(evidence: Evidence) -> None:
     """Raise for class-wise sums: without the dependence of the classes, only the mean of a floor is known."""
     if is_mean_only(evidence):
-        demand, remedy = "must keep the scores of a row together", "Pass the matrix of scores."
+        demand = "must keep the scores of a row together"
+        remedy = "Pass the matrix of scores."
         raise InputError("y_prob", demand, "a class-wise Tally does not", remedy=remedy)
 
 
@@ -128,14 +138,21 @@ def is_mean_only(evidence: Evidence) -> bool:
 
 
 def number_of_draws(entries: int, cells: int = 0) -> int:
-    """Sets of labels for a floor, by the numbers that each takes; 0 if all classes together have too many cells."""
+    """Sets of labels for a floor, by the numbers that each takes.
+
+    0 if all classes together have too many cells.
+    """
     enough = next(draws for most, draws in _DRAWS.items() if entries <= most)
     affordable = min(enough, int(_MOST_CELLS / max(1, cells)))
-    return affordable if affordable >= _FEWEST_DRAWS else 0
+    if affordable >= _FEWEST_DRAWS:
+        return affordable
+    return 0
 
 
 def _has_too_many_cells(evidence: Evidence) -> bool:
-    """Whether the classes of a matrix have too many cells for the fewest draws; no more of them are made than needed.
+    """Whether the classes of a matrix have too many cells for the fewest draws.
+
+    No more of them are made than needed.
 
     A redraw would hold the cells of all classes at a time.
     """
@@ -166,7 +183,9 @@ class _GapEntries(NamedTuple):
 
     def values(self, hits: Any, gaps: Gaps) -> Floats:
         """The measure of each set of labels, from events of shape (entries, draws)."""
-        noise = (hits - (self.part.rows * self.part.score)[:, np.newaxis]) * self.scale[:, np.newaxis]
+        noise = (hits - (self.part.rows * self.part.score)[:, np.newaxis]) * self.scale[
+            :, np.newaxis
+        ]
         gap = np.abs(np.add.reduceat(noise, self.first, axis=0).T / self.weight)
         return _power_means(gap**gaps.power, self.weight, gaps.norm)
 
@@ -176,7 +195,9 @@ def gap_draws(evidence: Evidence, gaps: Gaps, seed: int, resamples: int | None =
 
     Not for class-wise rows, where the classes of a row depend on each other.
     """
-    parts = [_gap_entries(part, gaps.rule, evidence) for part in evidence.parts if part.totals.rows > 0]
+    parts = [
+        _gap_entries(part, gaps.rule, evidence) for part in evidence.parts if part.totals.rows > 0
+    ]
     draws = resamples or number_of_draws(max(part.part.rows.size for part in parts))
     values = []
     for hits in hits_of_parts([part.part for part in parts], draws, seed):
@@ -200,14 +221,21 @@ def _gap_entries(part: Cells | Bins, rule: BinRule, evidence: Evidence) -> _GapE
         top = evidence.sample
         entries = entries_of_rows(np.asarray(top.y), np.asarray(top.p, np.float64), rows.w)
         begin = np.searchsorted(entries.z, part.score[first])
-        return _GapEntries(PartEntries(part, entries.z, entries.rows), entries.weight, begin, weight)
+        return _GapEntries(
+            PartEntries(part, entries.z, entries.rows), entries.weight, begin, weight
+        )
     return _pooled_entries(part, first, weight, counted=counted)
 
 
 def _pooled_entries(cells: Cells, first: Ints, weight: Floats, *, counted: bool) -> _GapEntries:
-    """Near ties of a bin are drawn together; rows of several weights, as rows that give the sum its variance."""
+    """Near ties of a bin are drawn together.
+
+    Rows of several weights, as rows that give the sum its variance.
+    """
     count = cells.weight.astype(np.int64, copy=False) if counted else cells.count
-    scores = BinnedScores(cells.score[:, np.newaxis], count, np.zeros((cells.size, 1), np.int64), first, None, "")
+    scores = BinnedScores(
+        cells.score[:, np.newaxis], count, np.zeros((cells.size, 1), np.int64), first, None, ""
+    )
     few = near_ties(scores, _ANGLE)
     scale = np.ones(few.count.size)
     if not counted:
@@ -218,13 +246,17 @@ def _pooled_entries(cells: Cells, first: Ints, weight: Floats, *, counted: bool)
 
 
 def _entries_of_bins(bins: Bins) -> _GapEntries:
-    """One entry a bin, at its mean score; rows of unequal scores vary less than rows at their mean."""
+    """One entry a bin, at its mean score.
+
+    Rows of unequal scores vary less than rows at their mean.
+    """
     cells = bins.at_means()
     rows = cells.weight.astype(np.int64) if cells.whole else cells.count
     scale = np.sqrt(cells.square_sums[0] / rows)
     if bins.moments:
         filled = bins.weight > 0
-        p, w = bins.score[filled], bins.weight[filled]
+        p = bins.score[filled]
+        w = bins.weight[filled]
         shrink = np.clip(p - bins.sum_square[filled] / w, 0, None) / np.maximum(p * (1 - p), 1e-300)
         scale = scale * np.sqrt(np.minimum(shrink, 1.0))
     first = np.asarray(Distinct().group(cells).start[:-1], np.int64)
@@ -257,7 +289,9 @@ def _drawn_values(
     """Functions of a tally, all of the same sets of labels."""
     tally = evidence.tally
     if tally is not None and tally.kind == "classwise" and evidence.rows is None:
-        return {key: _means_over_classes(one, tally, seed, resamples) for key, one in questions.items()}
+        return {
+            key: _means_over_classes(one, tally, seed, resamples) for key, one in questions.items()
+        }
     if redraw is None:
         return dict.fromkeys(questions, _NONE)
     tally = redraw.tally
@@ -282,7 +316,10 @@ def _drawn_values(
 
 
 def _is_defined(question: Question, tally: Tally) -> bool:
-    """Whether a measure takes these weights: fractional ones have no TCE. Other errors are the caller's to see."""
+    """Whether a measure takes these weights: fractional ones have no TCE.
+
+    Other errors are the caller's to see.
+    """
     if not question.measure.key:
         return True
     try:
@@ -292,7 +329,9 @@ def _is_defined(question: Question, tally: Tally) -> bool:
     return True
 
 
-def _in_threads(asked: Callable[[Sequence[Tally]], Any], tallies: Iterator[Tally], workers: int) -> Iterator[Any]:
+def _in_threads(
+    asked: Callable[[Sequence[Tally]], Any], tallies: Iterator[Tally], workers: int
+) -> Iterator[Any]:
     """The answers for a few tallies at a time, in order."""
     together = iter(lambda: list(islice(tallies, _TOGETHER)), [])
     if workers == 1:
@@ -307,7 +346,8 @@ def _in_threads(asked: Callable[[Sequence[Tally]], Any], tallies: Iterator[Tally
 def _redraw(evidence: Evidence, *, pooled: bool) -> Redraw | None:
     """How labels are redrawn; None without distinct scores, or where rows of one score may differ in weight.
 
-    `pooled` takes up to 1,024 pools of neighbouring scores, for functions that do not depend on single scores.
+    `pooled` takes up to 1,024 pools of neighbouring scores, for functions that do not depend on
+    single scores.
     """
     tally = evidence.tally
     if tally is None or (tally.kind == "classwise" and evidence.rows is None):
@@ -317,8 +357,14 @@ def _redraw(evidence: Evidence, *, pooled: bool) -> Redraw | None:
     weight_type: WeightType = "frequency" if evidence.whole else "importance"
     few = pooled_tally(tally) if pooled else tally
     if evidence.rows is not None and evidence.rows.w is not None and weight_type == "importance":
-        return None if evidence.dependent else redraw_of(evidence)
-    if few is not tally and weight_type == "frequency" and max(part.size for part in tally.parts) <= _MANY:
+        if evidence.dependent:
+            return None
+        return redraw_of(evidence)
+    if (
+        few is not tally
+        and weight_type == "frequency"
+        and max(part.size for part in tally.parts) <= _MANY
+    ):
         return pooled_redraw(tally, few)
     try:
         return redraw_of_tally(few, weight_type)
@@ -333,7 +379,9 @@ def pooled_tally(tally: Tally) -> Tally:
     return Tally(tally.kind, tuple(pool_cells(part, _POOLS) for part in tally.parts), tally.classes)
 
 
-def _means_over_classes(question: Question, tally: Tally, seed: int, resamples: int | None) -> Floats:
+def _means_over_classes(
+    question: Question, tally: Tally, seed: int, resamples: int | None
+) -> Floats:
     """A measure of class-wise sums: the mean over classes, whose dependence the sums do not keep."""
     each = []
     for part in tally.parts:

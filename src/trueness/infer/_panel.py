@@ -14,7 +14,16 @@ from trueness.measure._slope import inside_cells
 from trueness.results import Estimate, Panel, Significance
 
 NAMES = (
-    *("observed_expected", "intercept", "slope", "free_intercept", "brier", "scaled_brier", "log_loss", "auc"),
+    *(
+        "observed_expected",
+        "intercept",
+        "slope",
+        "free_intercept",
+        "brier",
+        "scaled_brier",
+        "log_loss",
+        "auc",
+    ),
     *CURVE_ERRORS,
     "ece",
 )
@@ -32,11 +41,16 @@ def panel_of_answers(
     in_buckets: bool = False,
 ) -> Panel:
     """The panel of estimates and tests that are already known."""
-    inside, total, events = inside_cells(cells), float(cells.totals.weight), cells.totals.events
+    inside = inside_cells(cells)
+    total = float(cells.totals.weight)
+    events = cells.totals.events
     counts = (round(total) if cells.whole else cells.totals.rows, events, float(events) / total)
-    answers, certain = tuple(found[name] for name in NAMES), (inside.certain, inside.wrong)
+    answers = tuple(found[name] for name in NAMES)
+    certain = (inside.certain, inside.wrong)
     in_buckets = in_buckets and clusters is not None
-    return Panel(NAMES, answers, tests, *counts, level, curve, *certain, clusters, in_buckets=in_buckets)
+    return Panel(
+        NAMES, answers, tests, *counts, level, curve, *certain, clusters, in_buckets=in_buckets
+    )
 
 
 def panel_values(tally: Tally, names: Sequence[str], curve: FlexibleMethod) -> dict[str, float]:

@@ -40,7 +40,9 @@ class Question(NamedTuple):
     def display_name(self) -> str:
         """The function with its options, as a noise floor is called."""
         name = measure_name(self.function if self.options else self.measure.function)
-        return self.measure.key if name == "measure" and self.measure.key else name
+        if name == "measure" and self.measure.key:
+            return self.measure.key
+        return name
 
     @property
     def bins(self) -> str:
@@ -59,38 +61,58 @@ class Question(NamedTuple):
         """The measure of rows or sums."""
         if self.measure.key in ("l2", "squared_ece"):
             error = squared_error_of(evidence, **self.options)
-            return error if self.measure.key == "squared_ece" else max(0.0, error) ** 0.5
+            if self.measure.key == "squared_ece":
+                return error
+            root: float = max(0.0, error) ** 0.5
+            return root
         # A user's function gets a Tally where there is one.
         own = not self.measure.key and evidence.tally is not None
         return measure_value(self.function, evidence.tally if own else evidence.sums)  # type: ignore[arg-type]  # own functions have a tally
 
 
 def question_of(measure: Any, options: Options, *, lenient: bool = False) -> Question:
-    """The measure in the catalogue, or a user's own function; `lenient` leaves out options that it does not take."""
+    """The measure in the catalogue, or a user's own function.
+
+    `lenient` leaves out options that it does not take.
+    """
     if isinstance(measure, partial):
         if measure.args:
-            raise InputError("measure", "must have its options by keyword", f"got {measure_name(measure)}")
+            raise InputError(
+                "measure", "must have its options by keyword", f"got {measure_name(measure)}"
+            )
         inner = question_of(measure.func, {**measure.keywords, **({} if lenient else options)})
         own = not inner.measure.key
-        return inner._replace(measure=inner.measure._replace(name=measure_name(measure))) if own else inner
+        if own:
+            return inner._replace(measure=inner.measure._replace(name=measure_name(measure)))
+        return inner
     if isinstance(measure, str):
         key = ALIASES.get(measure, measure)
         if key not in MEASURES:
             names = sorted({*MEASURES, *ALIASES})
             remedy = did_you_mean(measure, names)
-            raise InputError("measure", f"must be one of {', '.join(names)}", f"got {measure!r}", remedy=remedy)
+            raise InputError(
+                "measure", f"must be one of {', '.join(names)}", f"got {measure!r}", remedy=remedy
+            )
     elif callable(measure):
         key = next((one.key for one in MEASURES.values() if one.function is measure), "")
         if not key:
             return own_question(measure, {} if lenient else options)
     else:
-        raise InputError("measure", "must be a measure, its name, or a function of a Tally", f"got {measure!r}")
+        raise InputError(
+            "measure", "must be a measure, its name, or a function of a Tally", f"got {measure!r}"
+        )
     found = MEASURES[key]
-    known = {name: one for name, one in inspect.signature(found.function).parameters.items() if name != "by"}
+    known = {
+        name: one
+        for name, one in inspect.signature(found.function).parameters.items()
+        if name != "by"
+    }
     unknown = options.keys() - known.keys()
     if unknown and not lenient:
         raise unknown_keyword(key, min(unknown), known)
-    options = {name: value for name, value in options.items() if name not in unknown} | dict(found.preset)
+    options = {name: value for name, value in options.items() if name not in unknown} | dict(
+        found.preset
+    )
     if key == "ece" and exponent(options.get("norm", "l1")) == 2:
         found = MEASURES["ece_l2"]
     return Question(found, options)
@@ -102,8 +124,13 @@ def own_question(measure: Any, options: Options | None = None) -> Question:
         remedy = "Name its part: 'miscalibration', 'discrimination' or 'uncertainty'."
         raise InputError("measure", "must return one number", "corp returns three", remedy=remedy)
     definition = (inspect.getdoc(measure) or "").partition("\n")[0] or "A function of a Tally."
-    none = no_limits("No valid interval is known for a function of your own; `method='bootstrap'` assumes one.")
-    return Question(Measure("", measure_name(measure), definition, "", "", measure, none, "drawn"), options or {})
+    none = no_limits(
+        "No valid interval is known for a function of your own; `method='bootstrap'` assumes one."
+    )
+    return Question(
+        Measure("", measure_name(measure), definition, "", "", measure, none, "drawn"),
+        options or {},
+    )
 
 
 def measure_value(measure: TallyMeasure, tally: Tally) -> float:
@@ -137,7 +164,11 @@ def values_of_tallies(measure: TallyMeasure, tallies: Iterable[Tally]) -> list[f
 def measure_name(measure: Any) -> str:
     """``tce(bins=5)`` for a partial function, the name of any other."""
     if isinstance(measure, partial):
-        options = [repr(a) for a in measure.args] + [f"{k}={v!r}" for k, v in measure.keywords.items()]
+        options = [repr(a) for a in measure.args] + [
+            f"{k}={v!r}" for k, v in measure.keywords.items()
+        ]
         return f"{measure_name(measure.func)}({', '.join(options)})"
     name = getattr(measure, "__name__", type(measure).__name__)
-    return "measure" if name == "<lambda>" else str(name)
+    if name == "<lambda>":
+        return "measure"
+    return str(name)

@@ -15,7 +15,11 @@ from trueness._tally.tally import Binned, Tally, class_of_lines
 from trueness.results import BinTable, EstimationError
 from trueness.typing import ArrayLike, Floats, IntervalMethod, RowOptions
 
-_INTERVALS = {"exact": proportions.clopper_pearson, "wilson": proportions.wilson, "jeffreys": proportions.jeffreys}
+_INTERVALS = {
+    "exact": proportions.clopper_pearson,
+    "wilson": proportions.wilson,
+    "jeffreys": proportions.jeffreys,
+}
 
 
 @takes_rows
@@ -56,9 +60,10 @@ def bin_table(
     that are not whole numbers they use the effective number of rows, (Σw)²/Σw², and the
     field `interval` says so.
 
-    Observed divided by expected events, `ratio`, is the event rate over the mean score :math:`p_b`; its limits are
-    those of the rate over the mean score, :math:`[l_b/p_b, h_b/p_b]`, and have the same coverage. Where no event is
-    expected, all three are infinite if there are events, else nan. For rare events read the ratio rather than the gap.
+    Observed divided by expected events, `ratio`, is the event rate over the mean score :math:`p_b`;
+    its limits are those of the rate over the mean score, :math:`[l_b/p_b, h_b/p_b]`, and have the
+    same coverage. Where no event is expected, all three are infinite if there are events, else nan.
+    For rare events read the ratio rather than the gap.
 
     Examples
     --------
@@ -78,7 +83,10 @@ def bin_table(
 
 
 def bin_columns(binned: Binned, ends: Sequence[tuple[Floats, Floats]]) -> dict[str, Any]:
-    """The columns of any table of bins, one part after the other; `ends` are the interval ends of each part."""
+    """The columns of any table of bins, one part after the other.
+
+    `ends` are the interval ends of each part.
+    """
 
     def column(values: Callable[[Bins], Any]) -> Any:
         return np.concatenate([values(part) for part in binned.parts])
@@ -141,7 +149,8 @@ def estimation_error(
 
     References
     ----------
-    Matsubara, Tax, Mudd, Guy, "TCE: a test-based approach to measuring calibration error", UAI 2023.
+    Matsubara, Tax, Mudd, Guy, "TCE: a test-based approach to measuring calibration error",
+    UAI 2023.
 
     Examples
     --------

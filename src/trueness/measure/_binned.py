@@ -77,8 +77,8 @@ def ece(
 
     References
     ----------
-    Naeini, Cooper, Hauskrecht, "Obtaining well calibrated probabilities using Bayesian binning", AAAI 2015. Guo,
-    Pleiss, Sun, Weinberger, "On calibration of modern neural networks", ICML 2017.
+    Naeini, Cooper, Hauskrecht, "Obtaining well calibrated probabilities using Bayesian binning",
+    AAAI 2015. Guo, Pleiss, Sun, Weinberger, "On calibration of modern neural networks", ICML 2017.
 
     Examples
     --------
@@ -119,8 +119,9 @@ def ace(
     y_true, y_prob
         As for :func:`ece`.
     bins : int or EqualMass, default 10
-        The number of bins; see :class:`EqualMass` for where the cuts lie and how ties are kept. Whole-number weights
-        count rows, and a cut lies after a whole row: in another unit of weights it may lie one score further.
+        The number of bins; see :class:`EqualMass` for where the cuts lie and how ties are kept.
+        Whole-number weights count rows, and a cut lies after a whole row: in another unit of
+        weights it may lie one score further.
     norm : {'l1', 'l2', 'max'} or float, default 'l1'
         As for :func:`ece`.
     **rows
@@ -133,7 +134,8 @@ def ace(
 
     References
     ----------
-    Nixon, Dusenberry, Zhang, Jerfel, Tran, "Measuring calibration in deep learning", CVPR Workshops 2019.
+    Nixon, Dusenberry, Zhang, Jerfel, Tran, "Measuring calibration in deep learning", CVPR
+    Workshops 2019.
 
     Examples
     --------
@@ -178,7 +180,8 @@ def mce(
 
     References
     ----------
-    Naeini, Cooper, Hauskrecht, "Obtaining well calibrated probabilities using Bayesian binning", AAAI 2015.
+    Naeini, Cooper, Hauskrecht, "Obtaining well calibrated probabilities using Bayesian binning",
+    AAAI 2015.
 
     Examples
     --------

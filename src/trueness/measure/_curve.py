@@ -49,12 +49,14 @@ def reliability_curve(
         As for :func:`ece`, by default 10; for a binned curve only.
     method : {'binned', 'isotonic', 'smooth', 'spline', 'loess'}, default 'binned'
         - 'binned': a point per bin, at its mean score and event rate.
-        - 'isotonic': a point per block of the isotonic regression of labels on scores. The curve is flat
-          between the smallest and the largest score of a block, and straight between blocks.
-        - 'smooth': 512 points, kernel means of scores and labels with the kernel of :func:`smooth_ece`.
-        - 'spline': logistic regression of the labels on a restricted cubic spline of the log-odds, the flexible curve
-          of clinical validation reports.
-        - 'loess': local quadratic regression of the labels on the scores (span 0.75), as R computes it by default.
+        - 'isotonic': a point per block of the isotonic regression of labels on scores. The curve is
+          flat between the smallest and the largest score of a block, and straight between blocks.
+        - 'smooth': 512 points, kernel means of scores and labels with the kernel of
+          :func:`smooth_ece`.
+        - 'spline': logistic regression of the labels on a restricted cubic spline of the log-odds,
+          the flexible curve of clinical validation reports.
+        - 'loess': local quadratic regression of the labels on the scores (span 0.75), as R computes
+          it by default.
     knots : int, optional
         Knots of a spline, 3 to 7; by default 5.
     **rows
@@ -63,34 +65,37 @@ def reliability_curve(
     Returns
     -------
     Curve
-        One row per point, including empty bins (nan). For a matrix, the points of each class follow those of the
-        class before.
+        One row per point, including empty bins (nan). For a matrix, the points of each class follow
+        those of the class before.
 
     Notes
     -----
-    The smooth curve is, for :math:`t` in [0, 1] and the kernel :math:`K_\sigma` of :func:`smooth_ece`,
+    The smooth curve is, for :math:`t` in [0, 1] and the kernel :math:`K_\sigma` of
+    :func:`smooth_ece`,
 
     .. math:: x(t) = \frac{\sum_i K_\sigma(t, p_i) \, p_i}{\sum_i K_\sigma(t, p_i)}, \qquad
               y(t) = \frac{\sum_i K_\sigma(t, p_i) \, y_i}{\sum_i K_\sigma(t, p_i)} ,
 
-    so that its distance from the diagonal, averaged over the smoothed scores, is the smooth calibration error. It is
-    drawn wherever rows are, and blank at places :math:`t` without a score within :math:`\sigma`. Kernels narrower than
-    0.001 are widened to that.
+    so that its distance from the diagonal, averaged over the smoothed scores, is the smooth
+    calibration error. It is drawn wherever rows are, and blank at places :math:`t` without a score
+    within :math:`\sigma`. Kernels narrower than 0.001 are widened to that.
 
-    The knots of a spline lie at Harrell's percentiles of the log-odds (5 knots: 0.05, 0.275, 0.5, 0.725, 0.95), equal
-    ones being one knot; beyond them the curve is a straight line in log-odds. A spline that separates the labels has
-    no finite estimate: then it has fewer knots, or none (see `knots` of the result), and if even a straight line
-    separates them the curve is nan, with a warning. Scores of exactly 0 and 1 are left out, with a warning. A loess
-    curve uses all rows and may leave [0, 1] a little. Both have up to 512 points from the smallest to the largest
-    score, half of them evenly spaced in scores and half in log-odds. For bands around them see
+    The knots of a spline lie at Harrell's percentiles of the log-odds (5 knots: 0.05, 0.275, 0.5,
+    0.725, 0.95), equal ones being one knot; beyond them the curve is a straight line in log-odds. A
+    spline that separates the labels has no finite estimate: then it has fewer knots, or none (see
+    `knots` of the result), and if even a straight line separates them the curve is nan, with a
+    warning. Scores of exactly 0 and 1 are left out, with a warning. A loess curve uses all rows and
+    may leave [0, 1] a little. Both have up to 512 points from the smallest to the largest score,
+    half of them evenly spaced in scores and half in log-odds. For bands around them see
     :func:`trueness.curve_band`; for their distance from the diagonal :func:`ici`.
 
     References
     ----------
     Dimitriadis, Gneiting, Jordan, "Stable reliability diagrams for probabilistic classifiers",
-    Proceedings of the National Academy of Sciences, 2021. Błasiok, Nakkiran, "Smooth ECE: principled reliability
-    diagrams via kernel smoothing", 2023. Harrell, "Regression modeling strategies", 2015. Cleveland, Devlin, "Locally
-    weighted regression", Journal of the American Statistical Association, 1988.
+    Proceedings of the National Academy of Sciences, 2021. Błasiok, Nakkiran, "Smooth ECE:
+    principled reliability diagrams via kernel smoothing", 2023. Harrell, "Regression modeling
+    strategies", 2015. Cleveland, Devlin, "Locally weighted regression", Journal of the American
+    Statistical Association, 1988.
 
     Examples
     --------
@@ -101,7 +106,12 @@ def reliability_curve(
     """
     chosen: Any = checked_word(method, "method", CURVE_METHODS)
     if knots is not None and chosen != "spline":
-        raise InputError("knots", "is only for `method='spline'`", f"the method is {chosen!r}", remedy="Leave it out.")
+        raise InputError(
+            "knots",
+            "is only for `method='spline'`",
+            f"the method is {chosen!r}",
+            remedy="Leave it out.",
+        )
     if chosen != "binned":
         if bins is not None:
             got = f"the method is {chosen!r}"
@@ -117,12 +127,19 @@ def reliability_curve(
 
 def _flexible_curves(tally: Tally, method: Literal["spline", "loess"], knots: int) -> Curve:
     # Loads SciPy, which binned and isotonic curves do not need.
-    from trueness.measure._flexible_curve import checked_knots, fit_curve, warn_certain_scores, warn_no_curve
+    from trueness.measure._flexible_curve import (
+        checked_knots,
+        fit_curve,
+        warn_certain_scores,
+        warn_no_curve,
+    )
 
     knots = checked_knots(knots)
     if method == "spline":
         warn_certain_scores(tally)
-    curve = _concatenate([flexible_curve(part, fit_curve(part, method, knots)) for part in tally.parts], tally)
+    curve = _concatenate(
+        [flexible_curve(part, fit_curve(part, method, knots)) for part in tally.parts], tally
+    )
     if np.isnan(curve.y).any():
         warn_no_curve()
     return curve
@@ -134,7 +151,10 @@ def flexible_curve(cells: Cells, fit: SplineCurve | LoessCurve) -> Curve:
 
     method: Literal["spline", "loess"] = "spline" if isinstance(fit, SplineCurve) else "loess"
     used = usable_cells(cells, method)
-    found = (() if fit.fit is None else tuple(fit.fit.knots.tolist()),) if isinstance(fit, SplineCurve) else None
+    if isinstance(fit, SplineCurve):
+        found = (() if fit.fit is None else tuple(fit.fit.knots.tolist()),)
+    else:
+        found = None
     if not cells.size:
         return Curve(**_no_points(cells), method=method, knots=found)
     x = curve_places(used if used.size else cells)
@@ -145,40 +165,59 @@ def flexible_curve(cells: Cells, fit: SplineCurve | LoessCurve) -> Curve:
 def curve_of_cells(cells: Cells, method: Literal["isotonic", "smooth"]) -> Curve:
     """The curve of one binary problem."""
     if not cells.size:
-        return Curve(**_no_points(cells), method=method, bandwidth=(float("nan"),) if method == "smooth" else None)
+        return Curve(
+            **_no_points(cells),
+            method=method,
+            bandwidth=(float("nan"),) if method == "smooth" else None,
+        )
     if method == "smooth":
         return _smooth_curve(cells)
     start = Isotonic().group(cells).start
     first = start[:-1]
     weight = segment_sums(cells.weight, first)
-    x, y = score_sums(cells, first) / weight, segment_sums(cells.events, first) / weight
+    x = score_sums(cells, first) / weight
+    y = segment_sums(cells.events, first) / weight
     n = np.asarray(segment_sums(cells.count, first), np.int64)
     return Curve(x, y, n, weight, cells.score[first], cells.score[start[1:] - 1], method="isotonic")
 
 
 def curve_of_bins(bins: Bins, rule: str) -> Curve:
     """The curve of the bins of one binary problem; `rule` names the bin rule."""
-    low, high = bins.edges[:-1], bins.edges[1:]
-    return Curve(bins.score, bins.rate, bins.count, bins.weight, low, high, method="binned", bins=rule)
+    low = bins.edges[:-1]
+    high = bins.edges[1:]
+    return Curve(
+        bins.score, bins.rate, bins.count, bins.weight, low, high, method="binned", bins=rule
+    )
 
 
 def _smooth_curve(cells: Cells) -> Curve:
-    from trueness._numerics.smooth import KernelMeans, smooth_error  # loads SciPy, which other curves do not need
+    from trueness._numerics.smooth import (
+        KernelMeans,
+        smooth_error,
+    )  # loads SciPy, which other curves do not need
 
     _, sigma = smooth_error(cells.score, cells.weight, cells.events)
     means = KernelMeans(cells.score, cells.weight, sigma, PLACES)
     near = rows_near(means.place, cells.score, sigma)
-    x, y = (np.where(near, values, np.nan) for values in (means.scores(), means.labels(cells.events)))
+    x, y = (
+        np.where(near, values, np.nan) for values in (means.scores(), means.labels(cells.events))
+    )
     nearest = np.searchsorted(cells.score, np.arange(PLACES + 1) / PLACES)
     nearest[-1] = cells.size
     return Curve(**_points(x, y, means.place, cells, nearest), method="smooth", bandwidth=(sigma,))
 
 
 def rows_near(place: Floats, score: Floats, sigma: float) -> Bools:
-    """Whether a score lies within one width of the kernel from each place; elsewhere there is no curve."""
+    """Whether a score lies within one width of the kernel from each place.
+
+    Elsewhere there is no curve.
+    """
     after = np.searchsorted(score, place)
-    left, right = score[np.maximum(after - 1, 0)], score[np.minimum(after, score.size - 1)]
-    return np.asarray(np.minimum(np.abs(place - left), np.abs(right - place)) <= max(sigma, 0.5 / PLACES))
+    left = score[np.maximum(after - 1, 0)]
+    right = score[np.minimum(after, score.size - 1)]
+    return np.asarray(
+        np.minimum(np.abs(place - left), np.abs(right - place)) <= max(sigma, 0.5 / PLACES)
+    )
 
 
 def _points(x: Floats, y: Floats, place: Floats, cells: Cells, start: Ints) -> _Columns:
@@ -197,8 +236,17 @@ def _no_points(cells: Cells) -> _Columns:
 
 
 def _concatenate(parts: list[Curve], sums: Tally | Binned) -> Curve:
-    columns: _Columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in CURVE_COLUMNS}
+    columns: _Columns = {
+        name: np.concatenate([getattr(part, name) for part in parts]) for name in CURVE_COLUMNS
+    }
     widths = tuple(part.bandwidth[0] for part in parts if part.bandwidth is not None)
     knots = tuple(part.knots[0] for part in parts if part.knots is not None)
     label = class_of_lines(sums, map(len, parts))
-    return replace(parts[0], **columns, label=label, kind=sums.kind, bandwidth=widths or None, knots=knots or None)
+    return replace(
+        parts[0],
+        **columns,
+        label=label,
+        kind=sums.kind,
+        bandwidth=widths or None,
+        knots=knots or None,
+    )

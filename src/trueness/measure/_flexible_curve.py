@@ -1,4 +1,7 @@
-"""Errors without bins: the smooth ECE; and ICI, E50, E90 and Emax, distances of a spline or loess from the diagonal."""
+"""Errors without bins: the smooth ECE.
+
+And ICI, E50, E90 and Emax, distances of a spline or loess from the diagonal.
+"""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -24,8 +27,11 @@ from trueness.typing import ArrayLike, Floats, Numbers, RowOptions
 FlexibleMethod: TypeAlias = Literal["spline", "loess"]
 METHODS = ("spline", "loess")
 
-# More distinct scores than this are pooled to about 4,096 cells; the outermost at either end stay cells of their own.
-_MANY, _POOLS, _ENDS = 2**15, 4096, 256
+# More distinct scores than this are pooled to about 4,096 cells; the outermost at either end stay
+# cells of their own.
+_MANY = 2**15
+_POOLS = 4096
+_ENDS = 256
 _PLACES = 512
 
 
@@ -45,7 +51,8 @@ def ici(
     y_true, y_prob
         As for :func:`ece`.
     curve : {'spline', 'loess'}, default 'spline'
-        'spline': logistic regression on a restricted cubic spline of the log-odds. 'loess': local quadratic regression.
+        'spline': logistic regression on a restricted cubic spline of the log-odds. 'loess': local
+        quadratic regression.
     knots : int, default 5
         Knots of a spline, 3 to 7.
     **rows
@@ -54,7 +61,8 @@ def ici(
     Returns
     -------
     float
-        Between 0 and 1, in units of probability. nan, with a warning, if the curve has no finite estimate.
+        Between 0 and 1, in units of probability. nan, with a warning, if the curve has no finite
+        estimate.
 
     Notes
     -----
@@ -62,20 +70,24 @@ def ici(
 
     .. math:: \mathrm{ICI} = \frac1n \sum_i |c(p_i) - p_i| ;
 
-    :func:`e50`, :func:`e90` and :func:`emax` are the median, the 0.9 quantile and the maximum of the same distances.
-    All are biased upwards: a calibrated model scores above zero (see :func:`trueness.noise_floor`).
+    :func:`e50`, :func:`e90` and :func:`emax` are the median, the 0.9 quantile and the maximum of
+    the same distances. All are biased upwards: a calibrated model scores above zero (see
+    :func:`trueness.noise_floor`).
 
-    Splines leave out scores of exactly 0 and 1, with a warning; loess uses all rows, and its curve may leave [0, 1] a
-    little. Both agree with R (``rms::lrm`` on ``rcs(logit(p), 5)``; ``loess`` with its defaults). The ``Eavg``, ``E90``
-    and ``Emax`` of R's ``rms::val.prob`` belong to another curve, ``lowess`` without robustness steps, and differ: on
-    one data set its Emax is 0.187 where that of loess is 0.319.
+    Splines leave out scores of exactly 0 and 1, with a warning; loess uses all rows, and its curve
+    may leave [0, 1] a little. Both agree with R (``rms::lrm`` on ``rcs(logit(p), 5)``; ``loess``
+    with its defaults). The ``Eavg``, ``E90`` and ``Emax`` of R's ``rms::val.prob`` belong to
+    another curve, ``lowess`` without robustness steps, and differ: on one data set its Emax is
+    0.187 where that of loess is 0.319.
 
-    With more than 32,768 distinct scores, neighbours are pooled to about 4,096 cells; the outermost are not.
+    With more than 32,768 distinct scores, neighbours are pooled to about 4,096 cells; the outermost
+    are not.
 
     References
     ----------
-    Austin, Steyerberg, "The Integrated Calibration Index (ICI) and related metrics for quantifying the calibration of
-    logistic regression models", Statistics in Medicine, 2019. Harrell, "Regression modeling strategies", 2015.
+    Austin, Steyerberg, "The Integrated Calibration Index (ICI) and related metrics for quantifying
+    the calibration of logistic regression models", Statistics in Medicine, 2019. Harrell,
+    "Regression modeling strategies", 2015.
 
     Examples
     --------
@@ -119,22 +131,39 @@ def _like_ici(name: str, which: int, first_line: str, example: float) -> Measure
     return measured(measure)
 
 
-e50 = _like_ici("e50", 1, "Median distance between a flexible calibration curve and the diagonal.", 0.1)
-e90 = _like_ici("e90", 2, "90 % quantile of the distance between a flexible calibration curve and the diagonal.", 0.15)
+e50 = _like_ici(
+    "e50", 1, "Median distance between a flexible calibration curve and the diagonal.", 0.1
+)
+e90 = _like_ici(
+    "e90",
+    2,
+    "90 % quantile of the distance between a flexible calibration curve and the diagonal.",
+    0.15,
+)
 emax = _like_ici(
-    "emax", 3, "Largest distance between a flexible calibration curve and the diagonal, at any score.", 0.15
+    "emax",
+    3,
+    "Largest distance between a flexible calibration curve and the diagonal, at any score.",
+    0.15,
 )
 
 
 def _error(
-    y_true: ArrayLike | Tally, y_prob: ArrayLike | None, curve: FlexibleMethod, knots: int, rows: RowOptions, which: int
+    y_true: ArrayLike | Tally,
+    y_prob: ArrayLike | None,
+    curve: FlexibleMethod,
+    knots: int,
+    rows: RowOptions,
+    which: int,
 ) -> float:
     checked_word(curve, "curve", METHODS)
     checked_knots(knots)
     tally = as_tally(y_true, y_prob, rows)
     if curve == "spline":
         warn_certain_scores(tally)
-    value = float(tally.average(lambda cells: float(distances(fit_curve(cells, curve, knots))[which])))
+    value = float(
+        tally.average(lambda cells: float(distances(fit_curve(cells, curve, knots))[which]))
+    )
     if math.isnan(value):
         warn_no_curve()
     return value
@@ -142,7 +171,11 @@ def _error(
 
 def checked_knots(knots: int) -> int:
     """The number of knots, or an error."""
-    if isinstance(knots, bool) or not isinstance(knots, int | np.integer) or knots not in PERCENTILES:
+    if (
+        isinstance(knots, bool)
+        or not isinstance(knots, int | np.integer)
+        or knots not in PERCENTILES
+    ):
         raise InputError("knots", "must be a whole number from 3 to 7", f"got {knots!r}")
     return int(knots)
 
@@ -152,8 +185,12 @@ def warn_certain_scores(tally: Tally) -> None:
     parts = [inside_cells(part) for part in tally.parts]
     certain = sum(part.certain for part in parts)
     if certain:
-        total, wrong = sum(float(part.totals.weight) for part in tally.parts), sum(part.wrong for part in parts)
-        warn(left_out(total, certain, wrong, "The spline leaves", "`'loess'` uses all rows."), CertainScoresWarning)
+        total = sum(float(part.totals.weight) for part in tally.parts)
+        wrong = sum(part.wrong for part in parts)
+        warn(
+            left_out(total, certain, wrong, "The spline leaves", "`'loess'` uses all rows."),
+            CertainScoresWarning,
+        )
 
 
 def warn_no_curve() -> None:
@@ -192,12 +229,16 @@ class LoessCurve:
         """The curve; nan beyond the scores."""
         if self.smoother is None:
             return np.full(score.size, np.nan)
-        return np.asarray(self.smoother.design(score) @ (self.smoother.operator @ self.cells.events))
+        return np.asarray(
+            self.smoother.design(score) @ (self.smoother.operator @ self.cells.events)
+        )
 
 
 def usable_cells(cells: Cells, curve: FlexibleMethod) -> Cells:
     """The rows that a curve is fitted to: all, or for splines those with scores strictly between 0 and 1."""
-    return cells if curve == "loess" else inside_cells(cells).cells
+    if curve == "loess":
+        return cells
+    return inside_cells(cells).cells
 
 
 def fit_curve(cells: Cells, curve: FlexibleMethod, knots: int = 5) -> SplineCurve | LoessCurve:
@@ -208,7 +249,9 @@ def fit_curve(cells: Cells, curve: FlexibleMethod, knots: int = 5) -> SplineCurv
         return LoessCurve(few, loess(few.score, few.weight) if few.size else None)
     if not few.size:
         return SplineCurve(few, None)
-    return SplineCurve(few, fit_spline(logits(few.score), few.weight, few.events, knot_candidates(used, knots)))
+    return SplineCurve(
+        few, fit_spline(logits(few.score), few.weight, few.events, knot_candidates(used, knots))
+    )
 
 
 def knot_candidates(cells: Cells, number: int) -> Iterator[Floats]:
@@ -226,7 +269,9 @@ def few_cells(cells: Cells) -> Cells:
 
 def curve_places(cells: Cells) -> Floats:
     """Up to 512 scores at which a curve is drawn: half evenly spaced in score and half in log-odds."""
-    low, high, inside = cells.score[0], cells.score[-1], inside_cells(cells).cells.score
+    low = cells.score[0]
+    high = cells.score[-1]
+    inside = inside_cells(cells).cells.score
     if low == high:
         return cells.score[:1]
     places = [np.linspace(low, high, _PLACES // 2 + 2)]
@@ -245,7 +290,9 @@ def distances(curve: SplineCurve | LoessCurve) -> Floats:
     return distance_summary(np.abs(curve.at(cells.score) - cells.score), cells.weight)
 
 
-def distance_summary(distance: Floats, weight: Numbers, shares: Sequence[float] = (0.5, 0.9, 1.0)) -> Floats:
+def distance_summary(
+    distance: Floats, weight: Numbers, shares: Sequence[float] = (0.5, 0.9, 1.0)
+) -> Floats:
     """The mean of distances and their quantiles."""
     order = np.argsort(distance)
     mean = float(distance @ weight) / float(weight.sum())
@@ -253,7 +300,9 @@ def distance_summary(distance: Floats, weight: Numbers, shares: Sequence[float] 
 
 
 @measured
-def smooth_ece(y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None, **rows: Unpack[RowOptions]) -> float:
+def smooth_ece(
+    y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None, **rows: Unpack[RowOptions]
+) -> float:
     r"""Smooth calibration error: the residuals are smoothed by a Gaussian kernel instead of binned.
 
     The data choose the width of the kernel: it equals the error itself.

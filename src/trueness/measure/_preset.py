@@ -44,26 +44,36 @@ class Preset:
 
     def __repr__(self) -> str:
         bins = [f"bins: {self.bins}", f"norm: {self.norm}"] if self.bins else []
-        lines = [f"preset({self.name!r}): {self.measure}", f"takes: {self.view}", *bins, *self.conventions.split("\n")]
+        lines = [
+            f"preset({self.name!r}): {self.measure}",
+            f"takes: {self.view}",
+            *bins,
+            *self.conventions.split("\n"),
+        ]
         return "\n  ".join(lines)
 
     def __call__(self, y_true: ArrayLike, y_prob: ArrayLike, **rows: Unpack[RowOptions]) -> float:
         """The number. Options that describe rows are those of :func:`trueness.ece`, without `kind` and weights."""
         for name in ("kind", "sample_weight"):
             if rows.get(name) is not None:
-                raise InputError(name, "must be left out of a preset", f"{self.name!r} takes {self.view}")
+                raise InputError(
+                    name, "must be left out of a preset", f"{self.name!r} takes {self.view}"
+                )
         evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", two_columns="keep")
         evidence.memory["one class"] = True  # all right, or all wrong, is an answer here
         given = evidence.need_rows("A preset needs the rows").p
         if self._matrix is not None and self._matrix != (given.ndim == 2):
             got = "a matrix" if given.ndim == 2 else "a vector"
-            raise InputError("y_prob", f"must fit the preset {self.name!r}: {self.view}", f"got {got}")
+            raise InputError(
+                "y_prob", f"must fit the preset {self.name!r}: {self.view}", f"got {got}"
+            )
         if self._groups is None:  # of two columns, `brier` counts one
             return brier(y_true, y_prob, **rows) * (2 if given.shape[1] == 2 else 1)
         _ = evidence.sums  # checks every value
         p = evidence.sample.p if given.ndim == 1 else evidence.sample.p.astype(self._matrix_type)
         group = self._groups(p) + 1
-        total, size = np.bincount(group, evidence.sample.y - p.astype(np.float64)), np.bincount(group)
+        total = np.bincount(group, evidence.sample.y - p.astype(np.float64))
+        size = np.bincount(group)
         total[0] = 0.0  # rows of group −1 count as if they had no error
         return power_mean(total / np.maximum(size, 1), size, self.norm)
 
@@ -75,20 +85,21 @@ def preset(name: Name) -> Preset:
     Parameters
     ----------
     name : {'helm', 'hle', 'torchmetrics', 'guo2017', 'lm-eval-brier'}
-        HELM's `ece_10_bin`; the RMS calibration error of Humanity's Last Exam; the calibration error of torchmetrics,
-        `binary_` of a vector and `multiclass_` of a matrix; the ECE of Guo et al. (2017), in 15 bins; the `brier_score`
-        of lm-evaluation-harness.
+        HELM's `ece_10_bin`; the RMS calibration error of Humanity's Last Exam; the calibration
+        error of torchmetrics, `binary_` of a vector and `multiclass_` of a matrix; the ECE of Guo
+        et al. (2017), in 15 bins; the `brier_score` of lm-evaluation-harness.
 
     Returns
     -------
     Preset
-        Called with ``(y_true, y_prob)`` it returns the number as a float. Its text lists what it takes, its bins, norm
-        and conventions; ``cite()`` names the publication.
+        Called with ``(y_true, y_prob)`` it returns the number as a float. Its text lists what it
+        takes, its bins, norm and conventions; ``cite()`` names the publication.
 
     Notes
     -----
-    A vector holds confidences as they are, and `y_true` whether each answer was right; nothing is folded at 1/2. A
-    preset reproduces a number, flaws included; :func:`trueness.estimate` has limits.
+    A vector holds confidences as they are, and `y_true` whether each answer was right; nothing is
+    folded at 1/2. A preset reproduces a number, flaws included; :func:`trueness.estimate` has
+    limits.
 
     Examples
     --------
@@ -107,7 +118,10 @@ def preset(name: Name) -> Preset:
 
 
 def _tenths(p: NDArray[Any]) -> Ints:
-    """Cut sorted scores as ``array_split`` does, halfway between neighbours; a score on a cut is below it."""
+    """Cut sorted scores as ``array_split`` does, halfway between neighbours.
+
+    A score on a cut is below it.
+    """
     ordered = np.sort(p.astype(np.float64))
     first = [part[0] for part in np.array_split(np.arange(p.size), min(10, p.size))][1:]
     cuts = np.unique([(ordered[i - 1] + ordered[i]) / 2 for i in first] + [1.0])
@@ -117,9 +131,14 @@ def _tenths(p: NDArray[Any]) -> Ints:
 def _hundreds(p: NDArray[Any]) -> Ints:
     """Groups of 100 in ascending order; the last, which takes the rest, is not counted."""
     if p.size < _GROUP:
-        raise InputError("y_prob", f"must have at least {_GROUP} rows for the preset 'hle'", f"got {p.size}")
+        raise InputError(
+            "y_prob", f"must have at least {_GROUP} rows for the preset 'hle'", f"got {p.size}"
+        )
     if p.size < 2 * _GROUP:
-        warn(f"{p.size} rows are one group, the last, which is not counted: 'hle' is 0.", NoEstimateWarning)
+        warn(
+            f"{p.size} rows are one group, the last, which is not counted: 'hle' is 0.",
+            NoEstimateWarning,
+        )
     group = np.empty(p.size, np.int64)
     # Not a stable sort: ties are cut as in the original.
     group[np.argsort(p.astype(np.float64))] = np.arange(p.size) // _GROUP
@@ -129,7 +148,9 @@ def _hundreds(p: NDArray[Any]) -> Ints:
 def _edges(of: Any) -> NDArray[Any]:
     """``torch.linspace(0, 1, 16)``: from both ends, each number rounded once."""
     step = Fraction(float(of(1) / of(15)))
-    return np.array([float(step * i if i < 8 else 1 - step * (15 - i)) for i in range(16)]).astype(of)
+    return np.array([float(step * i if i < 8 else 1 - step * (15 - i)) for i in range(16)]).astype(
+        of
+    )
 
 
 def _closed_left(p: NDArray[Any]) -> Ints:
@@ -145,14 +166,26 @@ def _closed_right(p: NDArray[Any]) -> Ints:
 
 _TABLE: Any = (
     (
-        *("helm", "ece_10_bin of HELM", _EITHER, "10 of equal mass, cut halfway between neighbours", "l1"),
+        *(
+            "helm",
+            "ece_10_bin of HELM",
+            _EITHER,
+            "10 of equal mass, cut halfway between neighbours",
+            "l1",
+        ),
         "the first bins have one row more if the rows cannot be divided by 10; a score on a cut is in the lower bin\n"
         "code: crfm-helm 0.5, which calls get_ece_em of uncertainty-calibration 0.1.4",
         "P. Liang et al., Holistic evaluation of language models, Transactions on Machine Learning Research, 2023.",
         _tenths,
     ),
     (
-        *("hle", "RMS calibration error of Humanity's Last Exam", _PAIRS, "groups of 100 rows by confidence", "l2"),
+        *(
+            "hle",
+            "RMS calibration error of Humanity's Last Exam",
+            _PAIRS,
+            "groups of 100 rows by confidence",
+            "l2",
+        ),
         "the last group, the 100 to 199 rows of the highest confidences, is not counted but stays in n\n"
         "ties are cut in the order of NumPy's unstable sort; the leaderboard prints whole percentages\n"
         "code: centerforaisafety/hle, run_judge_results.py; copies of it in other harnesses cut other groups",
@@ -167,7 +200,13 @@ _TABLE: Any = (
         *(_closed_left, None, np.float32),
     ),
     (
-        *("guo2017", "expected calibration error", _EITHER, "15 of equal width, closed on the right", "l1"),
+        *(
+            "guo2017",
+            "expected calibration error",
+            _EITHER,
+            "15 of equal width, closed on the right",
+            "l1",
+        ),
         "edges are `linspace` of PyTorch in float32; a confidence of exactly 0 is in no bin\n"
         "code: gpleiss/temperature_scaling",
         "C. Guo, G. Pleiss, Y. Sun, K. Q. Weinberger, On calibration of modern neural networks, ICML 2017.",

@@ -1,4 +1,7 @@
-"""Proper scores, Brier score and log loss, and their CORP decomposition; and the area under the ROC curve."""
+"""Proper scores, Brier score and log loss, and their CORP decomposition.
+
+And the area under the ROC curve.
+"""
 
 import math
 from typing import Any, Literal, NamedTuple, Unpack
@@ -17,14 +20,18 @@ from trueness.errors import NoEstimateWarning, warn
 from trueness.results import Decomposition
 from trueness.typing import ArrayLike, Floats, Numbers, RowOptions
 
-# Rows whose temporaries stay in the processor's cache, and whose products are not worth a second thread to BLAS.
+# Rows whose temporaries stay in the processor's cache, and whose products are not worth a second
+# thread to BLAS.
 _BLOCK = 2**13
 # The smallest number above 0, and the largest below 1.
-_ABOVE_0, _BELOW_1 = 5e-324, 1 - 2.0**-53
+_ABOVE_0 = 5e-324
+_BELOW_1 = 1 - 2.0**-53
 
 
 @measured
-def brier(y_true: ArrayLike | Tally | Binned, y_prob: ArrayLike | None = None, **rows: Unpack[RowOptions]) -> float:
+def brier(
+    y_true: ArrayLike | Tally | Binned, y_prob: ArrayLike | None = None, **rows: Unpack[RowOptions]
+) -> float:
     r"""Brier score: the mean squared difference between predicted probabilities and labels.
 
     Parameters
@@ -32,14 +39,15 @@ def brier(y_true: ArrayLike | Tally | Binned, y_prob: ArrayLike | None = None, *
     y_true, y_prob
         As for :func:`ece`.
     **rows
-        As for :func:`ece`. With 'classwise' and three or more classes the squares are summed over the classes, as in
-        Brier's definition; two columns give the binary score, as in scikit-learn.
+        As for :func:`ece`. With 'classwise' and three or more classes the squares are summed over
+        the classes, as in Brier's definition; two columns give the binary score, as in
+        scikit-learn.
 
     Returns
     -------
     float
-        Between 0 and 1 for two classes, 0 and 2 for more. Accurate to 1e-15 for two classes, and to 1e-15 plus 2⁻⁵³ per
-        class for more.
+        Between 0 and 1 for two classes, 0 and 2 for more. Accurate to 1e-15 for two classes, and to
+        1e-15 plus 2⁻⁵³ per class for more.
 
     Notes
     -----
@@ -49,7 +57,8 @@ def brier(y_true: ArrayLike | Tally | Binned, y_prob: ArrayLike | None = None, *
 
     References
     ----------
-    Brier, "Verification of forecasts expressed in terms of probability", Monthly Weather Review, 1950.
+    Brier, "Verification of forecasts expressed in terms of probability", Monthly Weather
+    Review, 1950.
 
     Examples
     --------
@@ -77,13 +86,14 @@ def scaled_brier(
     y_true, y_prob
         As for :func:`ece`.
     **rows
-        As for :func:`ece`. With 'classwise' and three or more classes, squares are summed over the classes.
+        As for :func:`ece`. With 'classwise' and three or more classes, squares are summed over the
+        classes.
 
     Returns
     -------
     float
-        1 for perfect predictions, 0 for those as good as the event rate, below 0 for worse ones. nan, with a warning,
-        if there is only one class.
+        1 for perfect predictions, 0 for those as good as the event rate, below 0 for worse ones.
+        nan, with a warning, if there is only one class.
 
     Notes
     -----
@@ -95,8 +105,8 @@ def scaled_brier(
 
     References
     ----------
-    E. W. Steyerberg et al., Assessing the performance of prediction models: a framework for traditional and novel
-    measures, Epidemiology 21 (2010), 128-138.
+    E. W. Steyerberg et al., Assessing the performance of prediction models: a framework for
+    traditional and novel measures, Epidemiology 21 (2010), 128-138.
 
     Examples
     --------
@@ -109,7 +119,10 @@ def scaled_brier(
         return binned.average(lambda part: scaled_brier(Binned("binary", (part,))))
     base = binned.average(_base_rate_score)
     if base == 0:
-        warn("There is only one class, so the scaled Brier score is 0/0; returning nan.", NoEstimateWarning)
+        warn(
+            "There is only one class, so the scaled Brier score is 0/0; returning nan.",
+            NoEstimateWarning,
+        )
         return math.nan
     return 1 - binned.average(_mean_square) / base
 
@@ -120,7 +133,9 @@ def _base_rate_score(bins: Bins) -> float:
 
 
 @measured
-def log_loss(y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None, **rows: Unpack[RowOptions]) -> float:
+def log_loss(
+    y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None, **rows: Unpack[RowOptions]
+) -> float:
     r"""Logarithmic score: the mean of −log(predicted probability of the label), in nats.
 
     Parameters
@@ -128,14 +143,14 @@ def log_loss(y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None, **rows:
     y_true, y_prob
         As for :func:`ece`.
     **rows
-        As for :func:`ece`. With 'classwise', the probability of the label counts; the other kinds score the largest
-        probability of each row as a binary prediction.
+        As for :func:`ece`. With 'classwise', the probability of the label counts; the other kinds
+        score the largest probability of each row as a binary prediction.
 
     Returns
     -------
     float
-        At least 0; inf if the label of a row had probability 0. Nothing is clipped. Accurate to 1e-13 of the value,
-        in any order and partition of the rows.
+        At least 0; inf if the label of a row had probability 0. Nothing is clipped. Accurate to
+        1e-13 of the value, in any order and partition of the rows.
 
     References
     ----------
@@ -153,7 +168,9 @@ def log_loss(y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None, **rows:
     if found.kind == "classwise":
         kept = [(part.score[part.events > 0], part.events[part.events > 0]) for part in found.parts]
         return sum(_losses(score, events, events) for score, events in kept) / found.weight
-    return found.average(lambda part: _losses(part.score, part.weight, part.events) / part.totals.weight)
+    return found.average(
+        lambda part: _losses(part.score, part.weight, part.events) / part.totals.weight
+    )
 
 
 def _losses(score: NDArray[Any], weight: NDArray[Any] | None, events: NDArray[Any]) -> float:
@@ -161,23 +178,30 @@ def _losses(score: NDArray[Any], weight: NDArray[Any] | None, events: NDArray[An
     total = 0.0
     for i in range(0, score.size, _BLOCK):
         some = slice(i, i + _BLOCK)
-        p, e = score[some].astype(np.float64, copy=False), events[some].astype(np.float64, copy=False)
+        p = score[some].astype(np.float64, copy=False)
+        e = events[some].astype(np.float64, copy=False)
         others = (1.0 if weight is None else weight[some]) - e
-        low, high = p, p
+        low = p
+        high = p
         if p.min() == 0 or p.max() == 1:
             if e[p == 0].any() or others[p == 1].any():
                 return math.inf
-            low, high = np.maximum(p, _ABOVE_0), np.minimum(p, _BELOW_1)  # logarithms that are multiplied by 0
+            low, high = (
+                np.maximum(p, _ABOVE_0),
+                np.minimum(p, _BELOW_1),
+            )  # logarithms that are multiplied by 0
         total -= float(e @ np.log(low) + others @ np.log1p(-high))
     return total
 
 
 @measured
-def auc(y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None, **rows: Unpack[RowOptions]) -> float:
+def auc(
+    y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None, **rows: Unpack[RowOptions]
+) -> float:
     r"""Area under the ROC curve (c-statistic): discrimination, not calibration.
 
-    The probability that a random event has a higher score than a random non-event. Any increasing map of the scores
-    leaves it unchanged, so a high value says nothing about calibration.
+    The probability that a random event has a higher score than a random non-event. Any increasing
+    map of the scores leaves it unchanged, so a high value says nothing about calibration.
 
     Parameters
     ----------
@@ -189,21 +213,22 @@ def auc(y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None, **rows: Unpa
     Returns
     -------
     float
-        Between 0 and 1, without units; 0.5 for scores that do not rank. nan, with a warning, if there is only one
-        class.
+        Between 0 and 1, without units; 0.5 for scores that do not rank. nan, with a warning, if
+        there is only one class.
 
     Notes
     -----
     .. math:: \mathrm{AUC} = \frac1{m n} \sum_{i: y_i = 1} \sum_{j: y_j = 0} \left(1\{p_i > p_j\} +
         \tfrac12 1\{p_i = p_j\}\right)
 
-    for :math:`m` events and :math:`n` non-events; weights multiply. All rows count, scores of 0 and 1 included. R's
-    ``rms::val.prob`` leaves those out and truncates the others to multiples of 0.0002 first.
+    for :math:`m` events and :math:`n` non-events; weights multiply. All rows count, scores of 0 and
+    1 included. R's ``rms::val.prob`` leaves those out and truncates the others to multiples of
+    0.0002 first.
 
     References
     ----------
-    J. A. Hanley and B. J. McNeil, The meaning and use of the area under a receiver operating characteristic (ROC)
-    curve, Radiology 143 (1982), 29-36.
+    J. A. Hanley and B. J. McNeil, The meaning and use of the area under a receiver operating
+    characteristic (ROC) curve, Radiology 143 (1982), 29-36.
 
     Examples
     --------
@@ -227,7 +252,8 @@ class Placements(NamedTuple):
     others: Floats
     """Weight of its non-events."""
     below: Floats
-    """Share of non-events with a lower score, ties counting half: the placement of the events of the cell."""
+    """Share of non-events with a lower score, ties counting half: the placement of the events of
+    the cell."""
     above: Floats
     """Share of events with a higher score, ties counting half: the placement of its non-events."""
 
@@ -240,7 +266,8 @@ def placements(cells: Cells) -> Placements | None:
         return None
     events = cells.events.astype(np.float64)
     others = cells.weight - events
-    below, above = (np.cumsum(others) - others / 2) / rest, 1 - (np.cumsum(events) - events / 2) / total
+    below = (np.cumsum(others) - others / 2) / rest
+    above = 1 - (np.cumsum(events) - events / 2) / total
     return Placements(events, others, below, above)
 
 
@@ -248,7 +275,9 @@ def area(cells: Cells) -> float:
     """The mean placement of events, which is that of non-events; nan if a class is absent."""
     found = placements(cells)
     # Not `@`: the threads of a linear algebra library cost more than this sum.
-    return math.nan if found is None else min(float((found.events * found.below).sum() / cells.totals.events), 1.0)
+    if found is None:
+        return math.nan
+    return min(float((found.events * found.below).sum() / cells.totals.events), 1.0)
 
 
 @takes_rows
@@ -261,8 +290,8 @@ def corp(
 ) -> Decomposition:
     r"""Miscalibration, discrimination and uncertainty of a proper score.
 
-    The scores are compared with their isotonic recalibration, and that with the base rate. There are no bins to
-    choose.
+    The scores are compared with their isotonic recalibration, and that with the base rate. There
+    are no bins to choose.
 
     Parameters
     ----------
@@ -271,8 +300,9 @@ def corp(
     score : {'brier', 'log'}, default 'brier'
         Brier score or logarithmic score.
     **rows
-        As for :func:`ece`. With 'classwise', the components of the Brier score are summed over the classes, so that
-        `score` equals :func:`brier`; those of the log score are averaged over the classes.
+        As for :func:`ece`. With 'classwise', the components of the Brier score are summed over the
+        classes, so that `score` equals :func:`brier`; those of the log score are averaged over the
+        classes.
 
     Returns
     -------
@@ -289,10 +319,11 @@ def corp(
               \mathrm{DSC} = \bar S(\bar y) - \bar S(\hat p), \quad
               \mathrm{UNC} = \bar S(\bar y) .
 
-    Both differences are at least zero; a negative rounding error is returned as zero. The miscalibration is therefore
-    above zero for every calibrated model (about 0.015 for 200 rows, where recalibrating would make new scores worse):
-    compare it with ``noise_floor(lambda t: tn.corp(t).miscalibration, y_prob)``. The gain of a calibrator on rows that
-    it was not fitted on is in :func:`report`.
+    Both differences are at least zero; a negative rounding error is returned as zero. The
+    miscalibration is therefore above zero for every calibrated model (about 0.015 for 200 rows,
+    where recalibrating would make new scores worse): compare it with ``noise_floor(lambda t:
+    tn.corp(t).miscalibration, y_prob)``. The gain of a calibrator on rows that it was not fitted on
+    is in :func:`report`.
 
     References
     ----------
@@ -317,7 +348,9 @@ def corp(
         scores, isotonic, base = (float(loss(*one) / cells.weight.sum()) for one in predictions)
         return [scores, max(0.0, scores - isotonic), max(0.0, base - isotonic), base]
 
-    total, miscalibration, discrimination, uncertainty = (factor * value for value in tally.average(parts))
+    total, miscalibration, discrimination, uncertainty = (
+        factor * value for value in tally.average(parts)
+    )
     return Decomposition(total, miscalibration, discrimination, uncertainty, score, tally.n)
 
 

@@ -16,7 +16,9 @@ from trueness.typing import ArrayLike, Floats, Numbers, RowOptions
 
 
 @measured
-def calibration_slope(y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None, **rows: Unpack[RowOptions]) -> float:
+def calibration_slope(
+    y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None, **rows: Unpack[RowOptions]
+) -> float:
     r"""Slope of the logistic regression of labels on the logits of the scores (Cox 1958).
 
     Parameters
@@ -29,18 +31,18 @@ def calibration_slope(y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None
     Returns
     -------
     float
-        1 for a calibrated model; below 1 if the scores are too extreme, above 1 if they are not extreme
-        enough. nan, with a warning, if the maximum-likelihood estimate is not finite: one class only,
-        one score only, or scores that separate the classes.
+        1 for a calibrated model; below 1 if the scores are too extreme, above 1 if they are not
+        extreme enough. nan, with a warning, if the maximum-likelihood estimate is not finite: one
+        class only, one score only, or scores that separate the classes.
 
     Notes
     -----
     The maximum-likelihood :math:`b` in :math:`\mathrm{logit}\,P(Y = 1) = a + b\,\mathrm{logit}\,p`.
 
-    Scores of exactly 0 and 1 have infinite logits. They are left out, as in R's ``rms::val.prob``, with a warning that
-    counts them and those among them that were wrong. Moving them inwards would make the slope depend on the distance
-    chosen: on one data set with 28 % ones it ranged from 0.05 to 0.35. :func:`observed_expected`, :func:`brier` and
-    :func:`ece` use all rows.
+    Scores of exactly 0 and 1 have infinite logits. They are left out, as in R's ``rms::val.prob``,
+    with a warning that counts them and those among them that were wrong. Moving them inwards would
+    make the slope depend on the distance chosen: on one data set with 28 % ones it ranged from 0.05
+    to 0.35. :func:`observed_expected`, :func:`brier` and :func:`ece` use all rows.
 
     References
     ----------
@@ -71,14 +73,14 @@ def calibration_intercept(
     Returns
     -------
     float
-        0 for a model that is right on average; above 0 if events are more frequent than predicted. nan,
-        with a warning, if there is only one class.
+        0 for a model that is right on average; above 0 if events are more frequent than predicted.
+        nan, with a warning, if there is only one class.
 
     Notes
     -----
-    The maximum-likelihood :math:`a` in :math:`\mathrm{logit}\,P(Y = 1) = a + \mathrm{logit}\,p`, with the slope fixed
-    at 1 (calibration in the large). Scores of exactly 0 and 1 are left out, because their logits are infinite;
-    :func:`observed_expected` uses all rows.
+    The maximum-likelihood :math:`a` in :math:`\mathrm{logit}\,P(Y = 1) = a + \mathrm{logit}\,p`,
+    with the slope fixed at 1 (calibration in the large). Scores of exactly 0 and 1 are left out,
+    because their logits are infinite; :func:`observed_expected` uses all rows.
 
     References
     ----------
@@ -93,18 +95,25 @@ def calibration_intercept(
     return _estimate(y_true, y_prob, rows, "intercept")
 
 
-def _estimate(y_true: ArrayLike | Tally, y_prob: ArrayLike | None, rows: RowOptions, name: str) -> float:
+def _estimate(
+    y_true: ArrayLike | Tally, y_prob: ArrayLike | None, rows: RowOptions, name: str
+) -> float:
     fixed = name == "intercept"
     found = as_rows_or_cells(y_true, y_prob, rows)
     parts, certain, wrong = zip(*(_inside(part) for part in found.parts), strict=True)
     if any(certain):
         total = sum(float(part.totals.weight) for part in found.parts)
         rest = "Observed/expected, Brier score and ECE use all rows."
-        warn(left_out(total, sum(certain), sum(wrong), "Slope and intercept leave", rest), CertainScoresWarning)
+        warn(
+            left_out(total, sum(certain), sum(wrong), "Slope and intercept leave", rest),
+            CertainScoresWarning,
+        )
     inside = Parts(found.kind, parts, found.classes)
     value = math.nan
     if any(part.size for part in inside.parts):
-        value = inside.average(lambda c: line_of_scores(c.score, c.weight, c.events, fixed_slope=fixed)[int(fixed)])
+        value = inside.average(
+            lambda c: line_of_scores(c.score, c.weight, c.events, fixed_slope=fixed)[int(fixed)]
+        )
     if math.isnan(value):
         warn(f"The {name} has no finite estimate on these rows; returning nan.", NoEstimateWarning)
     return float(value)
@@ -117,11 +126,18 @@ def _inside(part: Cells | UnsortedRows) -> tuple[Cells | UnsortedRows, float, fl
     if part.size == 0 or (p.min() > 0 and p.max() < 1):
         return part, 0, 0
     kept = (p > 0) & (p < 1)
-    return part.at(kept), int(np.count_nonzero(~kept)), int(np.count_nonzero(~kept & (p != part.events)))
+    return (
+        part.at(kept),
+        int(np.count_nonzero(~kept)),
+        int(np.count_nonzero(~kept & (p != part.events))),
+    )
 
 
 class InsideCells(NamedTuple):
-    """The rows with scores strictly between 0 and 1, and how many others there are; whole weights count as rows."""
+    """The rows with scores strictly between 0 and 1, and how many others there are.
+
+    Whole weights count as rows.
+    """
 
     cells: Cells
     certain: float
@@ -132,12 +148,16 @@ class InsideCells(NamedTuple):
 
 def inside_cells(cells: Cells) -> InsideCells:
     """Set the scores of exactly 0 and 1 apart."""
-    first, last = int(np.searchsorted(cells.score, 0.0, "right")), int(np.searchsorted(cells.score, 1.0, "left"))
-    zeros, ones = slice(0, first), slice(last, None)
+    first = int(np.searchsorted(cells.score, 0.0, "right"))
+    last = int(np.searchsorted(cells.score, 1.0, "left"))
+    zeros = slice(0, first)
+    ones = slice(last, None)
     certain = cells.weight[zeros].sum() + cells.weight[ones].sum()
     wrong = cells.events[zeros].sum() + (cells.weight[ones] - cells.events[ones]).sum()
     inside = {name: column[first:last] for name, column in cells.columns().items()}
-    kept = cells if last - first == cells.size else Cells(**inside)  # the same cells, with what they remember
+    kept = (
+        cells if last - first == cells.size else Cells(**inside)
+    )  # the same cells, with what they remember
     return InsideCells(kept, certain.item(), wrong.item())
 
 
@@ -154,7 +174,9 @@ def contradicted_in_words(wrong: float) -> str:
 
 def _amount(weight: float) -> str:
     """Rows, or weight, in words: 1,000,000, not 1e+06."""
-    return f"{weight:,.0f}" if weight == round(weight) else f"{weight:,.6g}"
+    if weight == round(weight):
+        return f"{weight:,.0f}"
+    return f"{weight:,.6g}"
 
 
 @measured
@@ -174,12 +196,13 @@ def observed_expected(
     -------
     float
         :math:`\sum y / \sum p`: 1 for a model that is right on average, 2 if events are twice as
-        frequent as predicted. inf if there are events but all scores are 0; nan, with a warning, if there
-        are no events either.
+        frequent as predicted. inf if there are events but all scores are 0; nan, with a warning, if
+        there are no events either.
 
     References
     ----------
-    Debray and others, "A guide to systematic review and meta-analysis of prediction model performance", BMJ, 2017.
+    Debray and others, "A guide to systematic review and meta-analysis of prediction model
+    performance", BMJ, 2017.
 
     Examples
     --------
@@ -190,14 +213,22 @@ def observed_expected(
     if isinstance(y_true, Binned):
         value = as_binned(y_true, y_prob, 1, rows).average(lambda b: _ratio(b.events, b.sum_score))
     else:  # from the scores themselves: in units of 2⁻⁵³ tiny ones would be 0, which matters in a ratio
-        value = as_tally(y_true, y_prob, rows).average(lambda c: _ratio(c.events, c.weight * c.score))
+        value = as_tally(y_true, y_prob, rows).average(
+            lambda c: _ratio(c.events, c.weight * c.score)
+        )
     if math.isnan(value):
-        warn("No event was predicted and none was observed: the ratio is 0/0; returning nan.", NoEstimateWarning)
+        warn(
+            "No event was predicted and none was observed: the ratio is 0/0; returning nan.",
+            NoEstimateWarning,
+        )
     return value
 
 
 def _ratio(events: Numbers, scores: Floats) -> float:
-    observed, expected = float(events.sum()), float(scores.sum())
+    observed = float(events.sum())
+    expected = float(scores.sum())
     if expected == 0:
-        return math.inf if observed > 0 else math.nan
+        if observed > 0:
+            return math.inf
+        return math.nan
     return observed / expected

@@ -21,7 +21,15 @@ from trueness._tally.bins import Bins
 from trueness._tally.by_segment import measured
 from trueness._tally.cells import Cells, segment_sums
 from trueness._tally.rows_or_sums import as_binned, as_sample, as_tally
-from trueness._tally.rules import BinRule, BinsLike, BySize, Edges, EqualWidth, as_rule, blind_to_labels
+from trueness._tally.rules import (
+    BinRule,
+    BinsLike,
+    BySize,
+    Edges,
+    EqualWidth,
+    as_rule,
+    blind_to_labels,
+)
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
 from trueness.typing import ArrayLike, Floats, Ints, RowOptions
@@ -40,37 +48,39 @@ def squared_ece(
 ) -> float:
     r"""Squared l2 calibration error, debiased.
 
-    Within a bin, the mean of (label − score) · (label′ − score′) over pairs of different rows: their
-    noise is independent, so the expected value is zero for a calibrated model.
+    Within a bin, the mean of (label − score) · (label′ − score′) over pairs of different rows:
+    their noise is independent, so the expected value is zero for a calibrated model.
 
     Parameters
     ----------
     y_true, y_prob
         As for :func:`ece`.
     k : int, optional
-        How many of the largest probabilities of a row are used together; one by default. With k > 1,
-        u is a vector and products are inner products; for k = K all classes are used, in class order.
+        How many of the largest probabilities of a row are used together; one by default. With k >
+        1, u is a vector and products are inner products; for k = K all classes are used, in class
+        order.
     bins : int, sequence of edges or bin rule, optional
-        By default the cells of :func:`ece_interval`: about n^0.4 of equal mass, cut at the edges of as many of equal
-        width; each score by itself if there are few; a :class:`Binned` has its own bins. Isotonic rules depend on the
-        labels, which would bring the bias back, and are refused. With 1 < k < K an int is the number of cells per axis
-        of a partition into cubes; for k = K, the number of parts of an edge of the simplex, in cells of equal volume;
-        the default is then max(2, round(n^{2/(4 + d)})), d = min(k, K − 1).
+        By default the cells of :func:`ece_interval`: about n^0.4 of equal mass, cut at the edges of
+        as many of equal width; each score by itself if there are few; a :class:`Binned` has its own
+        bins. Isotonic rules depend on the labels, which would bring the bias back, and are refused.
+        With 1 < k < K an int is the number of cells per axis of a partition into cubes; for k = K,
+        the number of parts of an edge of the simplex, in cells of equal volume; the default is then
+        max(2, round(n^{2/(4 + d)})), d = min(k, K − 1).
     smoothness : float, optional
-        In place of `bins`: the Hölder exponent s of the error as a function of the scores, 0 < s ≤ 1, for which
-        max(2, round(n^{2/(4s + d)})) bins of equal width per axis make the mean squared error of T smallest in order
-        (the constant is not known; see :func:`ece_interval`).
+        In place of `bins`: the Hölder exponent s of the error as a function of the scores, 0 < s ≤
+        1, for which max(2, round(n^{2/(4s + d)})) bins of equal width per axis make the mean
+        squared error of T smallest in order (the constant is not known; see :func:`ece_interval`).
     weight_type : {'frequency', 'importance'}, default 'frequency'
-        'frequency': a weight of 2 counts the row twice; weights must be whole numbers. 'importance': a
-        row of any weight is one row, paired with other rows only; for k = 1.
+        'frequency': a weight of 2 counts the row twice; weights must be whole numbers.
+        'importance': a row of any weight is one row, paired with other rows only; for k = 1.
     **rows
         As for :func:`ece`, but the default `kind` of a matrix is 'confidence'.
 
     Returns
     -------
     float
-        In squared units of probability. It can be negative, as an unbiased estimate of a number near zero must
-        be.
+        In squared units of probability. It can be negative, as an unbiased estimate of a number
+        near zero must be.
 
     Notes
     -----
@@ -82,8 +92,9 @@ def squared_ece(
 
     .. math:: T = \frac1W \sum_b W_b \frac{(\sum w u)^2 - \sum w^2 u^2}{W_b^2 - \sum w^2} .
 
-    Bins with one row have no pair and add nothing; nor do rows with the same score if all but one of them have so
-    little weight that their pairs are lost in rounding. For k = K ≥ 4 the cells depend on the order of the classes.
+    Bins with one row have no pair and add nothing; nor do rows with the same score if all but one
+    of them have so little weight that their pairs are lost in rounding. For k = K ≥ 4 the cells
+    depend on the order of the classes.
 
     References
     ----------
@@ -98,7 +109,8 @@ def squared_ece(
     >>> tn.squared_ece([0, 1], [0.5, 0.5], bins=1)
     -0.25
     """
-    n_largest, s = checked_k(k), checked_smoothness(smoothness, bins)
+    n_largest = checked_k(k)
+    s = checked_smoothness(smoothness, bins)
     checked_word(weight_type, "weight_type", ("frequency", "importance"))
     if n_largest > 1:
         sample = as_sample(y_true, y_prob, rows, kind="confidence")
@@ -109,14 +121,20 @@ def squared_ece(
     if smoothness is not None:
         rule = BySize(partial(default_width, smoothness=s))
     if rule is not None and weight_type == "frequency":
-        return as_binned(y_true, y_prob, rule, rows, moments=True, kind="confidence").average(_frequency)
-    tally = as_tally(y_true, y_prob, rows, rule=rule if isinstance(rule, BinRule) else None, kind="confidence")
+        return as_binned(y_true, y_prob, rule, rows, moments=True, kind="confidence").average(
+            _frequency
+        )
+    tally = as_tally(
+        y_true, y_prob, rows, rule=rule if isinstance(rule, BinRule) else None, kind="confidence"
+    )
     given = rule.rule(tally.n) if isinstance(rule, BySize) else rule
 
     def of_part(cells: Cells) -> float:
         rows, weight, _ = cells.totals
         if weight_type == "importance":
-            cells = cells if cells.squares is None else cells.as_floats()  # cut as by any other unit of weights
+            cells = (
+                cells if cells.squares is None else cells.as_floats()
+            )  # cut as by any other unit of weights
             return _importance(cells, given or default_rule(cells, rows))
         return _frequency(Bins.from_cells(cells, default_rule(cells, weight).group(cells)))
 
@@ -147,7 +165,9 @@ def _frequency(bins: Bins) -> float:
     n = bins.weight
     if not bins.whole:
         remedy = "For other weights use `weight_type='importance'`."
-        raise InputError("sample_weight", "must be whole numbers that sum to less than 2³⁵", remedy=remedy)
+        raise InputError(
+            "sample_weight", "must be whole numbers that sum to less than 2³⁵", remedy=remedy
+        )
     squares = bins.events - 2 * bins.sum_event_score + bins.sum_square
     return float(pair_mean(n, bins.excess[:, np.newaxis], squares))
 
@@ -155,17 +175,27 @@ def _frequency(bins: Bins) -> float:
 def _importance(cells: Cells, rule: BinRule) -> float:
     """Sum pairs with a row of the heaviest cell of each bin and pairs of other rows separately.
 
-    If one row has nearly all the weight, squares of sums minus sums of squares would be pure rounding error.
+    If one row has nearly all the weight, squares of sums minus sums of squares would be pure
+    rounding error.
     """
     first = bin_starts(cells, rule)
     p, e, w = (np.asarray(c, dtype=np.float64) for c in (cells.score, cells.events, cells.weight))
-    w2, e2 = (w, e) if cells.squares is None or cells.event_squares is None else (cells.squares, cells.event_squares)
-    u, u2 = e - w * p, e2 * (1 - p) ** 2 + (w2 - e2) * p**2
+    w2, e2 = (
+        (w, e)
+        if cells.squares is None or cells.event_squares is None
+        else (cells.squares, cells.event_squares)
+    )
+    u = e - w * p
+    u2 = e2 * (1 - p) ** 2 + (w2 - e2) * p**2
     lead = _heaviest(w, first)
-    own_weight, own_product = _pairs_of_ties(*(c[lead].astype(np.float64) for c in (p, w, e, w2, e2, cells.count)))
+    own_weight, own_product = _pairs_of_ties(
+        *(c[lead].astype(np.float64) for c in (p, w, e, w2, e2, cells.count))
+    )
     others = np.ones(w.size)
     others[lead] = 0.0
-    weight, weight2, excess, squares = (segment_sums(np.asarray(others * s), first) for s in (w, w2, u, u2))
+    weight, weight2, excess, squares = (
+        segment_sums(np.asarray(others * s), first) for s in (w, w2, u, u2)
+    )
     together = own_weight + 2 * w[lead] * weight + np.maximum(weight**2 - weight2, 0)
     product = own_product + 2 * u[lead] * excess + (excess**2 - squares)
     pairs = (segment_sums(cells.count, first) >= 2) & (together > 0)
@@ -180,10 +210,18 @@ def _heaviest(weight: Floats, first: Ints) -> Ints:
     return np.asarray(top[np.searchsorted(top, first)])
 
 
-def _pairs_of_ties(p: Floats, w: Floats, e: Floats, w2: Floats, e2: Floats, count: Floats) -> tuple[Floats, Floats]:
-    """Σww′ and Σww′uu′ over pairs of rows with the same score; 0 where their weight is lost in rounding."""
-    o, o2 = w - e, w2 - e2
-    both, none, mixed = np.maximum(e**2 - e2, 0), np.maximum(o**2 - o2, 0), 2 * e * o
+def _pairs_of_ties(
+    p: Floats, w: Floats, e: Floats, w2: Floats, e2: Floats, count: Floats
+) -> tuple[Floats, Floats]:
+    """Σww′ and Σww′uu′ over pairs of rows with the same score.
+
+    0 where their weight is lost in rounding.
+    """
+    o = w - e
+    o2 = w2 - e2
+    both = np.maximum(e**2 - e2, 0)
+    none = np.maximum(o**2 - o2, 0)
+    mixed = 2 * e * o
     weight = both + none + mixed
     resolved = (count >= 2) & (weight > count * 2.0**-51 * w**2)
     product = (1 - p) ** 2 * both + p**2 * none - p * (1 - p) * mixed

@@ -21,7 +21,9 @@ from trueness.errors import InputError
 from trueness.results import Bin, TestedBins
 from trueness.typing import ArrayLike, Bools, Floats, Ints, Norm, Numbers, RowOptions
 
-Test: TypeAlias = Literal["binomial", "t", "t-variance-for-deviation"] | Callable[[Any, Any, Floats], Any]
+Test: TypeAlias = (
+    Literal["binomial", "t", "t-variance-for-deviation"] | Callable[[Any, Any, Floats], Any]
+)
 NormFunction: TypeAlias = Callable[[Floats, Any], float]
 Loss: TypeAlias = Literal["absolute", "squared", "rejection"] | Callable[[Bin], float]
 _TESTS = ("binomial", "t", "t-variance-for-deviation")
@@ -43,29 +45,34 @@ def tce(
     r"""Test-based calibration error: the percentage of scores that a test rejects.
 
     Group the scores into bins, and test for each score whether it can be the event rate of
-    its bin, given the labels there (two-sided, at level `alpha`). The error is the percentage of rejections.
+    its bin, given the labels there (two-sided, at level `alpha`). The error is the percentage of
+    rejections.
 
     Parameters
     ----------
     y_true, y_prob
         As for :func:`ece`.
     bins : int, sequence of edges or bin rule, optional
-        By default :class:`BlockIsotonic`: blocks of N/20 to N/5 rows, of which neighbours of equal rate are joined.
-        Where no scores tie, this is the paper's procedure (its Algorithms 1 to 3); equal scores are pooled first.
+        By default :class:`BlockIsotonic`: blocks of N/20 to N/5 rows, of which neighbours of equal
+        rate are joined. Where no scores tie, this is the paper's procedure (its Algorithms 1 to 3);
+        equal scores are pooled first.
     alpha : float, default 0.05
-        Level of each test, from 0 to 1: a score is rejected if its p-value is at most `alpha`. At 0 only
-        scores that the labels refute are rejected, such as 0 where there are events; at 1 all are.
+        Level of each test, from 0 to 1: a score is rejected if its p-value is at most `alpha`. At 0
+        only scores that the labels refute are rejected, such as 0 where there are events; at 1 all
+        are.
     test : {'binomial', 't', 't-variance-for-deviation'} or callable, default 'binomial'
         The exact binomial test (the decisions of `scipy.stats.binomtest`), which needs
         whole-number weights; the t test, which uses the effective number of rows, (Σw)²/Σw², for
         other weights; or the t test with the variance instead of the standard deviation, as in the
         published code, for comparison only. Or a function ``test(events, n, scores)``, called once
-        per bin, that returns the p-value of each score as the event rate, a float; or, for any other discrepancy
-        between a score and the labels of its bin, True or the whole number 1 where the score is rejected; `alpha` then
-        has no effect. Floats that are all 0 or 1, some of each, are refused: they may be either.
+        per bin, that returns the p-value of each score as the event rate, a float; or, for any
+        other discrepancy between a score and the labels of its bin, True or the whole number 1
+        where the score is rejected; `alpha` then has no effect. Floats that are all 0 or 1, some of
+        each, are refused: they may be either.
     norm : {'l1', 'l2', 'max'}, float or callable, default 'l1'
-        How the percentages of bins are averaged: the weighted mean, the root mean square, the maximum, a power mean
-        with any exponent ≥ 1, or a function of the percentages and weights of the non-empty bins.
+        How the percentages of bins are averaged: the weighted mean, the root mean square, the
+        maximum, a power mean with any exponent ≥ 1, or a function of the percentages and weights of
+        the non-empty bins.
     **rows
         As for :func:`ece`.
 
@@ -79,12 +86,14 @@ def tce(
     With :math:`N_b` of :math:`N` rows in bin :math:`b`, of which :math:`k_b` are events,
 
     .. math:: \mathrm{TCE} = 100 \sum_b \frac{N_b}{N} \cdot
-        \frac{\#\{ i \in b : \text{the test of } P(Y = 1) = p_i \text{ on } (k_b, N_b) \text{ rejects} \}}{N_b} .
+        \frac{\#\{ i \in b : \text{the test of } P(Y = 1) = p_i \text{ on } (k_b, N_b) \text{
+        rejects} \}}{N_b} .
 
     The percentage keeps its scale when classes are unbalanced. It does not tend to zero for a
-    calibrated model: with more rows the tests gain power while the bins stay as wide, so that scores near
-    the ends of a bin are rejected (for uniform calibrated scores and ten bins of equal mass: about 13, 51, 84 and
-    95 % for 10³ to 10⁶ rows). Compare values at equal N, and check the widths of the bins with :func:`bin_table`.
+    calibrated model: with more rows the tests gain power while the bins stay as wide, so that
+    scores near the ends of a bin are rejected (for uniform calibrated scores and ten bins of equal
+    mass: about 13, 51, 84 and 95 % for 10³ to 10⁶ rows). Compare values at equal N, and check the
+    widths of the bins with :func:`bin_table`.
 
     References
     ----------
@@ -109,7 +118,8 @@ def tce(
     >>> tn.tce(y + y, [0.3] * 10 + [0.9] * 10, bins=2, test=score_test)
     50.0
 
-    A discrepancy without a p-value, the Bayes factor of a rate of which nothing is known against the score:
+    A discrepancy without a p-value, the Bayes factor of a rate of which nothing is known against
+    the score:
 
     >>> from scipy.stats import binom
     >>> def bayes_factor_above_3(events, n, p):
@@ -130,28 +140,47 @@ def tce_of_tallies(
     test: Test = "binomial",
     norm: Norm | NormFunction = "l1",
 ) -> list[float]:
-    """:func:`tce` of each tally. Their tests are made together, which saves most of the time if they are small."""
+    """:func:`tce` of each tally.
+
+    Their tests are made together, which saves most of the time if they are small.
+    """
     rule = BlockIsotonic() if bins is None else as_rule(bins)
-    alpha, test, average = checked_alpha(alpha), checked_test(test), norm_function(norm)
+    alpha = checked_alpha(alpha)
+    test = checked_test(test)
+    average = norm_function(norm)
     parts = [cells for tally in tallies for cells in tally.parts if cells.size]
     for cells in parts:
         check_weights(cells, test)
     firsts = [bin_starts(cells, rule) for cells in parts]
     values = {
         id(cells): _percentage(cells, first, rejected, average)
-        for cells, first, rejected in zip(parts, firsts, _joint_rejections(parts, firsts, alpha, test), strict=True)
+        for cells, first, rejected in zip(
+            parts, firsts, _joint_rejections(parts, firsts, alpha, test), strict=True
+        )
     }
     return [tally.average(lambda cells: values[id(cells)]) for tally in tallies]
 
 
-def _joint_rejections(parts: Sequence[Cells], firsts: Sequence[Ints], alpha: float, test: Test) -> list[Bools]:
+def _joint_rejections(
+    parts: Sequence[Cells], firsts: Sequence[Ints], alpha: float, test: Test
+) -> list[Bools]:
     """:func:`rejections` of each part."""
     alike = len({(cells.whole, cells.squares is None) for cells in parts}) == 1
     if len(parts) == 1 or not alike:
-        return [rejections(cells, first, alpha, test) for cells, first in zip(parts, firsts, strict=True)]
-    joint = Cells(**{name: np.concatenate([getattr(cells, name) for cells in parts]) for name in parts[0].columns()})
+        return [
+            rejections(cells, first, alpha, test)
+            for cells, first in zip(parts, firsts, strict=True)
+        ]
+    joint = Cells(
+        **{
+            name: np.concatenate([getattr(cells, name) for cells in parts])
+            for name in parts[0].columns()
+        }
+    )
     end = np.cumsum([cells.size for cells in parts])
-    first = np.concatenate([first + (last - cells.size) for cells, first, last in zip(parts, firsts, end, strict=True)])
+    first = np.concatenate(
+        [first + (last - cells.size) for cells, first, last in zip(parts, firsts, end, strict=True)]
+    )
     return np.split(rejections(joint, first, alpha, test), end[:-1])
 
 
@@ -164,7 +193,9 @@ def _percentage(cells: Cells, first: Ints, rejected: Bools, average: NormFunctio
 
 def _percentages(cells: Cells, first: Ints, rejected: Bools) -> Floats:
     """The percentage of rejected scores in each bin; bins begin at the cells `first`."""
-    return np.asarray(100 * segment_sums(cells.weight * rejected, first) / segment_sums(cells.weight, first))
+    return np.asarray(
+        100 * segment_sums(cells.weight * rejected, first) / segment_sums(cells.weight, first)
+    )
 
 
 def check_weights(cells: Cells, test: Test) -> None:
@@ -176,21 +207,32 @@ def check_weights(cells: Cells, test: Test) -> None:
 
 
 def rejections(cells: Cells, first: Ints, alpha: float, test: Test) -> Bools:
-    """Whether the labels of its bin reject the score of each cell; bins begin at the cells `first`."""
-    k, n = segment_sums(cells.events, first), segment_sums(cells.weight, first)
+    """Whether the labels of its bin reject the score of each cell.
+
+    Bins begin at the cells `first`.
+    """
+    k = segment_sums(cells.events, first)
+    n = segment_sums(cells.weight, first)
     if cells.squares is not None and not cells.whole:
         effective = n * n / segment_sums(cells.squares, first)
-        k, n = effective * (k / n), effective  # in this order, equal labels give a rate of exactly 0 or 1
+        k, n = (
+            effective * (k / n),
+            effective,
+        )  # in this order, equal labels give a rate of exactly 0 or 1
     if callable(test):
         scores = np.split(cells.score, first[1:])
-        return _own_rejections(list(map(partial(_answer, test), k.tolist(), n.tolist(), scores)), alpha)
+        return _own_rejections(
+            list(map(partial(_answer, test), k.tolist(), n.tolist(), scores)), alpha
+        )
     if alpha == 1:  # no p-value is larger
         return np.ones(cells.size, dtype=bool)
     if alpha == 0:
         sizes = np.diff(np.append(first, cells.size))
         return _refuted(np.repeat(k, sizes), np.repeat(n, sizes), cells.score, test)
     if test == "binomial":
-        from trueness._numerics.binomial import binomial_rejections  # loads SciPy, which `gce` rarely needs
+        from trueness._numerics.binomial import (
+            binomial_rejections,
+        )  # loads SciPy, which `gce` rarely needs
 
         return binomial_rejections(k, n, first, cells.score, alpha)
     from trueness._numerics.proportions import t_rejections
@@ -218,10 +260,17 @@ def _answer(test: Callable[..., Any], events: float, n: float, scores: Floats) -
 
 
 def _own_rejections(answers: Sequence[NDArray[Any]], alpha: float) -> Bools:
-    """Bools and whole numbers are rejections, floats are p-values; what may be either is refused."""
-    found, decided = np.concatenate(answers), {answer.dtype.kind != "f" for answer in answers}
+    """Bools and whole numbers are rejections, floats are p-values.
+
+    What may be either is refused.
+    """
+    found = np.concatenate(answers)
+    decided = {answer.dtype.kind != "f" for answer in answers}
     if len(decided) > 1 or (decided == {False} and set(np.unique(found)) == {0.0, 1.0}):
-        got = "it returned both" if len(decided) > 1 else "it returned 0.0 and 1.0 only, which may be either"
+        if len(decided) > 1:
+            got = "it returned both"
+        else:
+            got = "it returned 0.0 and 1.0 only, which may be either"
         demand = "must return p-values, as floats, or rejections, as bools or whole numbers"
         raise InputError("test", demand, got, remedy="`p <= alpha` makes rejections of p-values.")
     return np.asarray(found != 0 if True in decided else found <= alpha)
@@ -231,7 +280,9 @@ def norm_function(norm: Norm | NormFunction) -> NormFunction | None:
     """The function of losses and weights that `norm` stands for; None for the weighted mean."""
     if not callable(norm):
         q = exponent(norm)
-        return None if q == 1 else lambda losses, weight: power_mean(losses, weight, q)
+        if q == 1:
+            return None
+        return lambda losses, weight: power_mean(losses, weight, q)
 
     def own_norm(losses: Floats, weight: Numbers) -> float:
         value = norm(losses, np.asarray(weight / weight.sum(), dtype=np.float64))
@@ -253,7 +304,11 @@ def _number(value: Any, argument: str, demand: str, where: str = "") -> float:
 
 def checked_alpha(alpha: float) -> float:
     """The level as a float, or an error."""
-    if isinstance(alpha, bool) or not isinstance(alpha, int | float | np.floating) or not 0 <= alpha <= 1:
+    if (
+        isinstance(alpha, bool)
+        or not isinstance(alpha, int | float | np.floating)
+        or not 0 <= alpha <= 1
+    ):
         raise InputError("alpha", "must lie between 0 and 1", f"got {alpha!r}")
     return float(alpha)
 
@@ -261,7 +316,9 @@ def checked_alpha(alpha: float) -> float:
 def checked_test(test: Test) -> Test:
     """The test, or an error."""
     if not callable(test) and (not isinstance(test, str) or test not in _TESTS):
-        raise InputError("test", f"must be {', '.join(map(repr, _TESTS))} or a function", f"got {test!r}")
+        raise InputError(
+            "test", f"must be {', '.join(map(repr, _TESTS))} or a function", f"got {test!r}"
+        )
     return test
 
 
@@ -290,14 +347,16 @@ def gce(
     bins : int, sequence of edges or bin rule, default 10
         As for :func:`ece`.
     norm : {'l1', 'l2', 'max'}, float or callable, default 'l1'
-        How losses are averaged over bins: the weighted mean, the root mean square, the maximum, a power mean with any
-        exponent ≥ 1, or a function of the losses of the non-empty bins and of their weights, which sum to one.
+        How losses are averaged over bins: the weighted mean, the root mean square, the maximum, a
+        power mean with any exponent ≥ 1, or a function of the losses of the non-empty bins and of
+        their weights, which sum to one.
     alpha : float, default 0.05
-        For ``loss="rejection"``: level of the tests. A score is rejected if its p-value is at most `alpha`.
+        For ``loss="rejection"``: level of the tests. A score is rejected if its p-value is at most
+        `alpha`.
     test : {'binomial', 't', 't-variance-for-deviation'} or callable, default 'binomial'
-        For ``loss="rejection"``: the exact binomial test, the t test, the t test of the published code, or a function
-        ``test(events, n, scores)`` that returns the p-value of each score, or True or 1 where it is rejected.
-        :func:`tce` describes them.
+        For ``loss="rejection"``: the exact binomial test, the t test, the t test of the published
+        code, or a function ``test(events, n, scores)`` that returns the p-value of each score, or
+        True or 1 where it is rejected. :func:`tce` describes them.
     **rows
         As for :func:`ece`.
 
@@ -316,7 +375,8 @@ def gce(
 
     References
     ----------
-    Matsubara, Tax, Mudd, Guy, "TCE: a test-based approach to measuring calibration error", UAI 2023.
+    Matsubara, Tax, Mudd, Guy, "TCE: a test-based approach to measuring calibration error",
+    UAI 2023.
 
     Examples
     --------
@@ -331,14 +391,21 @@ def gce(
     """
     average = norm_function(norm) or power_mean
     rule = as_rule(bins)
-    level, chosen = checked_alpha(alpha), checked_test(test)
+    level = checked_alpha(alpha)
+    chosen = checked_test(test)
     named = loss if isinstance(loss, str) else ""
     if named in ("absolute", "squared"):
         power = 1 if named == "absolute" else 2
         binned = as_binned(y_true, y_prob, rule, rows)
-        return binned.average(lambda b: average(np.abs(b.gap[b.weight > 0]) ** power, b.weight[b.weight > 0]))
+        return binned.average(
+            lambda b: average(np.abs(b.gap[b.weight > 0]) ** power, b.weight[b.weight > 0])
+        )
     if named != "rejection" and (named or not callable(loss)):
-        raise InputError("loss", "must be 'absolute', 'squared', 'rejection' or a function of one bin", f"got {loss!r}")
+        raise InputError(
+            "loss",
+            "must be 'absolute', 'squared', 'rejection' or a function of one bin",
+            f"got {loss!r}",
+        )
 
     def norm_of_losses(cells: Cells) -> float:
         groups = rule.group(cells)
@@ -356,25 +423,48 @@ def gce(
 
 def _own_losses(loss: Callable[[Bin], float], cells: Cells, bins: Bins, first: Any) -> Floats:
     found = []
-    for b, i, j in zip(np.flatnonzero(bins.count > 0).tolist(), first, np.append(first[1:], cells.size), strict=True):
+    for b, i, j in zip(
+        np.flatnonzero(bins.count > 0).tolist(),
+        first,
+        np.append(first[1:], cells.size),
+        strict=True,
+    ):
         low, high = bins.edges[b : b + 2].tolist()
-        weight, events, score, rate = (float(sums[b]) for sums in (bins.weight, bins.events, bins.score, bins.rate))
-        count, some = int(bins.count[b]), slice(i, j)
-        one = Bin(low, high, count, weight, events, score, rate, cells.score[some], cells.weight[some])
-        found.append(_number(loss(one), "loss", "must return a number for every bin", f" for bin {b}"))
+        weight, events, score, rate = (
+            float(sums[b]) for sums in (bins.weight, bins.events, bins.score, bins.rate)
+        )
+        count = int(bins.count[b])
+        some = slice(i, j)
+        one = Bin(
+            low, high, count, weight, events, score, rate, cells.score[some], cells.weight[some]
+        )
+        found.append(
+            _number(loss(one), "loss", "must return a number for every bin", f" for bin {b}")
+        )
     return np.array(found)
 
 
 def bins_with_rejections(cells: Cells, rule: BinRule, alpha: float, test: Test) -> TestedBins:
-    """The bins of one binary problem with the result of the tests of :func:`tce`; empty bins are left out."""
-    level, chosen = checked_alpha(alpha), checked_test(test)
+    """The bins of one binary problem with the result of the tests of :func:`tce`.
+
+    Empty bins are left out.
+    """
+    level = checked_alpha(alpha)
+    chosen = checked_test(test)
     groups = rule.group(cells)
     bins = Bins.from_cells(cells, groups)
     filled = bins.count > 0
-    first, last = groups.start[:-1][filled], groups.start[1:][filled]
-    rejected = segment_sums(np.where(rejections(cells, first, level, chosen), cells.weight, 0), first)
-    spread = [_density(cells.score[a:b], cells.weight[a:b]) for a, b in zip(first, last, strict=True)]
-    columns: dict[str, Any] = {name: getattr(bins, name)[filled] for name in ("weight", "rate", "score")}
+    first = groups.start[:-1][filled]
+    last = groups.start[1:][filled]
+    rejected = segment_sums(
+        np.where(rejections(cells, first, level, chosen), cells.weight, 0), first
+    )
+    spread = [
+        _density(cells.score[a:b], cells.weight[a:b]) for a, b in zip(first, last, strict=True)
+    ]
+    columns: dict[str, Any] = {
+        name: getattr(bins, name)[filled] for name in ("weight", "rate", "score")
+    }
     return TestedBins(
         **columns,
         low_edge=groups.edges[:-1][filled],
@@ -392,7 +482,8 @@ def bins_with_rejections(cells: Cells, rule: BinRule, alpha: float, test: Test) 
 
 def _density(score: Floats, weight: Numbers) -> tuple[Floats, Floats]:
     """A kernel density between the smallest and the largest score, reflected at both, from a histogram of 64 bars."""
-    low, high = float(score[0]), float(score[-1])
+    low = float(score[0])
+    high = float(score[-1])
     if high - low < 1e-12:
         return np.full(_PLACES, low), np.ones(_PLACES)
     share = np.minimum(((score - low) / (high - low) * _PLACES).astype(np.int64), _PLACES - 1)

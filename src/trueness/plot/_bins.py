@@ -15,7 +15,14 @@ from trueness._text.numbers import bin_name, rule_in_words
 from trueness.errors import InputError
 from trueness.plot import _canvas as canvas
 from trueness.plot._canvas import AXIS_NAMES, GREY, SECOND, set_count_ticks, set_scale, style_of
-from trueness.plot._problems import FromEstimator, edges_of, histogram_of, must_count, only_problem, scale_of
+from trueness.plot._problems import (
+    FromEstimator,
+    edges_of,
+    histogram_of,
+    must_count,
+    only_problem,
+    scale_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,8 +60,8 @@ class BinsDisplay(FromEstimator):
 
     References
     ----------
-    Matsubara, Tax, Mudd, Guy, "TCE: a test-based approach to measuring calibration error", Uncertainty in Artificial
-    Intelligence, 2023, Figures 2 to 4.
+    Matsubara, Tax, Mudd, Guy, "TCE: a test-based approach to measuring calibration error",
+    Uncertainty in Artificial Intelligence, 2023, Figures 2 to 4.
 
     Examples
     --------
@@ -80,7 +87,10 @@ class BinsDisplay(FromEstimator):
     ) -> None:
         if not tables:
             raise InputError("tables", "must hold at least one table", "got none")
-        self.tables, self.limits, self.scale, self.kind = dict(tables), limits, scale, kind
+        self.tables = dict(tables)
+        self.limits = limits
+        self.scale = scale
+        self.kind = kind
 
     @classmethod
     @takes_rows
@@ -101,8 +111,8 @@ class BinsDisplay(FromEstimator):
         y_true, y_prob
             As for :func:`trueness.ece`.
         bins : mapping of names to bin rules, optional
-            By default PAVA (:class:`trueness.Isotonic`), PAVA-BC (:class:`trueness.BlockIsotonic`) and quantiles
-            (:class:`trueness.EqualMass` with 10 bins).
+            By default PAVA (:class:`trueness.Isotonic`), PAVA-BC (:class:`trueness.BlockIsotonic`)
+            and quantiles (:class:`trueness.EqualMass` with 10 bins).
         scale : {'auto', 'linear', 'log', 'logit'}, default 'auto'
             Scale of the axes. 'auto' is linear unless events, or non-events, are rare.
         classes : sequence, optional
@@ -119,7 +129,9 @@ class BinsDisplay(FromEstimator):
         tables = {str(name): bin_table(problem.tally, bins=rule) for name, rule in rules.items()}
         chosen = scale_of([problem], scale)
         edges = edges_of([problem], chosen, [table.rate for table in tables.values()])
-        return cls(tables, limits=(float(edges[0]), float(edges[-1])), scale=chosen, kind=problem.kind)
+        return cls(
+            tables, limits=(float(edges[0]), float(edges[-1])), scale=chosen, kind=problem.kind
+        )
 
     def plot(self, ax: Any = None) -> Self:
         """Draw a panel per rule on `ax` (one matplotlib Axes per rule) or on a new figure, and return the display."""
@@ -141,7 +153,9 @@ class BinsDisplay(FromEstimator):
         look: Any = {"color": style_of(0).colour, "linewidth": 1.6, "zorder": 3}
         steps = ax.stairs(np.where(beyond, np.nan, table.rate), edges, baseline=None, **look)
         # At the frame and not joined with the others, since their distance from it is not shown.
-        ax.hlines(np.clip(table.rate[beyond], *self.limits), edges[:-1][beyond], edges[1:][beyond], **look)
+        ax.hlines(
+            np.clip(table.rate[beyond], *self.limits), edges[:-1][beyond], edges[1:][beyond], **look
+        )
         self.lines_.append(steps)
         filled = table.n[table.n > 0]
         ax.set_title(canvas.wrap_name(name, 28, 2), fontsize=10, parse_math=False)
@@ -161,7 +175,13 @@ class BinsDisplay(FromEstimator):
         ax.stairs(table.n, edges, fill=True, color=style_of(0).colour, alpha=0.35)
         ax.stairs(table.n, edges, color=style_of(0).colour, linewidth=0.6)
         # Steps draw no line between neighbouring bins of equal size.
-        ax.vlines(edges[1:-1], 0, np.minimum(table.n[:-1], table.n[1:]), color=style_of(0).colour, linewidth=0.6)
+        ax.vlines(
+            edges[1:-1],
+            0,
+            np.minimum(table.n[:-1], table.n[1:]),
+            color=style_of(0).colour,
+            linewidth=0.6,
+        )
         ax.set_ylim(0, 1.1 * float(table.n.max()))
         set_count_ticks(ax.yaxis, 3)
         ax.set_xlabel(AXIS_NAMES[self.kind][0], fontsize=9)
@@ -170,8 +190,8 @@ class BinsDisplay(FromEstimator):
 class TestReliabilityDisplay(FromEstimator):
     """Test-based reliability diagram: the predictions that a test on their bin rejects.
 
-    Each bin has a violin of its predictions and a line at its event rate; below is the size of the bin, with the
-    rejected predictions in a second colour; on the right, all predictions.
+    Each bin has a violin of its predictions and a line at its event rate; below is the size of the
+    bin, with the rejected predictions in a second colour; on the right, all predictions.
 
     Parameters
     ----------
@@ -199,8 +219,8 @@ class TestReliabilityDisplay(FromEstimator):
 
     References
     ----------
-    Matsubara, Tax, Mudd, Guy, "TCE: a test-based approach to measuring calibration error", Uncertainty in Artificial
-    Intelligence, 2023, Figure 1.
+    Matsubara, Tax, Mudd, Guy, "TCE: a test-based approach to measuring calibration error",
+    Uncertainty in Artificial Intelligence, 2023, Figure 1.
 
     Examples
     --------
@@ -227,8 +247,12 @@ class TestReliabilityDisplay(FromEstimator):
         name: str = "",
         kind: str = "binary",
     ) -> None:
-        self.record, self.histogram, self.floor = record, histogram, floor
-        self.scale, self.name, self.kind = scale, name, kind
+        self.record = record
+        self.histogram = histogram
+        self.floor = floor
+        self.scale = scale
+        self.name = name
+        self.kind = kind
 
     @classmethod
     @takes_rows
@@ -256,7 +280,8 @@ class TestReliabilityDisplay(FromEstimator):
         alpha : float, default 0.05
             Level of each test: a score is rejected if its p-value is at most `alpha`.
         test : {'binomial', 't', 't-variance-for-deviation'}, default 'binomial'
-            The exact binomial test, which needs whole-number weights; the t test; or the t test of the published code.
+            The exact binomial test, which needs whole-number weights; the t test; or the t test of
+            the published code.
         scale : {'auto', 'linear', 'log', 'logit'}, default 'auto'
             Scale of the axes. 'auto' is linear unless events, or non-events, are rare.
         classes : sequence, optional
@@ -272,7 +297,9 @@ class TestReliabilityDisplay(FromEstimator):
         rule = BlockIsotonic() if bins is None else as_rule(bins)
         problem = only_problem(cls.__name__, y_true, y_prob, name, rows, classes, rule)
         if test == "binomial" and not problem.cells.whole:
-            also = " and bins that do not count them, such as `EqualMass(10)`" if bins is None else ""
+            also = (
+                " and bins that do not count them, such as `EqualMass(10)`" if bins is None else ""
+            )
             raise must_count("the binomial test", f"`test='t'`{also}")
         record = bins_with_rejections(problem.cells, rule, alpha, test)
         chosen = scale_of([problem], scale)
@@ -298,21 +325,31 @@ class TestReliabilityDisplay(FromEstimator):
         self._draw_violins(self.ax_)
         self._draw_sizes(self.sizes_ax_)
         self._draw_histogram(self.histogram_ax_)
-        handles = [one for panel in (self.ax_, self.sizes_ax_) for one in panel.get_legend_handles_labels()[0]]
+        handles = [
+            one
+            for panel in (self.ax_, self.sizes_ax_)
+            for one in panel.get_legend_handles_labels()[0]
+        ]
         self.ax_.legend(handles=handles, loc="upper left", fontsize=8, framealpha=0.6)
         return self
 
     def _draw_violins(self, ax: Axes) -> None:
-        record, style = self.record, style_of(0)
-        low, high = float(self.histogram.edges[0]), float(self.histogram.edges[-1])
+        record = self.record
+        style = style_of(0)
+        low = float(self.histogram.edges[0])
+        high = float(self.histogram.edges[-1])
         at = np.arange(len(record))
         self.violins_ = []
         look: Any = {"color": style.colour, "alpha": 0.7}
-        for i, places, half in zip(at, record.places, (0.4 * density for density in record.density), strict=True):
+        for i, places, half in zip(
+            at, record.places, (0.4 * density for density in record.density), strict=True
+        ):
             if places[-1] == places[0]:  # one score: a violin without height
                 self.violins_.append(ax.hlines(places[0], i - 0.4, i + 0.4, linewidth=4, **look))
             else:
-                self.violins_.append(ax.fill_betweenx(places, i - half, i + half, linewidth=0.5, **look))
+                self.violins_.append(
+                    ax.fill_betweenx(places, i - half, i + half, linewidth=0.5, **look)
+                )
         self.violins_[0].set_label("predictions")
         look = {"color": SECOND, "linewidth": 2, "label": "event rate", "zorder": 3}
         self.line_ = ax.hlines(np.clip(record.rate, low, high), at - 0.45, at + 0.45, **look)
@@ -323,26 +360,40 @@ class TestReliabilityDisplay(FromEstimator):
         how = f"{rule_in_words(record.bins)}, {record.test} test at {record.alpha:g}"
         head = f"{canvas.wrap_name(self.name, 60, 2)}\n" if self.name else ""
         floor = "" if self.floor is None else f", if calibrated {self.floor:.1f} %"
-        ax.set_title(f"{head}TCE {record.tce:.1f} %{floor}\n{how}", fontsize=10, loc="left", parse_math=False)
+        ax.set_title(
+            f"{head}TCE {record.tce:.1f} %{floor}\n{how}", fontsize=10, loc="left", parse_math=False
+        )
 
     def _draw_sizes(self, ax: Axes) -> None:
-        record, last = self.record, len(self.record) - 1
+        record = self.record
+        last = len(self.record) - 1
         at = np.arange(last + 1)
         kept = record.weight - record.rejected
         ax.bar(at, kept, width=0.8, color=GREY, alpha=0.6, label="rows")
         look: dict[str, Any] = {"color": SECOND, "hatch": "//", "edgecolor": GREY, "linewidth": 0}
         ax.bar(at, record.rejected, width=0.8, bottom=kept, label="rejected rows", **look)
         named = at[:: -(-len(record) // _MOST_LABELS)]
-        names = [bin_name(float(record.low_edge[i]), float(record.high_edge[i]), last=i == last) for i in named]
+        names = [
+            bin_name(float(record.low_edge[i]), float(record.high_edge[i]), last=i == last)
+            for i in named
+        ]
         ax.set_xticks(named, names)
-        ax.tick_params(axis="x", rotation=90 if len(record) > 5 else 0, labelsize=7 if len(record) > 5 else 8)
+        ax.tick_params(
+            axis="x", rotation=90 if len(record) > 5 else 0, labelsize=7 if len(record) > 5 else 8
+        )
         ax.set_ylim(0, 1.08 * float(record.weight.max()))
         set_count_ticks(ax.yaxis, 3)
-        ax.set(xlabel="bins", ylabel="rows" if np.issubdtype(record.weight.dtype, np.integer) else "weight")
+        ax.set(
+            xlabel="bins",
+            ylabel="rows" if np.issubdtype(record.weight.dtype, np.integer) else "weight",
+        )
 
     def _draw_histogram(self, ax: Axes) -> None:
-        weight, edges = self.histogram.weight, self.histogram.edges
-        ax.stairs(weight, edges, orientation="horizontal", fill=True, color=style_of(0).colour, alpha=0.7)
+        weight = self.histogram.weight
+        edges = self.histogram.edges
+        ax.stairs(
+            weight, edges, orientation="horizontal", fill=True, color=style_of(0).colour, alpha=0.7
+        )
         ax.tick_params(labelleft=False)
         # Labels below would push the bin sizes away from their violins.
         ax.xaxis.tick_top()

@@ -7,7 +7,7 @@ import math
 import textwrap
 from abc import ABC, abstractmethod
 from base64 import b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from html import escape
 from io import BytesIO
@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
-from trueness._text.numbers import confidence_set, level_percent, linear_ticks, percent_tick, rule_in_words
+from trueness._text.numbers import (
+    confidence_set,
+    level_percent,
+    linear_ticks,
+    percent_tick,
+    rule_in_words,
+)
 from trueness._text.numbers import short_number as short
 from trueness._text.strings import visible
 from trueness.errors import InputError, MissingLibraryError
@@ -38,13 +44,23 @@ Scale: TypeAlias = Literal["linear", "log", "logit"]
 GREY = "#808080"
 # For the part of a whole that needs attention.
 SECOND = "#D55E00"
-# Okabe and Ito's colours without black and yellow, which vanish on black or white, and a lighter blue.
+# Okabe and Ito's colours without black and yellow, which vanish on black or white, and a lighter
+# blue.
 _COLOURS = ("#0A82C4", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9")
 _MARKERS = ("o", "s", "^", "D", "v", "P")
-_DASHES: Any = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (3, 1, 1, 1, 1, 1)), (0, (9, 2)))
+_DASHES: Any = (
+    "-",
+    (0, (5, 1.5)),
+    (0, (1.2, 1.2)),
+    (0, (6, 1.5, 1.2, 1.5)),
+    (0, (3, 1, 1, 1, 1, 1)),
+    (0, (9, 2)),
+)
 _OFF_DIAGONAL = ((0.03, 0.97), (0.97, 0.03))
-# The share of the axes that a text in a corner may take, across and up, and its smallest letters in points.
-_MOST_COVERED, _LEAST_LETTERS = (0.75, 0.5), 6.5
+# The share of the axes that a text in a corner may take, across and up, and its smallest letters in
+# points.
+_MOST_COVERED = (0.75, 0.5)
+_LEAST_LETTERS = 6.5
 _TICKS = np.array([0.5, *(10.0**-k for k in range(1, 16))])
 AXIS_NAMES = {
     "binary": ("predicted probability", "event rate"),
@@ -85,12 +101,19 @@ class Display(ABC):
     def _take_axes(self, ax: Any, count: int = 1, **figure: Any) -> bool:
         """Take the panels of the caller, or of a new figure; return whether it is new."""
         self.axes_, own = axes_for(type(self).__name__, ax, count, **figure)
-        self.ax_, self.figure_, self.lines_ = self.axes_[0], self.axes_[0].figure, []
+        self.ax_ = self.axes_[0]
+        self.figure_ = self.axes_[0].figure
+        self.lines_ = []
         return own
 
     def _repr_html_(self) -> str:
-        """The picture and, in words, what it shows; the words alone if a notebook is about to show the picture."""
-        words = escape("; ".join(str(record) for value in vars(self).values() for record in _records(value)))
+        """The picture and, in words, what it shows.
+
+        The words alone if a notebook is about to show the picture.
+        """
+        words = escape(
+            "; ".join(str(record) for value in vars(self).values() for record in _records(value))
+        )
         try:
             picture = self._png()
         except MissingLibraryError:
@@ -102,7 +125,10 @@ class Display(ABC):
         return f'<figure><img width="{width}" alt="{words}" src="{source}"><figcaption>{words}</figcaption></figure>'
 
     def _png(self) -> tuple[bytes, int] | None:
-        """The picture as PNG, and its width in pixels of a page; None if pyplot will show it at the end of the cell."""
+        """The picture as PNG, and its width in pixels of a page.
+
+        None if pyplot will show it at the end of the cell.
+        """
         require_matplotlib(type(self).__name__)
         import matplotlib
         import matplotlib.pyplot as plt
@@ -123,7 +149,12 @@ class Display(ABC):
 def _records(value: Any) -> list[Record]:
     if isinstance(value, Record):
         return [value]
-    several = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    if isinstance(value, dict):
+        several: Iterable[Any] = value.values()
+    elif isinstance(value, list | tuple):
+        several = value
+    else:
+        several = ()
     return [record for one in several for record in _records(one)]
 
 
@@ -136,24 +167,39 @@ def require_matplotlib(display: str) -> None:
         ) from reason
 
 
-def _margins(width: float, height: float, columns: int, rows: int, bottom: float) -> dict[str, float]:
+def _margins(
+    width: float, height: float, columns: int, rows: int, bottom: float
+) -> dict[str, float]:
     """Room for names and numbers around many panels, given in inches, as matplotlib's grid options."""
-    left, right, top, across, up = 0.8, 0.15, 0.4, 0.38, 0.42
-    panel, high = (
-        (width - left - right - (columns - 1) * across) / columns,
-        (height - bottom - top - (rows - 1) * up) / rows,
-    )
-    sides = {"left": left / width, "right": 1 - right / width, "bottom": bottom / height, "top": 1 - top / height}
+    left = 0.8
+    right = 0.15
+    top = 0.4
+    across = 0.38
+    up = 0.42
+    panel = (width - left - right - (columns - 1) * across) / columns
+    high = (height - bottom - top - (rows - 1) * up) / rows
+    sides = {
+        "left": left / width,
+        "right": 1 - right / width,
+        "bottom": bottom / height,
+        "top": 1 - top / height,
+    }
     return sides | {"wspace": across / panel, "hspace": up / high}
 
 
 def axes_for(
-    display: str, ax: Any, count: int = 1, *, size: Any, columns: int | None = None, bottom: float = 0.0
+    display: str,
+    ax: Any,
+    count: int = 1,
+    *,
+    size: Any,
+    columns: int | None = None,
+    bottom: float = 0.0,
 ) -> tuple[list[Axes], bool]:
     """One axes per panel, from the caller or of a new figure, and whether the figure is new.
 
-    A figure measures its texts for the layout, which takes a tenth of a second per panel, unless `bottom` is given:
-    the inches below the panels.
+    A figure measures its texts for the layout, which takes a tenth of a second per panel, unless
+    `bottom` is given: the inches below the panels.
     """
     require_matplotlib(display)
     if ax is not None:
@@ -167,7 +213,8 @@ def axes_for(
 
     columns = columns or (count if count <= 3 else -(-count // -(-count // 5)))
     rows = -(-count // columns)
-    wide, high = size[0] * columns, size[1] * rows
+    wide = size[0] * columns
+    high = size[1] * rows
     figure = plt.figure(figsize=(wide, high), layout=None if bottom else "constrained")
     sides = _margins(wide, high, columns, rows, bottom) if bottom else {}
     axes = list(figure.subplots(rows, columns, squeeze=False, gridspec_kw=sides).ravel())
@@ -183,13 +230,27 @@ def figure_of(ax: Axes) -> Figure | SubFigure:
 
 
 def draw_legend(
-    ax: Axes, handles: Sequence[Any], names: Sequence[str], *, outside: bool, columns: int = 1, **inside: Any
+    ax: Axes,
+    handles: Sequence[Any],
+    names: Sequence[str],
+    *,
+    outside: bool,
+    columns: int = 1,
+    **inside: Any,
 ) -> None:
     """A legend with every name literally, below the axes, if `outside`, or inside them with the options `inside`."""
-    below: dict[str, Any] = {"loc": "outside lower center", "ncols": columns, "fontsize": 9, "frameon": False}
+    below: dict[str, Any] = {
+        "loc": "outside lower center",
+        "ncols": columns,
+        "fontsize": 9,
+        "frameon": False,
+    }
     where, look = (figure_of(ax), below) if outside else (ax, {"fontsize": 8, **inside})
-    # matplotlib leaves out names with a leading underscore, so names are set after the legend is made.
-    legend = where.legend(list(handles), [f"{i}" for i in range(len(handles))], handlelength=3, **look)
+    # matplotlib leaves out names with a leading underscore, so names are set after the legend is
+    # made.
+    legend = where.legend(
+        list(handles), [f"{i}" for i in range(len(handles))], handlelength=3, **look
+    )
     for text, name in zip(legend.get_texts(), names, strict=True):
         text.set_text(name)
         text.set_parse_math(False)
@@ -201,35 +262,46 @@ def draw_grid(ax: Axes, axis: Literal["both", "x", "y"] = "both") -> None:
 
 def legend_height(names: Sequence[str]) -> float:
     """Height in inches of a legend below the axes; one model needs none."""
-    return 0.0 if len(names) < 2 else sum(0.07 + 0.15 * len(name.splitlines()) for name in names)
+    if len(names) < 2:
+        return 0.0
+    return sum(0.07 + 0.15 * len(name.splitlines()) for name in names)
 
 
 def axes_below(ax: Axes, share: float) -> Axes:
     """New axes in the lower `share` of another, with the same x axis."""
-    figure, spec = figure_of(ax), ax.get_subplotspec()
+    figure = figure_of(ax)
+    spec = ax.get_subplotspec()
     if spec is not None:
         grid = spec.subgridspec(2, 1, height_ratios=(1 - share, share), hspace=0.06)
         ax.set_subplotspec(grid[0])
         under: Axes = figure.add_subplot(grid[1], sharex=ax)
         return under
     box = ax.get_position()
-    ax.set_position((box.x0, box.y0 + share * box.height, box.width, 0.96 * (1 - share) * box.height))
+    ax.set_position(
+        (box.x0, box.y0 + share * box.height, box.width, 0.96 * (1 - share) * box.height)
+    )
     return figure.add_axes((box.x0, box.y0, box.width, share * box.height), sharex=ax)
 
 
 def axes_right_and_below(ax: Axes, right: float, bottom: float) -> tuple[Axes, Axes]:
     """New axes in the right and in the lower share of another."""
-    figure, spec = figure_of(ax), ax.get_subplotspec()
+    figure = figure_of(ax)
+    spec = ax.get_subplotspec()
     if spec is not None:
         ratios = {"width_ratios": (1 - right, right), "height_ratios": (1 - bottom, bottom)}
         grid = spec.subgridspec(2, 2, hspace=0.06, wspace=0.04, **ratios)
         ax.set_subplotspec(grid[0, 0])
         return figure.add_subplot(grid[0, 1], sharey=ax), figure.add_subplot(grid[1, 0], sharex=ax)
     box = ax.get_position()
-    wide, high = (1 - right) * box.width, (1 - bottom) * box.height
+    wide = (1 - right) * box.width
+    high = (1 - bottom) * box.height
     ax.set_position((box.x0, box.y0 + bottom * box.height, 0.96 * wide, 0.96 * high))
-    above = figure.add_axes((box.x0 + wide, box.y0 + bottom * box.height, right * box.width, 0.96 * high), sharey=ax)
-    return above, figure.add_axes((box.x0, box.y0, 0.96 * wide, 0.9 * bottom * box.height), sharex=ax)
+    above = figure.add_axes(
+        (box.x0 + wide, box.y0 + bottom * box.height, right * box.width, 0.96 * high), sharey=ax
+    )
+    return above, figure.add_axes(
+        (box.x0, box.y0, 0.96 * wide, 0.9 * bottom * box.height), sharex=ax
+    )
 
 
 def set_scale(axis: Any, scale: Scale, low: float, high: float) -> None:
@@ -241,11 +313,15 @@ def set_scale(axis: Any, scale: Scale, low: float, high: float) -> None:
         axis.axes.set(**{f"{axis.axis_name}lim": (low - margin, high + margin)})
         if high - low < 1:
             axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.6g}"))
-            axis.set_major_locator(FixedLocator(_with_room(axis, linear_ticks(low, high), "{:.6g}".format)))
+            axis.set_major_locator(
+                FixedLocator(_with_room(axis, linear_ticks(low, high), "{:.6g}".format))
+            )
         return
     getattr(axis.axes, f"set_{axis.axis_name}scale")(scale)
     axis.axes.set(**{f"{axis.axis_name}lim": (low, high)})
-    ticks = np.concatenate([_TICKS, 1 - _TICKS[1:13]]) if scale == "logit" else np.append(_TICKS[1:], 1)
+    ticks = (
+        np.concatenate([_TICKS, 1 - _TICKS[1:13]]) if scale == "logit" else np.append(_TICKS[1:], 1)
+    )
     # Near 1 the distance from 1 decides.
     below_top = (1 - ticks >= 0.999 * (1 - high)) if high < 1 else ticks <= high * 1.001
     inside = np.unique(ticks[(ticks >= low * 0.999) & below_top])
@@ -256,8 +332,11 @@ def set_scale(axis: Any, scale: Scale, low: float, high: float) -> None:
 
 def _with_room(axis: Any, ticks: list[float], label: Callable[[float], str]) -> list[float]:
     """Every tick, or every second, third, …, so that the labels do not touch."""
-    box, dots = axis.axes.get_window_extent(), figure_of(axis.axes).dpi
-    room = 0.08 * max(map(len, map(label, ticks)), default=1) + 0.1 if axis.axis_name == "x" else 0.3
+    box = axis.axes.get_window_extent()
+    dots = figure_of(axis.axes).dpi
+    room = (
+        0.08 * max(map(len, map(label, ticks)), default=1) + 0.1 if axis.axis_name == "x" else 0.3
+    )
     most = max(2, min(8, int((box.width if axis.axis_name == "x" else box.height) / dots / room)))
     return ticks[:: max(1, -(-len(ticks) // most))]
 
@@ -285,7 +364,9 @@ def wrap_name(name: str, width: int = 44, lines: int = 3) -> str:
     return "\n".join(wrapped) or shown
 
 
-def _covered(ax: Axes, points: _Points, corners: Sequence[_Place], text: _Place) -> dict[_Place, float]:
+def _covered(
+    ax: Axes, points: _Points, corners: Sequence[_Place], text: _Place
+) -> dict[_Place, float]:
     """The share of the points of each set that a text in each corner would cover, added over the sets.
 
     Corners and the size of the text are in shares of the axes.
@@ -295,7 +376,9 @@ def _covered(ax: Axes, points: _Points, corners: Sequence[_Place], text: _Place)
         there = np.isfinite(x) & np.isfinite(y)
         if not there.any():
             continue
-        place = ax.transAxes.inverted().transform(ax.transData.transform(np.column_stack([x[there], y[there]])))
+        place = ax.transAxes.inverted().transform(
+            ax.transData.transform(np.column_stack([x[there], y[there]]))
+        )
         for across, up in corners:
             wide = place[:, 0] < text[0] if across < 0.5 else place[:, 0] > 1 - text[0]
             high = place[:, 1] < text[1] if up < 0.5 else place[:, 1] > 1 - text[1]
@@ -304,12 +387,16 @@ def _covered(ax: Axes, points: _Points, corners: Sequence[_Place], text: _Place)
 
 
 def write_in_corner(
-    ax: Axes, texts: Sequence[str], points: _Points, size: float, corners: Sequence[_Place] = _OFF_DIAGONAL
+    ax: Axes,
+    texts: Sequence[str],
+    points: _Points,
+    size: float,
+    corners: Sequence[_Place] = _OFF_DIAGONAL,
 ) -> Any:
     """Text in the corner of the axes where it covers the fewest points, behind lines and markers.
 
-    If the axes are too small for the first text, the next one that covers no point is written, perhaps in smaller
-    letters; if none fits, nothing is written and None returned.
+    If the axes are too small for the first text, the next one that covers no point is written,
+    perhaps in smaller letters; if none fits, nothing is written and None returned.
     """
     for text, letters in itertools.product(texts, (size, max(_LEAST_LETTERS, 0.8 * size))):
         share = _share_of(ax, text, letters)
@@ -317,11 +404,26 @@ def write_in_corner(
         corner = min(corners, key=covered.__getitem__)
         free = text == texts[0] or covered[corner] == 0
         if free and share[0] <= _MOST_COVERED[0] and share[1] <= _MOST_COVERED[1]:
-            sides: Any = {"ha": "right" if corner[0] > 0.5 else "left", "va": "top" if corner[1] > 0.5 else "bottom"}
-            look: Any = {"fontsize": letters, "linespacing": 1.35, "parse_math": False, "bbox": ground_of(ax)}
+            sides: Any = {
+                "ha": "right" if corner[0] > 0.5 else "left",
+                "va": "top" if corner[1] > 0.5 else "bottom",
+            }
+            look: Any = {
+                "fontsize": letters,
+                "linespacing": 1.35,
+                "parse_math": False,
+                "bbox": ground_of(ax),
+            }
             # Measuring a text inside the axes for the layout takes time.
             return ax.text(
-                corner[0], corner[1], text, transform=ax.transAxes, zorder=2.2, in_layout=False, **sides, **look
+                corner[0],
+                corner[1],
+                text,
+                transform=ax.transAxes,
+                zorder=2.2,
+                in_layout=False,
+                **sides,
+                **look,
             )
     return None
 
@@ -333,9 +435,14 @@ def ground_of(ax: Axes) -> dict[str, Any]:
 
 def _share_of(ax: Axes, text: str, size: float) -> _Place:
     """The approximate share of the axes that a text takes, across and up."""
-    box, dots, lines = ax.get_window_extent(), figure_of(ax).dpi / 72, text.splitlines()
-    wide, high = 0.53 * size * max(map(len, lines), default=0), 1.5 * size * len(lines)
-    return min(1.0, 0.03 + dots * wide / max(box.width, 1)), min(1.0, 0.03 + dots * high / max(box.height, 1))
+    box = ax.get_window_extent()
+    dots = figure_of(ax).dpi / 72
+    lines = text.splitlines()
+    wide = 0.53 * size * max(map(len, lines), default=0)
+    high = 1.5 * size * len(lines)
+    return min(1.0, 0.03 + dots * wide / max(box.width, 1)), min(
+        1.0, 0.03 + dots * high / max(box.height, 1)
+    )
 
 
 def probability(value: float) -> str:
@@ -355,13 +462,20 @@ def probability(value: float) -> str:
 
 def band_sentence(band: Bands | CurveBand) -> str:
     """What a band is."""
-    level, curve = level_percent(band.level), isinstance(band, CurveBand)
+    level = level_percent(band.level)
+    curve = isinstance(band, CurveBand)
     calibrated = f"if the scores were calibrated, {{}} would lie inside {level} of the time"
-    each, whole = ("each point of the curve", "the whole curve") if curve else ("each point", "all points")
+    each, whole = (
+        ("each point of the curve", "the whole curve") if curve else ("each point", "all points")
+    )
     return {
         "monotone": f"{level} confidence band, if the event probability rises with the score",
-        "pointwise": f"{level} confidence band, pointwise" if curve else f"{level} interval of each rate",
-        "simultaneous": f"{level} confidence band for {whole}" if curve else f"{level} intervals of all rates jointly",
+        "pointwise": f"{level} confidence band, pointwise"
+        if curve
+        else f"{level} interval of each rate",
+        "simultaneous": f"{level} confidence band for {whole}"
+        if curve
+        else f"{level} intervals of all rates jointly",
         "simultaneous-consistency": calibrated.format(whole),
         "consistency": f"pointwise: {calibrated.format(each)}",
     }[band.band]
@@ -382,7 +496,9 @@ def number_lines(record: Reliability, *, brief: bool = False) -> list[str]:
     floor = record.floor
     if brief:
         value = f"{record.measure} {short(record.value)}"
-        return [value, f"floor {short(floor.mean)}"] if floor else [value]
+        if floor:
+            return [value, f"floor {short(floor.mean)}"]
+        return [value]
     lines = _measure_lines(record)
     of = "" if record.decomposition is None else f" of {record.measure}"
     if floor is not None:
@@ -391,14 +507,21 @@ def number_lines(record: Reliability, *, brief: bool = False) -> list[str]:
         p = f"p ≤ {least:.2g}" if floor.pvalue <= least * 1.001 else f"p = {floor.pvalue:.2g}"
         lines.append(f"noise floor{of} {short(floor.mean)}, {p}")
     if record.interval is not None:
-        level, ends = level_percent(record.interval.level), confidence_set(record.interval, short)
+        level = level_percent(record.interval.level)
+        ends = confidence_set(record.interval, short)
         lines.append(f"l2 error {short(record.interval.estimate)}, {level} {ends}")
     left_out = record.n - int(record.curve.n.sum()) if record.curve.method == "spline" else 0
-    return [*lines, f"n = {record.n:,}", *([f"without {left_out:,} scores of 0 or 1"] if left_out else [])]
+    return [
+        *lines,
+        f"n = {record.n:,}",
+        *([f"without {left_out:,} scores of 0 or 1"] if left_out else []),
+    ]
 
 
 def _measure_lines(record: Reliability) -> list[str]:
-    d, found, limits = record.decomposition, record.estimate, ""
+    d = record.decomposition
+    found = record.estimate
+    limits = ""
     if found is not None and found.bounded:
         limits = f", {level_percent(found.level)} [{short(found.low)}, {short(found.high)}]"
     if d is not None:
@@ -406,8 +529,8 @@ def _measure_lines(record: Reliability) -> list[str]:
         return [f"Brier score {short(d.score)}{limits} =", f"MCB {mcb} − DSC {dsc} + UNC {unc}"]
     if record.curve.method == "spline" and math.isnan(record.value):
         return ["no curve: the spline has no finite estimate"]
-    line, rule = (
-        f"{record.measure} {short(record.value)}",
-        record.curve.bins and f"({rule_in_words(record.curve.bins)})",
-    )
-    return [line + limits, rule] if limits and rule else [f"{line}  {rule or ''}".rstrip() + limits]
+    line = f"{record.measure} {short(record.value)}"
+    rule = record.curve.bins and f"({rule_in_words(record.curve.bins)})"
+    if limits and rule:
+        return [line + limits, rule]
+    return [f"{line}  {rule or ''}".rstrip() + limits]

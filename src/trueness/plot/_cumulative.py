@@ -27,9 +27,9 @@ _CORNERS = ((0.03, 0.97), (0.03, 0.03), (0.93, 0.97), (0.93, 0.03))
 class CumulativeDisplay(FromEstimator):
     """Observed minus expected events, cumulated over the rows in order of their scores.
 
-    Where the line climbs, events are more frequent than predicted; its slope is the miscalibration there. If the scores
-    were calibrated, each point would lie in the grey cone, and the whole line between the dashed lines, with the level
-    of the band.
+    Where the line climbs, events are more frequent than predicted; its slope is the miscalibration
+    there. If the scores were calibrated, each point would lie in the grey cone, and the whole line
+    between the dashed lines, with the level of the band.
 
     Parameters
     ----------
@@ -73,7 +73,8 @@ class CumulativeDisplay(FromEstimator):
         Parameters
         ----------
         y_true, y_prob
-            As for :func:`trueness.ece`. A mapping of names to scores holds one set of scores per model.
+            As for :func:`trueness.ece`. A mapping of names to scores holds one set of scores per
+            model.
         level : float, default 0.95
             Level of the bands.
         classes : sequence, optional
@@ -93,18 +94,29 @@ class CumulativeDisplay(FromEstimator):
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the walks on `ax` or on a new figure, and return the display."""
-        texts = [f"{canvas.wrap_name(name, 60)}: KS {_test_text(walk.ks)}" for name, walk in self.walks.items()]
+        texts = [
+            f"{canvas.wrap_name(name, 60)}: KS {_test_text(walk.ks)}"
+            for name, walk in self.walks.items()
+        ]
         own = self._take_axes(ax, size=(6.4, 4.6 + canvas.legend_height(texts)))
-        panel, alone, walks = self.ax_, len(self.walks) == 1, list(self.walks.values())
+        panel = self.ax_
+        alone = len(self.walks) == 1
+        walks = list(self.walks.values())
         reach = walks[0].reach if alone else 0.0
         if alone:
             self._draw_band(panel, walks[0])
         for i, (name, walk) in enumerate(self.walks.items()):
-            look: dict[str, Any] = {"color": style_of(i).colour, "linestyle": style_of(i).dashes, "label": name}
+            look: dict[str, Any] = {
+                "color": style_of(i).colour,
+                "linestyle": style_of(i).dashes,
+                "label": name,
+            }
             self.lines_ += panel.plot(walk.share, walk.height, linewidth=1.5, zorder=3, **look)
         self.line_ = self.lines_[0]
         panel.axhline(0, color=GREY, linewidth=0.8)
-        panel.set(xlabel="share of rows, by increasing score", ylabel="cumulated (label − score) / n")
+        panel.set(
+            xlabel="share of rows, by increasing score", ylabel="cumulated (label − score) / n"
+        )
         canvas.draw_grid(panel)
         high = max(reach, *(float(walk.height.max()) for walk in walks))
         low = min(-reach, *(float(walk.height.min()) for walk in walks))
@@ -117,23 +129,44 @@ class CumulativeDisplay(FromEstimator):
         return self
 
     def _draw_band(self, ax: Axes, walk: Walk) -> None:
-        ax.fill_between(walk.share, -walk.half, walk.half, color=GREY, alpha=0.25, linewidth=0, zorder=1)
+        ax.fill_between(
+            walk.share, -walk.half, walk.half, color=GREY, alpha=0.25, linewidth=0, zorder=1
+        )
         for end in (-walk.reach, walk.reach):
             ax.axhline(end, color=GREY, linewidth=1, linestyle=(0, (4, 3)))
 
     def _write_numbers(self, ax: Axes, name: str, walk: Walk) -> None:
         """The range of the walk, the scores at the shares of rows on a second axis, and the tests."""
-        low, high = float(walk.height.min()), float(walk.height.max())
-        look = {"arrowstyle": "<->", "color": style_of(0).colour, "linewidth": 1, "shrinkA": 0, "shrinkB": 0}
+        low = float(walk.height.min())
+        high = float(walk.height.max())
+        look = {
+            "arrowstyle": "<->",
+            "color": style_of(0).colour,
+            "linewidth": 1,
+            "shrinkA": 0,
+            "shrinkB": 0,
+        }
         ax.annotate("", xy=(1.025, low), xytext=(1.025, high), arrowprops=look)
         far = int(np.abs(walk.height).argmax())
-        ax.plot(walk.share[far], walk.height[far], marker="o", color=style_of(0).colour, markersize=5, zorder=4)
-        top, at = ax.secondary_xaxis("top"), np.linspace(0, 1, 6)
+        ax.plot(
+            walk.share[far],
+            walk.height[far],
+            marker="o",
+            color=style_of(0).colour,
+            markersize=5,
+            zorder=4,
+        )
+        top = ax.secondary_xaxis("top")
+        at = np.linspace(0, 1, 6)
         place = np.clip(np.searchsorted(walk.share, at), 0, walk.share.size - 1)
         top.set_xticks(list(at), [canvas.probability(float(score)) for score in walk.score[place]])
         top.tick_params(labelsize=8)
         top.set_xlabel("score", fontsize=9)
-        tests = [f"KS {_test_text(walk.ks)}", f"Kuiper {_test_text(walk.kuiper)}", f"n = {walk.n:,}"]
+        tests = [
+            f"KS {_test_text(walk.ks)}",
+            f"Kuiper {_test_text(walk.kuiper)}",
+            f"n = {walk.n:,}",
+        ]
         lines = [*([canvas.wrap_name(name, 40, 2)] if name else []), *tests]
         points = [(walk.share, h) for h in (walk.height, walk.half, -walk.half)]
         canvas.write_in_corner(ax, ["\n".join(lines), tests[0]], points, 9, _CORNERS)

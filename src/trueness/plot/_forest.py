@@ -28,12 +28,14 @@ if TYPE_CHECKING:
 class IntervalDisplay(FromEstimator):
     """Forest plot: the l2 calibration error of models, classes or groups, with confidence sets.
 
-    A line is the continuous part of the set; a hollow marker at zero means that the set includes zero.
+    A line is the continuous part of the set; a hollow marker at zero means that the set includes
+    zero.
 
     Parameters
     ----------
     intervals : mapping of names to Interval
-        One line each, from the top, all of one level. Squared and unsquared sets together are drawn as roots.
+        One line each, from the top, all of one level. Squared and unsquared sets together are drawn
+        as roots.
 
     Attributes
     ----------
@@ -57,9 +59,15 @@ class IntervalDisplay(FromEstimator):
             raise InputError("intervals", "must hold at least one interval", "got none")
         levels = sorted({interval.level for interval in intervals.values()})
         if len(levels) > 1:
-            raise InputError("intervals", "must have one level", f"got {', '.join(f'{level:g}' for level in levels)}")
+            raise InputError(
+                "intervals",
+                "must have one level",
+                f"got {', '.join(f'{level:g}' for level in levels)}",
+            )
         mixed = len({interval.squared for interval in intervals.values()}) > 1
-        self.intervals = {name: interval.root() if mixed else interval for name, interval in intervals.items()}
+        self.intervals = {
+            name: interval.root() if mixed else interval for name, interval in intervals.items()
+        }
 
     @classmethod
     @takes_rows
@@ -80,10 +88,11 @@ class IntervalDisplay(FromEstimator):
         Parameters
         ----------
         y_true, y_prob
-            As for :func:`trueness.ece`. A mapping of names to scores holds one set of scores per model. A matrix gives
-            an interval per class, or a single one with ``kind="confidence"``.
+            As for :func:`trueness.ece`. A mapping of names to scores holds one set of scores per
+            model. A matrix gives an interval per class, or a single one with ``kind="confidence"``.
         by : array-like of shape (n,), optional
-            A group for each row, as for :func:`trueness.segments`; each group gets its own interval.
+            A group for each row, as for :func:`trueness.segments`; each group gets its own
+            interval.
         level : float, default 0.95
             Confidence level of the intervals, more than 1/2.
         seed : int or numpy.random.Generator, default 0
@@ -108,7 +117,11 @@ class IntervalDisplay(FromEstimator):
                 if not problem.cells.whole:
                     other = "`ece_interval(…, weight_type='importance')`, drawn by `IntervalDisplay({name: interval})`"
                     raise must_count("`IntervalDisplay.from_predictions`", other)
-                words = [problem.name, "" if problem.label is None else f"class {problem.label}", group]
+                words = [
+                    problem.name,
+                    "" if problem.label is None else f"class {problem.label}",
+                    group,
+                ]
                 line = " · ".join(map(visible, filter(None, words))) or "all rows"
                 with collected_warnings():
                     intervals[line] = ece_interval(problem.tally, level=level, seed=seed)
@@ -124,34 +137,72 @@ class IntervalDisplay(FromEstimator):
         numbers : bool, default True
             Whether to write estimates and sets on the right.
         """
-        names, sets = list(self.intervals), list(self.intervals.values())
+        names = list(self.intervals)
+        sets = list(self.intervals.values())
         self._take_axes(ax, size=(7.2, 1.1 + 0.34 * len(names)))
-        estimate, low, high = (np.array([getattr(f, c) for f in sets]) for c in ("estimate", "low", "high"))
+        estimate, low, high = (
+            np.array([getattr(f, c) for f in sets]) for c in ("estimate", "low", "high")
+        )
         colour = style_of(0).colour
-        texts = [f"{short_number(one.estimate)}  {confidence_set(one, short_number)}" for one in sets]
-        self.line_ = _draw_forest(self.ax_, names, estimate, low, high, [colour] * len(names), texts if numbers else [])
+        texts = [
+            f"{short_number(one.estimate)}  {confidence_set(one, short_number)}" for one in sets
+        ]
+        self.line_ = _draw_forest(
+            self.ax_, names, estimate, low, high, [colour] * len(names), texts if numbers else []
+        )
         zero = np.flatnonzero([f.includes_zero for f in sets])
-        self.ax_.scatter(np.zeros(zero.size), zero, s=34, facecolors="none", edgecolors=colour, zorder=4, clip_on=False)
+        self.ax_.scatter(
+            np.zeros(zero.size),
+            zero,
+            s=34,
+            facecolors="none",
+            edgecolors=colour,
+            zorder=4,
+            clip_on=False,
+        )
         least = min(0.0, float(low.min()), float(estimate.min()))
         most = max(float(high.max()), float(estimate.max()), 1e-6)
         what = f"{'squared ' * sets[0].squared}l2 calibration error, {level_percent(sets[0].level)} confidence set"
-        self.ax_.set(xlim=(least - 0.02 * (most - least), most + 0.04 * (most - least)), xlabel=what)
+        self.ax_.set(
+            xlim=(least - 0.02 * (most - least), most + 0.04 * (most - least)), xlabel=what
+        )
         return self
 
 
 def _draw_forest(
-    ax: Axes, names: list[str], estimate: Floats, low: Floats, high: Floats, colours: Any, texts: Any, faces: Any = None
+    ax: Axes,
+    names: list[str],
+    estimate: Floats,
+    low: Floats,
+    high: Floats,
+    colours: Any,
+    texts: Any,
+    faces: Any = None,
 ) -> Any:
-    """Draw a line and a mark for each name, from the top, with a text on the right; return the lines."""
+    """Draw a line and a mark for each name, from the top, with a text on the right.
+
+    Return the lines.
+    """
     at = np.arange(len(names))
     lines = ax.hlines(at, low, high, color=colours, linewidth=2.2, zorder=3)
-    ax.scatter(estimate, at, s=34, facecolors=colours if faces is None else faces, edgecolors=colours, zorder=4)
+    ax.scatter(
+        estimate,
+        at,
+        s=34,
+        facecolors=colours if faces is None else faces,
+        edgecolors=colours,
+        zorder=4,
+    )
     ax.axvline(0, color=GREY, linewidth=1, linestyle=(0, (4, 3)))
     ax.set_yticks(at, [wrap_name(name, 36, 2) for name in names], fontsize=9, parse_math=False)
     ax.set_ylim(len(names) - 0.5, -0.5)
     draw_grid(ax, "x")
     for i, text in enumerate(texts):
-        look: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center", "annotation_clip": False}
+        look: dict[str, Any] = {
+            "xycoords": ("axes fraction", "data"),
+            "va": "center",
+            "annotation_clip": False,
+        }
         ax.annotate(text, (1.02, i), fontsize=8, **look)
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.tick_params(axis="y", length=0)
@@ -163,7 +214,9 @@ def _group_tallies(y_true: Any, y_prob: Any, by: Any, rows: RowOptions) -> dict[
     if isinstance(y_true, Tally | Mapping):
         remedy = "Pass a mapping of group names to tallies instead."
         raise InputError("by", "needs rows", "a Tally has none", remedy=remedy)
-    groups_of_rows, *others = read_by(by, y_true, np.ones(column(y_true, "y_true").values.shape[0], dtype=bool))
+    groups_of_rows, *others = read_by(
+        by, y_true, np.ones(column(y_true, "y_true").values.shape[0], dtype=bool)
+    )
     if others:
         raise InputError("by", "must be one column", f"got {1 + len(others)}")
     several = isinstance(y_prob, Mapping)
@@ -181,13 +234,14 @@ def _group_tallies(y_true: Any, y_prob: Any, by: Any, rows: RowOptions) -> dict[
 class SegmentsDisplay(Display):
     """Forest plot: the gap of each segment or slice, with limits that hold for all together.
 
-    Flagged ones are orange, with a filled mark if they differ from the error of all rows (the dotted line).
+    Flagged ones are orange, with a filled mark if they differ from the error of all rows (the
+    dotted line).
 
     Parameters
     ----------
     segments : Segments or Slices
-        What :func:`trueness.segments` or :func:`trueness.worst_slices` found. Of slices that share their rows with one
-        above them, only that one is drawn.
+        What :func:`trueness.segments` or :func:`trueness.worst_slices` found. Of slices that share
+        their rows with one above them, only that one is drawn.
 
     Attributes
     ----------
@@ -259,7 +313,11 @@ class SegmentsDisplay(Display):
         colours = np.where(found.flagged[shown], SECOND, style_of(0).colour)
         texts = [f"{a:+.3f}  [{b:+.3f}, {c:+.3f}]" for a, b, c in zip(gap, low, high, strict=True)]
         faces = np.where(found.differs[shown] | ~found.flagged[shown], colours, "none").tolist()
-        self.line_ = _draw_forest(self.ax_, names, gap, low, high, colours.tolist(), texts if numbers else [], faces)
+        self.line_ = _draw_forest(
+            self.ax_, names, gap, low, high, colours.tolist(), texts if numbers else [], faces
+        )
         self.ax_.axvline(found.overall_gap, color=GREY, linewidth=1, linestyle=":")
-        self.ax_.set_xlabel(f"event rate − mean score, {level_percent(found.level)} limits for all together")
+        self.ax_.set_xlabel(
+            f"event rate − mean score, {level_percent(found.level)} limits for all together"
+        )
         return self

@@ -12,7 +12,16 @@ from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinsLike
 from trueness._text.numbers import short_number
 from trueness.errors import InputError
-from trueness.plot._canvas import GREY, Display, draw_grid, draw_legend, ground_of, legend_height, style_of, wrap_name
+from trueness.plot._canvas import (
+    GREY,
+    Display,
+    draw_grid,
+    draw_legend,
+    ground_of,
+    legend_height,
+    style_of,
+    wrap_name,
+)
 from trueness.plot._problems import FromEstimator
 from trueness.results import GuaranteePlan
 
@@ -49,8 +58,8 @@ class GuaranteeDisplay(Display):
 
     References
     ----------
-    Gupta, Ramdas, "Distribution-free calibration guarantees for histogram binning without sample splitting", ICML,
-    2021, Figure 2.
+    Gupta, Ramdas, "Distribution-free calibration guarantees for histogram binning without sample
+    splitting", ICML, 2021, Figure 2.
 
     Examples
     --------
@@ -94,24 +103,32 @@ class GuaranteeDisplay(Display):
         alpha : float, default 0.1
             Probability with which the guarantee may fail.
         kind : {'conditional', 'marginal', 'expected-ece'}, default 'conditional'
-            What is bounded: the error of every bin at once, that of the bin of a new row, or the expected calibration
-            error.
+            What is bounded: the error of every bin at once, that of the bin of a new row, or the
+            expected calibration error.
         scheme : str, default 'umd'
-            How histogram binning chooses and fills its bins: 'umd', 'randomized', 'original', 'split' or 'fixed-width'.
+            How histogram binning chooses and fills its bins: 'umd', 'randomized', 'original',
+            'split' or 'fixed-width'.
         bound : {'hoeffding', 'exact'}, default 'hoeffding'
-            Hoeffding's inequality, as published, or the binomial distribution: smaller and equally valid.
+            Hoeffding's inequality, as published, or the binomial distribution: smaller and equally
+            valid.
         """
         from trueness import recalibrate
 
         lower: Any = recalibrate
         options = {"alpha": alpha, "kind": kind, "scheme": scheme, "bound": bound}
-        rows, bins = _checked_sizes(n, "n", 4), _checked_sizes(n_bins, "n_bins", 1)
+        rows = _checked_sizes(n, "n", 4)
+        bins = _checked_sizes(n_bins, "n_bins", 1)
         if rows.size * bins.size > _MOST_POINTS:
             demand = f"must have at most {_MOST_POINTS // rows.size:,} values for {rows.size:,} numbers of rows"
             raise InputError("n_bins", demand, f"got {bins.size:,}")
         if chosen is not None and wanted is not None:
-            raise InputError("", "`chosen` and `wanted` both choose the bins to mark", remedy="Leave one out.")
-        found = [[lower.epsilon(int(r), int(b), **options) if r >= 2 * b else np.nan for b in bins] for r in rows]
+            raise InputError(
+                "", "`chosen` and `wanted` both choose the bins to mark", remedy="Leave one out."
+            )
+        found = [
+            [lower.epsilon(int(r), int(b), **options) if r >= 2 * b else np.nan for b in bins]
+            for r in rows
+        ]
         epsilon = np.array(found)
         marked = _marked_bins(rows, bins, epsilon, chosen, wanted)
         return cls(GuaranteePlan(rows, bins, epsilon, marked, alpha, kind, scheme, bound))
@@ -119,12 +136,20 @@ class GuaranteeDisplay(Display):
     def plot(self, ax: Any = None) -> Self:
         """Draw the lines on `ax` or on a new figure, and return the display."""
         self._take_axes(ax, size=(6.2, 4.4))
-        plan, self.marks_ = self.plan, list[Any]()
+        plan = self.plan
+        self.marks_ = list[Any]()
         for i, n in enumerate(plan.n):
-            style, mark, chosen = style_of(i), plan.chosen_epsilon(i), ""
+            style = style_of(i)
+            mark = plan.chosen_epsilon(i)
+            chosen = ""
             if np.isfinite(mark):
                 chosen = f": B = {plan.chosen[i]}, ε = {short_number(mark)}"
-                look: Any = {"marker": style.marker, "color": style.colour, "markersize": 8, "zorder": 4}
+                look: Any = {
+                    "marker": style.marker,
+                    "color": style.colour,
+                    "markersize": 8,
+                    "zorder": 4,
+                }
                 self.marks_ += self.ax_.plot(plan.chosen[i], mark, clip_on=False, **look)
             look = {"color": style.colour, "linestyle": style.dashes, "label": f"n = {n:,}{chosen}"}
             self.lines_ += self.ax_.plot(plan.n_bins, plan.epsilon[i], **look)
@@ -132,7 +157,10 @@ class GuaranteeDisplay(Display):
         most = float(np.nanmax(np.minimum(plan.epsilon, 1.0), initial=0.0)) or 1.0
         self.ax_.set(xlabel="bins B", ylabel=_AXES[plan.kind], ylim=(0, 1.05 * most))
         draw_grid(self.ax_)
-        confidence = "" if plan.kind == "expected-ece" else f", with probability {100 * (1 - plan.alpha):g} %"
+        if plan.kind == "expected-ece":
+            confidence = ""
+        else:
+            confidence = f", with probability {100 * (1 - plan.alpha):g} %"
         title = f"scheme {plan.scheme}, bound {plan.bound}{confidence}"
         self.ax_.set_title(title, fontsize=10, loc="left", parse_math=False)
         self.ax_.legend(fontsize=9, handlelength=3, framealpha=0.6)
@@ -159,7 +187,11 @@ def _marked_bins(rows: Ints, bins: Ints, epsilon: Any, chosen: Any, wanted: floa
     of_rows = {int(n): chosen for n in rows} if not isinstance(chosen, Mapping) else dict(chosen)
     for n, b in of_rows.items():
         if n not in rows or b not in bins:
-            raise InputError("chosen", "must be among `n_bins`, for rows among `n`", f"got {b!r} bins for {n!r} rows")
+            raise InputError(
+                "chosen",
+                "must be among `n_bins`, for rows among `n`",
+                f"got {b!r} bins for {n!r} rows",
+            )
     return np.array([of_rows.get(int(n), 0) for n in rows], dtype=np.int64)
 
 
@@ -184,18 +216,26 @@ class ValidityDisplay(FromEstimator):
 
     References
     ----------
-    Gupta, Ramdas, "Distribution-free calibration guarantees for histogram binning without sample splitting", ICML,
-    2021, Figures 1 and 3 to 6.
+    Gupta, Ramdas, "Distribution-free calibration guarantees for histogram binning without sample
+    splitting", ICML, 2021, Figures 1 and 3 to 6.
     """
 
-    def __init__(self, curves: Mapping[str, Any], *, level: float = 0.9, theory: Any = None) -> None:
+    def __init__(
+        self, curves: Mapping[str, Any], *, level: float = 0.9, theory: Any = None
+    ) -> None:
         if not curves:
             raise InputError("curves", "must hold at least one curve", "got none")
-        if isinstance(level, bool) or not isinstance(level, int | float | np.floating) or not 0 < level <= 1:
+        if (
+            isinstance(level, bool)
+            or not isinstance(level, int | float | np.floating)
+            or not 0 < level <= 1
+        ):
             raise InputError("level", "must lie above 0 and be at most 1", f"got {level!r}")
         self.curves = dict(curves)
         self.level = float(level)
-        self.theory = None if theory is None else tuple(np.asarray(column, np.float64) for column in theory)
+        self.theory = (
+            None if theory is None else tuple(np.asarray(column, np.float64) for column in theory)
+        )
 
     @classmethod
     @takes_rows
@@ -217,9 +257,11 @@ class ValidityDisplay(FromEstimator):
         y_true : array-like of shape (n,)
             Labels of rows that were used neither for the classifier nor for the calibrator.
         y_prob : array-like of shape (n,) or (n, K), or mapping of names to such
-            Predictions with few distinct values, as after binning; a mapping draws one curve per method.
+            Predictions with few distinct values, as after binning; a mapping draws one curve per
+            method.
         bins : int, sequence of edges or bin rule, optional
-            By default every distinct value is judged separately. Predictions that are nearly all distinct need bins.
+            By default every distinct value is judged separately. Predictions that are nearly all
+            distinct need bins.
         level : float, default 0.9
             The share at which ε is marked.
         promise : tuple of int, optional
@@ -232,19 +274,25 @@ class ValidityDisplay(FromEstimator):
         from trueness.recalibrate import epsilon, validity_curve
 
         models = y_prob if isinstance(y_prob, Mapping) else {"" if name is None else name: y_prob}
-        curves = {str(key): validity_curve(y_true, p, bins=bins, **rows) for key, p in models.items()}
-        share, theory = np.linspace(0.01, 0.995, 100), None
+        curves = {
+            str(key): validity_curve(y_true, p, bins=bins, **rows) for key, p in models.items()
+        }
+        share = np.linspace(0.01, 0.995, 100)
+        theory = None
         if promise is not None:
             theory = [epsilon(*promise, alpha=float(1 - s), kind="marginal") for s in share], share
         return cls(curves, level=level, theory=theory)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the curves on `ax` or on a new figure, and return the display."""
-        alone, texts = len(self.curves) == 1, [wrap_name(name, 44) for name in self.curves]
+        alone = len(self.curves) == 1
+        texts = [wrap_name(name, 44) for name in self.curves]
         read = [_tolerance(curve, self.level) for curve in self.curves.values()]
         at = f" at {100 * self.level:g} %"
         if not alone:
-            texts = [f"{text}: ε = {short_number(e)}{at}" for text, e in zip(texts, read, strict=True)]
+            texts = [
+                f"{text}: ε = {short_number(e)}{at}" for text, e in zip(texts, read, strict=True)
+            ]
         own = self._take_axes(ax, size=(5.8, 4.4 + legend_height(texts)))
         right = self._right()
         for i, (name, e) in enumerate(zip(self.curves, read, strict=True)):
@@ -253,9 +301,16 @@ class ValidityDisplay(FromEstimator):
         named = [(line, text) for line, text in zip(self.lines_, texts, strict=True) if text]
         if self.theory is not None:
             look: Any = {"linewidth": 1.6, "linestyle": (0, (1, 1)), "label": "promised by theorem"}
-            named += [(line, look["label"]) for line in self.ax_.plot(*self.theory, color=GREY, **look)]
+            named += [
+                (line, look["label"]) for line in self.ax_.plot(*self.theory, color=GREY, **look)
+            ]
         self.ax_.axhline(self.level, color=GREY, linewidth=0.8)
-        self.ax_.set(xlim=(0, right), ylim=(-0.02, 1.03), xlabel="tolerance ε", ylabel="share of predictions within ε")
+        self.ax_.set(
+            xlim=(0, right),
+            ylim=(-0.02, 1.03),
+            xlabel="tolerance ε",
+            ylabel="share of predictions within ε",
+        )
         self.ax_.locator_params(axis="x", nbins=5)
         draw_grid(self.ax_)
         if alone and np.isfinite(read[0]):
@@ -266,13 +321,28 @@ class ValidityDisplay(FromEstimator):
         return self
 
     def _draw_curve(self, name: str, style: Style, right: float, read: float) -> None:
-        jumps, share = self.curves[name].jumps, self.curves[name].share
-        x, y = [0.0, *jumps, max(right, float(jumps[-1]))], [0.0, *share, share[-1]]
-        look: dict[str, Any] = {"color": style.colour, "linestyle": style.dashes, "linewidth": 1.6, "zorder": 3}
+        jumps = self.curves[name].jumps
+        share = self.curves[name].share
+        x = [0.0, *jumps, max(right, float(jumps[-1]))]
+        y = [0.0, *share, share[-1]]
+        look: dict[str, Any] = {
+            "color": style.colour,
+            "linestyle": style.dashes,
+            "linewidth": 1.6,
+            "zorder": 3,
+        }
         self.lines_ += self.ax_.step(x, y, where="post", label=name or "_", **look)
         if np.isfinite(read):
-            self.ax_.plot([read, read], [0, self.level], color=style.colour, linewidth=0.8, linestyle=(0, (2, 2)))
-            self.ax_.plot(read, self.level, marker=style.marker, color=style.colour, markersize=6, zorder=4)
+            self.ax_.plot(
+                [read, read],
+                [0, self.level],
+                color=style.colour,
+                linewidth=0.8,
+                linestyle=(0, (2, 2)),
+            )
+            self.ax_.plot(
+                read, self.level, marker=style.marker, color=style.colour, markersize=6, zorder=4
+            )
 
     def _right(self) -> float:
         ends = [_tolerance(curve, 0.995) for curve in self.curves.values()]
@@ -283,12 +353,23 @@ class ValidityDisplay(FromEstimator):
 
     def _annotate(self, read: float, *, right: bool) -> None:
         text = f"for {100 * self.level:g} % of predictions\nthe miscalibration is at most {short_number(read)}"
-        place: Any = {"xytext": (-10 if right else 10, -14), "textcoords": "offset points", "va": "top"}
-        look: Any = {"ha": "right" if right else "left", "fontsize": 9, "bbox": ground_of(self.ax_), "zorder": 5}
+        place: Any = {
+            "xytext": (-10 if right else 10, -14),
+            "textcoords": "offset points",
+            "va": "top",
+        }
+        look: Any = {
+            "ha": "right" if right else "left",
+            "fontsize": 9,
+            "bbox": ground_of(self.ax_),
+            "zorder": 5,
+        }
         self.ax_.annotate(text, (read, self.level), **place, **look)
 
 
 def _tolerance(curve: Any, level: float) -> float:
     """The smallest tolerance whose share is at least `level`; nan if there is none."""
     meets = np.flatnonzero(curve.share >= level - 1e-12)
-    return float(curve.jumps[meets[0]]) if meets.size else float("nan")
+    if meets.size:
+        return float(curve.jumps[meets[0]])
+    return float("nan")

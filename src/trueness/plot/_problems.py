@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 Models: TypeAlias = dict[str, Tally]
 MOST_PANELS = 50
 _BARS = 50
-_RARE, _CROWDED = 0.02, 0.8
+_RARE = 0.02
+_CROWDED = 0.8
 # No point lies at the very end of axes that zoom in.
 _HEADROOM = 1.1
 
@@ -54,13 +55,23 @@ def tallies(
     """A tally per model; the name of a single one may be empty."""
     if isinstance(y_true, Mapping):
         if y_prob is not None:
-            raise InputError("y_prob", "must be left out when `y_true` maps names to tallies, which hold the scores")
-        argument, data = "y_true", {key: (sums, None) for key, sums in y_true.items()}
-    elif isinstance(y_prob, Mapping):  # not a data frame, which has keys too but is a matrix of scores
-        argument, data = "y_prob", {key: (y_true, p) for key, p in y_prob.items()}
+            raise InputError(
+                "y_prob",
+                "must be left out when `y_true` maps names to tallies, which hold the scores",
+            )
+        argument = "y_true"
+        data = {key: (sums, None) for key, sums in y_true.items()}
+    elif isinstance(
+        y_prob, Mapping
+    ):  # not a data frame, which has keys too but is a matrix of scores
+        argument = "y_prob"
+        data = {key: (y_true, p) for key, p in y_prob.items()}
     else:
         if getattr(y_prob, "ndim", 0) > 2:
-            warn("Bands, intervals and noise floors of the picture take pixels as independent.", TruenessWarning)
+            warn(
+                "Bands, intervals and noise floors of the picture take pixels as independent.",
+                TruenessWarning,
+            )
         return {"" if name is None else str(name): as_tally(y_true, y_prob, rows, rule=rule)}
     if not data:
         raise InputError(argument, "must name at least one model", "got an empty mapping")
@@ -71,7 +82,9 @@ def tallies(
     for key, other in models.items():
         if (other.kind, other.classes) != (first.kind, first.classes):
             raise InputError(
-                "", "All models must have one kind and the same classes", f"{key!r} differs from the first"
+                "",
+                "All models must have one kind and the same classes",
+                f"{key!r} differs from the first",
             )
     return models
 
@@ -85,16 +98,28 @@ def problems(models: Models, classes: Any = None) -> list[Problem]:
         demand = f"must choose at most {MOST_PANELS} of the {len(labels)} classes, one panel each"
         raise InputError("classes", demand, remedy="`kind='confidence'` shows all of them in one.")
     at = [(label, labels.index(label)) for label in shown]
-    return [Problem(visible(key), label, one.kind, one.parts[i]) for key, one in models.items() for label, i in at]
+    return [
+        Problem(visible(key), label, one.kind, one.parts[i])
+        for key, one in models.items()
+        for label, i in at
+    ]
 
 
 def only_problem(
-    display: str, y_true: Any, y_prob: Any, name: str | None, rows: Any, classes: Any, rule: BinRule | None = None
+    display: str,
+    y_true: Any,
+    y_prob: Any,
+    name: str | None,
+    rows: Any,
+    classes: Any,
+    rule: BinRule | None = None,
 ) -> Problem:
     """The problem of a display of one model and one class."""
     for argument, value in (("y_true", y_true), ("y_prob", y_prob)):
         if isinstance(value, Mapping):
-            raise InputError(argument, f"must be one model for {display}", "got a mapping of models")
+            raise InputError(
+                argument, f"must be one model for {display}", "got a mapping of models"
+            )
     (problem,) = one_problem(tallies(y_true, y_prob, name, rows, rule), classes, display)
     return problem
 
@@ -109,7 +134,10 @@ def one_problem(models: Models, classes: Any, display: str) -> list[Problem]:
 
 
 def _checked_classes(labels: list[Any], classes: Any) -> list[Any]:
-    chosen = list(classes) if hasattr(classes, "__iter__") and not isinstance(classes, str) else [classes]
+    if hasattr(classes, "__iter__") and not isinstance(classes, str):
+        chosen = list(classes)
+    else:
+        chosen = [classes]
     for name in chosen:
         if name not in labels:
             known = ", ".join(map(repr, labels[:8])) + (", …" if len(labels) > 8 else "")
@@ -144,16 +172,22 @@ class FromEstimator(Display):
             Options of `from_predictions`. The default `name` is the class of the estimator.
         """
         if not hasattr(estimator, "predict_proba"):
-            raise InputError("estimator", "must have `predict_proba`", f"{type(estimator).__name__} does not")
-        y_prob, classes = estimator.predict_proba(X), list(estimator.classes_)
+            raise InputError(
+                "estimator", "must have `predict_proba`", f"{type(estimator).__name__} does not"
+            )
+        y_prob = estimator.predict_proba(X)
+        classes = list(estimator.classes_)
         if len(classes) != 2 or options.get("kind") is not None:
             options = {"labels": classes} | options
         else:
             event = classes[1] if options.get("pos_label") is None else options["pos_label"]
             if not isinstance(event, Hashable) or event not in classes:
                 known = " and ".join(map(repr, np.asarray(classes).tolist()))
-                raise InputError("pos_label", f"must be a class of the estimator, {known}", f"got {event!r}")
-            y_prob, options = y_prob[:, classes.index(event)], options | {"pos_label": event}
+                raise InputError(
+                    "pos_label", f"must be a class of the estimator, {known}", f"got {event!r}"
+                )
+            y_prob = y_prob[:, classes.index(event)]
+            options = options | {"pos_label": event}
         name = {"name": type(estimator).__name__} if cls._takes_name else {}
         display: Any = cls
         return cast(Self, display.from_predictions(y, y_prob, **(name | options)))
@@ -169,17 +203,27 @@ def scale_of(data: list[Problem], scale: Any) -> Scale:
     if _share(cells, 0.0, 1.0, total) < 0.5 or _RARE < rate < 1 - _RARE:
         return "linear"
     if rate <= _RARE and _share(cells, -1.0, 0.1, total) >= 0.9:
-        return "log" if _share(cells, 0.5, 2.0, total) < 0.001 else "logit"
-    return "logit" if rate >= 1 - _RARE and _share(cells, 0.9, 2.0, total) >= 0.9 else "linear"
+        if _share(cells, 0.5, 2.0, total) < 0.001:
+            return "log"
+        return "logit"
+    if rate >= 1 - _RARE and _share(cells, 0.9, 2.0, total) >= 0.9:
+        return "logit"
+    return "linear"
 
 
 def bins_of(data: list[Problem], scale: Scale) -> BinRule:
     """Ten bins of equal width or, where most rows would lie in one of them, of equal mass."""
-    tenths = [problem.tally.coarsen(EqualWidth(10)).parts[0].weight for problem in data if problem.cells.size]
+    tenths = [
+        problem.tally.coarsen(EqualWidth(10)).parts[0].weight
+        for problem in data
+        if problem.cells.size
+    ]
     shares = [float(weight.max() / weight.sum()) for weight in tenths]
     several = any(problem.cells.size > 2 for problem in data)
     crowded = scale != "linear" or (several and bool(shares) and min(shares) > _CROWDED)
-    return EqualMass(10) if crowded else EqualWidth(10)
+    if crowded:
+        return EqualMass(10)
+    return EqualWidth(10)
 
 
 def _share(cells: list[Cells], low: float, high: float, total: float) -> float:
@@ -187,16 +231,20 @@ def _share(cells: list[Cells], low: float, high: float, total: float) -> float:
     return sum(float(c.weight[(c.score > low) & (c.score < high)].sum()) for c in cells) / total
 
 
-def edges_of(data: list[Problem], scale: Scale, points: Sequence[Floats] = (), *, zoom: bool = False) -> Floats:
+def edges_of(
+    data: list[Problem], scale: Scale, points: Sequence[Floats] = (), *, zoom: bool = False
+) -> Floats:
     """Edges of the bars of a histogram; the first and the last are the ends of the axes.
 
-    Axes that are not linear include `points`, linear ones all of [0, 1] or, with `zoom`, nearly all scores and rates.
-    The outer bars include the scores beyond.
+    Axes that are not linear include `points`, linear ones all of [0, 1] or, with `zoom`, nearly all
+    scores and rates. The outer bars include the scores beyond.
     """
     if scale == "linear":
         low, high = _zoom(data) if zoom else (0.0, 1.0)
         return np.asarray(low + (high - low) * (np.arange(_BARS + 1) / _BARS))
-    ends = np.array([e for e in (_ends(problem.cells) for problem in data) if e is not None] or [(0.1, 0.1)])
+    ends = np.array(
+        [e for e in (_ends(problem.cells) for problem in data) if e is not None] or [(0.1, 0.1)]
+    )
     most = float(np.nanmax(np.concatenate([1 - ends[:, 1], *points])))
     least = _decade(float(ends[:, 0].min()))
     if scale == "log":
@@ -208,13 +256,19 @@ def edges_of(data: list[Problem], scale: Scale, points: Sequence[Floats] = (), *
 
 def _zoom(data: list[Problem]) -> tuple[float, float]:
     """Ends that show 98 % of the scores of each problem, and the rates of tenths of its rows."""
-    least, most = 1.0, 0.0
+    least = 1.0
+    most = 0.0
     for cells in (problem.cells for problem in data if problem.cells.size):
         (tenths,) = Tally("binary", (cells,)).coarsen(EqualMass(10)).parts
         reached = np.cumsum(cells.weight, dtype=float)
         at = np.searchsorted(reached, np.array([0.01, 0.99]) * reached[-1])
-        ends = [*cells.score[np.minimum(at, cells.size - 1)], np.nanmin(tenths.rate), np.nanmax(tenths.rate)]
-        least, most = min(least, *ends), max(most, *ends)
+        ends = [
+            *cells.score[np.minimum(at, cells.size - 1)],
+            np.nanmin(tenths.rate),
+            np.nanmax(tenths.rate),
+        ]
+        least = min(least, *ends)
+        most = max(most, *ends)
     return zoomed_ends(1 - _HEADROOM * (1 - float(least)), _HEADROOM * float(most))
 
 
@@ -226,7 +280,8 @@ def _ends(cells: Cells) -> tuple[float, float] | None:
     inside = (cells.score > 0) & (cells.score < 1)
     if not inside.any():
         return None
-    score, total = cells.score[inside], np.cumsum(cells.weight[inside], dtype=float)
+    score = cells.score[inside]
+    total = np.cumsum(cells.weight[inside], dtype=float)
     least = 0.1 / max(1, int(cells.count.sum()))
 
     def at(share: float) -> float:
@@ -242,7 +297,8 @@ def _decade(value: float) -> float:
 def histogram_of(cells: Cells, edges: Floats) -> Histogram:
     """The weight of the scores between edges; the outer bars include the scores beyond."""
     start = np.searchsorted(cells.score, edges)
-    start[0], start[-1] = 0, cells.size
+    start[0] = 0
+    start[-1] = cells.size
     weight: Any = np.zeros(edges.size - 1, dtype=cells.weight.dtype)
     filled = start[1:] > start[:-1]
     if filled.any():

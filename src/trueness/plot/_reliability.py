@@ -13,7 +13,16 @@ from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinRule, BinsLike, BlockIsotonic, Isotonic, as_rule
 from trueness._tally.tally import Tally
 from trueness.errors import InputError, collected_warnings
-from trueness.plot._problems import FromEstimator, Problem, bins_of, edges_of, histogram_of, problems, scale_of, tallies
+from trueness.plot._problems import (
+    FromEstimator,
+    Problem,
+    bins_of,
+    edges_of,
+    histogram_of,
+    problems,
+    scale_of,
+    tallies,
+)
 from trueness.plot._reliability_drawing import draw_series
 from trueness.plot._terminal import unicode_diagram
 from trueness.results import CurveBand, Reliability
@@ -26,7 +35,9 @@ if TYPE_CHECKING:
     from trueness.plot._canvas import Scale
     from trueness.typing import ArrayLike, Floats, RowOptions
 
-Band: TypeAlias = Literal["pointwise", "simultaneous", "consistency", "simultaneous-consistency", "monotone"]
+Band: TypeAlias = Literal[
+    "pointwise", "simultaneous", "consistency", "simultaneous-consistency", "monotone"
+]
 CurveMethod: TypeAlias = Literal["binned", "isotonic", "smooth", "spline", "loess"]
 BANDS: dict[str, tuple[Band, ...]] = {
     "binned": ("pointwise", "simultaneous", "consistency", "simultaneous-consistency", "monotone"),
@@ -37,7 +48,9 @@ BANDS |= {"smooth": BANDS["isotonic"], "loess": BANDS["spline"]}
 """The bands that each curve can have; the first is the usual one."""
 _MEASURES = {"binned": "ECE", "isotonic": "MCB", "smooth": "smECE", "spline": "ICI", "loess": "ICI"}
 # Above this many distinct scores, scores are pooled to this many cells before resampling.
-_MANY, _POOLS, _BAND_POOLS = 100_000, 4096, 512
+_MANY = 100_000
+_POOLS = 4096
+_BAND_POOLS = 512
 # Least number of curves of redrawn labels for a band.
 _CURVES = 499
 _MOST_DRAWS = 10_000  # each draws the labels of up to 4,096 pools
@@ -46,8 +59,9 @@ _MOST_DRAWS = 10_000  # each draws the labels of up to 4,096 pools
 class ReliabilityDisplay(FromEstimator):
     """Reliability diagram: event rate against score.
 
-    Make one with :meth:`from_predictions` or :meth:`from_estimator`; :meth:`plot` draws it and :meth:`to_text`
-    prints it in a terminal. The display holds its numbers and computes nothing while drawing.
+    Make one with :meth:`from_predictions` or :meth:`from_estimator`; :meth:`plot` draws it and
+    :meth:`to_text` prints it in a terminal. The display holds its numbers and computes nothing
+    while drawing.
 
     Parameters
     ----------
@@ -109,37 +123,44 @@ class ReliabilityDisplay(FromEstimator):
         y_true : array-like of shape (n,), Tally, or mapping of names to tallies
             As for :func:`trueness.ece`.
         y_prob : array-like of shape (n,) or (n, K), or mapping of names to such
-            As for :func:`trueness.ece`; a mapping holds one set of scores per model, drawn on one axes.
+            As for :func:`trueness.ece`; a mapping holds one set of scores per model, drawn on one
+            axes.
         curve : {'binned', 'isotonic', 'smooth', 'spline', 'loess'}, default 'binned'
-            A point per bin; isotonic regression; kernel means; logistic regression on a spline of the log-odds; or
-            local quadratic regression. :func:`trueness.reliability_curve` describes them. An isotonic curve includes
-            the decomposition of the Brier score (:func:`trueness.corp`); splines and loess include their mean distance
-            from the diagonal (:func:`trueness.ici`).
+            A point per bin; isotonic regression; kernel means; logistic regression on a spline of
+            the log-odds; or local quadratic regression. :func:`trueness.reliability_curve`
+            describes them. An isotonic curve includes the decomposition of the Brier score
+            (:func:`trueness.corp`); splines and loess include their mean distance from the diagonal
+            (:func:`trueness.ici`).
         bins : int, sequence of edges or bin rule, optional
-            For a binned curve. By default 10 bins of equal width, or of equal mass if the scale is not linear or more
-            than 80 % of the rows lie in one bin of equal width.
+            For a binned curve. By default 10 bins of equal width, or of equal mass if the scale is
+            not linear or more than 80 % of the rows lie in one bin of equal width.
         band : str or None, default 'auto'
             One of these; a legend says which.
 
-            - 'pointwise', 'simultaneous': confidence bands for each rate or for all jointly, of bins
-              (:func:`trueness.reliability_bands`), splines and loess (:func:`trueness.curve_band`).
-            - 'consistency', 'simultaneous-consistency': the range of each rate, or of all jointly, if the scores were
-              calibrated; around the diagonal, for bins, isotonic and smooth curves (from curves of redrawn labels).
-            - 'monotone': for any curve, a confidence band for any event probability that rises with the score
-              (:func:`trueness.monotone_band`).
-            - 'auto': for one model, 'pointwise' for bins that do not depend on the labels, splines and loess, and
-              'simultaneous-consistency' for isotonic and smooth curves; none for several models.
+            - 'pointwise', 'simultaneous': confidence bands for each rate or for all jointly, of
+              bins (:func:`trueness.reliability_bands`), splines and loess
+              (:func:`trueness.curve_band`).
+            - 'consistency', 'simultaneous-consistency': the range of each rate, or of all jointly,
+              if the scores were calibrated; around the diagonal, for bins, isotonic and smooth
+              curves (from curves of redrawn labels).
+            - 'monotone': for any curve, a confidence band for any event probability that rises with
+              the score (:func:`trueness.monotone_band`).
+            - 'auto': for one model, 'pointwise' for bins that do not depend on the labels, splines
+              and loess, and 'simultaneous-consistency' for isotonic and smooth curves; none for
+              several models.
         level : float, default 0.95
             Level of the band and of the intervals.
         scale : {'auto', 'linear', 'log', 'logit'}, default 'auto'
-            'auto' is linear unless events are rare (a rate below 2 %, and 90 % of the scores below 0.1): then it is
-            log, or logit if some scores are large. Likewise for rare non-events. Linear axes then zoom in on one end of
-            [0, 1] if nearly all scores and rates lie in that half; 'linear' shows all of it.
+            'auto' is linear unless events are rare (a rate below 2 %, and 90 % of the scores below
+            0.1): then it is log, or logit if some scores are large. Likewise for rare non-events.
+            Linear axes then zoom in on one end of [0, 1] if nearly all scores and rates lie in that
+            half; 'linear' shows all of it.
         numbers : bool, default True
-            Whether to compute the noise floor of the measure, the interval of the ECE or the Brier score, and that of
-            the l2 calibration error.
+            Whether to compute the noise floor of the measure, the interval of the ECE or the Brier
+            score, and that of the l2 calibration error.
         resamples : int, default 99
-            Number of sets of labels for the noise floor; the band of a curve without bins takes 499 or more.
+            Number of sets of labels for the noise floor; the band of a curve without bins takes 499
+            or more.
         seed : int or numpy.random.Generator, default 0
             For random draws.
         classes : sequence, optional
@@ -147,8 +168,8 @@ class ReliabilityDisplay(FromEstimator):
         name : str, optional
             The model, for the legend.
         **rows
-            As for :func:`trueness.ece`; 'classwise' draws a panel per class, 'confidence' one panel, 'top-label' a
-            panel per predicted class.
+            As for :func:`trueness.ece`; 'classwise' draws a panel per class, 'confidence' one
+            panel, 'top-label' a panel per predicted class.
 
         Returns
         -------
@@ -156,10 +177,10 @@ class ReliabilityDisplay(FromEstimator):
 
         Notes
         -----
-        Curve, measure and pointwise bands use all rows. With more than 100,000 distinct scores, noise floor and
-        interval use scores pooled within bins to about 4,096 cells, and the bands of more than 100,000 rows about 512.
-        The labels of a curve without bins are redrawn for at most about 4,096 cells, the outermost 512 scores at either
-        end being cells of their own.
+        Curve, measure and pointwise bands use all rows. With more than 100,000 distinct scores,
+        noise floor and interval use scores pooled within bins to about 4,096 cells, and the bands
+        of more than 100,000 rows about 512. The labels of a curve without bins are redrawn for at
+        most about 4,096 cells, the outermost 512 scores at either end being cells of their own.
         """
         from trueness.measure._curve import CURVE_METHODS
 
@@ -173,7 +194,12 @@ class ReliabilityDisplay(FromEstimator):
         if rule is None:
             rule = bins_of(data, chosen)
         elif method != "binned":
-            raise InputError("bins", "is only for `curve='binned'`", f"{method!r} has none", remedy="Leave it out.")
+            raise InputError(
+                "bins",
+                "is only for `curve='binned'`",
+                f"{method!r} has none",
+                remedy="Leave it out.",
+            )
         band = _checked_band(band, method, rule, len(models))
         if method == "spline":
             from trueness.measure._flexible_curve import warn_certain_scores
@@ -185,9 +211,19 @@ class ReliabilityDisplay(FromEstimator):
             curves = [from_rows(problem, method, rule) for problem in data]
             points = [column for c in curves for column in (c["curve"].x, c["curve"].y)]
             edges = edges_of(data, chosen, points, zoom=scale == "auto")
-            make = partial(from_problem, band=band, edges=edges, method=method, rule=rule, level=level, seed=seed)
+            make = partial(
+                from_problem,
+                band=band,
+                edges=edges,
+                method=method,
+                rule=rule,
+                level=level,
+                seed=seed,
+            )
             draws = resamples if numbers else 0
-            found = [make(one, known, resamples=draws) for one, known in zip(data, curves, strict=True)]
+            found = [
+                make(one, known, resamples=draws) for one, known in zip(data, curves, strict=True)
+            ]
             return cls(found, scale=chosen)
 
     def plot(
@@ -210,19 +246,30 @@ class ReliabilityDisplay(FromEstimator):
         histogram : bool, default True
             Whether to draw the distribution of the scores below the diagram.
         numbers : bool, default True
-            Whether to write the measure, its noise floor and the interval: in a corner, or in the legend for several
-            models.
+            Whether to write the measure, its noise floor and the interval: in a corner, or in the
+            legend for several models.
         legend : bool, default True
             Whether to name the models and to say what the band is.
         """
         if style not in ("markers", "bars"):
             raise InputError("style", "must be 'markers' or 'bars'", f"got {style!r}")
         if style == "bars" and len({record.name for record in self.series}) > 1:
-            raise InputError("style", "must be 'markers' for several models, whose bars hide each other", "got 'bars'")
+            raise InputError(
+                "style",
+                "must be 'markers' for several models, whose bars hide each other",
+                "got 'bars'",
+            )
         self.lines_, self.axes_, self.histogram_axes_ = draw_series(
-            self.series, self.scale, ax, bars=style == "bars", histogram=histogram, numbers=numbers, legend=legend
+            self.series,
+            self.scale,
+            ax,
+            bars=style == "bars",
+            histogram=histogram,
+            numbers=numbers,
+            legend=legend,
         )
-        self.line_, self.ax_ = self.lines_[0], self.axes_[0]
+        self.line_ = self.lines_[0]
+        self.ax_ = self.axes_[0]
         self.figure_ = self.ax_.figure
         return self
 
@@ -239,7 +286,9 @@ class ReliabilityDisplay(FromEstimator):
         str
             One diagram per model and class, one below the other.
         """
-        return "\n\n".join(unicode_diagram(record, width=width, height=height) for record in self.series)
+        return "\n\n".join(
+            unicode_diagram(record, width=width, height=height) for record in self.series
+        )
 
 
 def from_rows(problem: Problem, method: CurveMethod, rule: BinRule) -> dict[str, Any]:
@@ -265,11 +314,23 @@ def from_rows(problem: Problem, method: CurveMethod, rule: BinRule) -> dict[str,
 
 
 def from_problem(
-    problem: Problem, known: dict[str, Any], band: Any, edges: Floats, *, method: Any, rule: BinRule, **draws: Any
+    problem: Problem,
+    known: dict[str, Any],
+    band: Any,
+    edges: Floats,
+    *,
+    method: Any,
+    rule: BinRule,
+    **draws: Any,
 ) -> Reliability:
     """The record of one model and class; `draws` are the level, the resamples and the seed."""
     name, label, kind, cells = problem
-    fields = known | {"name": name, "label": label, "kind": kind, "histogram": histogram_of(cells, edges)}
+    fields = known | {
+        "name": name,
+        "label": label,
+        "kind": kind,
+        "histogram": histogram_of(cells, edges),
+    }
     fields |= {"n": int(cells.count.sum()), "measure": _MEASURES[method]}
     if not cells.size:
         return Reliability(**fields, band=None, floor=None, interval=None, note="no rows")
@@ -283,7 +344,14 @@ def from_problem(
 
 
 def from_band(
-    few: Tally, band: Band | None, width: float, method: Any, rule: BinRule, level: float, resamples: int, seed: Any
+    few: Tally,
+    band: Band | None,
+    width: float,
+    method: Any,
+    rule: BinRule,
+    level: float,
+    resamples: int,
+    seed: Any,
 ) -> Any:
     """The band, if any."""
     if band is None:
@@ -295,7 +363,9 @@ def from_band(
 
         kind: Any = "pointwise" if band == "pointwise" else "simultaneous"
         around = band_of_cells(few.parts[0], method, kind, level)
-        return None if np.isnan(around.low).all() else around
+        if np.isnan(around.low).all():
+            return None
+        return around
     if method == "binned":
         from trueness.infer import reliability_bands
 
@@ -307,7 +377,9 @@ def from_band(
 
     kind = "consistency" if band == "consistency" else "simultaneous-consistency"
     draws: Any = {"resamples": max(_CURVES, resamples), "seed": seed}
-    return consistency_of_curve(few.parts[0], method, bandwidth=width, level=level, band=kind, **draws)
+    return consistency_of_curve(
+        few.parts[0], method, bandwidth=width, level=level, band=kind, **draws
+    )
 
 
 def from_monotone_band(tally: Tally, method: CurveMethod, level: float) -> CurveBand:
@@ -315,9 +387,13 @@ def from_monotone_band(tally: Tally, method: CurveMethod, level: float) -> Curve
     from trueness.infer import monotone_band
 
     band = monotone_band(tally, level=level)
-    # From one score to the next, the lower end is that of the left one and the upper end that of the right one.
-    x, low, high = np.repeat(band.score, 3), np.repeat(band.low, 3), np.repeat(band.high, 3)
-    low[3::3], high[2:-1:3] = band.low[:-1], band.high[1:]
+    # From one score to the next, the lower end is that of the left one and the upper end that of
+    # the right one.
+    x = np.repeat(band.score, 3)
+    low = np.repeat(band.low, 3)
+    high = np.repeat(band.high, 3)
+    low[3::3] = band.low[:-1]
+    high[2:-1:3] = band.high[1:]
     return CurveBand(x, low, high, level, method, 0, "monotone")
 
 
@@ -330,7 +406,11 @@ def from_numbers(
     from trueness._assess.noise_floor import noise_floor
     from trueness.measure import ece, ici
 
-    measures: dict[str, Any] = {"binned": partial(ece, bins=rule), "isotonic": "miscalibration", "smooth": "smooth_ece"}
+    measures: dict[str, Any] = {
+        "binned": partial(ece, bins=rule),
+        "isotonic": "miscalibration",
+        "smooth": "smooth_ece",
+    }
     measure = measures.get(method, partial(ici, curve=method))
     numbers: dict[str, Any] = {"floor": None, "interval": None, "note": ""}
     if resamples:
@@ -340,7 +420,9 @@ def from_numbers(
                 numbers["floor"] = noise_floor(measure, few, observed=value, **draws)
             numbers["interval"] = ece_interval(few, level=level, seed=seed)
             if method == "binned":
-                numbers["estimate"] = estimate("ece", few, bins=rule, level=level, seed=seed, floor=False)
+                numbers["estimate"] = estimate(
+                    "ece", few, bins=rule, level=level, seed=seed, floor=False
+                )
             elif method == "isotonic":
                 numbers["estimate"] = estimate("brier", few, level=level)
         except InputError as reason:
@@ -351,9 +433,15 @@ def from_numbers(
 def _checked_band(band: Any, method: CurveMethod, rule: BinRule, models: int) -> Band | None:
     if band == "auto":
         depends_on_labels = method == "binned" and isinstance(rule, Isotonic | BlockIsotonic)
-        return None if models > 1 or depends_on_labels else BANDS[method][0]
+        if models > 1 or depends_on_labels:
+            return None
+        return BANDS[method][0]
     if band is not None and band not in BANDS["binned"]:
-        raise InputError("band", f"must be 'auto', {', '.join(map(repr, BANDS['binned']))} or None", f"got {band!r}")
+        raise InputError(
+            "band",
+            f"must be 'auto', {', '.join(map(repr, BANDS['binned']))} or None",
+            f"got {band!r}",
+        )
     if band is not None and band not in BANDS[method]:
         known = ", ".join(map(repr, BANDS[method]))
         raise InputError("band", f"must be {known} or None for `curve={method!r}`", f"got {band!r}")

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 
     _Models: TypeAlias = dict[str, Reliability]
 
-# Isotonic blocks of one score with more than this share of the rows, and shorter curve segments, get a marker.
-_HEAVY, _SHORT = 0.05, 0.01
+# Isotonic blocks of one score with more than this share of the rows, and shorter curve segments,
+# get a marker.
+_HEAVY = 0.05
+_SHORT = 0.01
 # Inches below which an axis has no room for ticks at quarters.
 _NARROW = 1.5
 # Inches of the axes of a caller from which on they have room for a sentence.
@@ -48,7 +50,14 @@ class _Frame(NamedTuple):
 
 
 def draw_series(
-    series: Sequence[Reliability], scale: Scale, ax: Any, *, bars: bool, histogram: bool, numbers: bool, legend: bool
+    series: Sequence[Reliability],
+    scale: Scale,
+    ax: Any,
+    *,
+    bars: bool,
+    histogram: bool,
+    numbers: bool,
+    legend: bool,
 ) -> tuple[list[Line2D], list[Axes], list[Axes]]:
     """Draw every record; return the curves, the panels and the histograms."""
     models: _Models = {}
@@ -58,8 +67,13 @@ def draw_series(
     labels = list(dict.fromkeys(record.label for record in series))
     many = len(labels) > 1
     # Room for a legend below.
-    banded = next((record for record in series if record.band is not None), None) if legend else None
-    size = (2.6, 2.9) if many else (5.4, 5.8 + 0.2 * (len(names) > 1) * len(names) + 0.3 * (banded is not None))
+    banded = (
+        next((record for record in series if record.band is not None), None) if legend else None
+    )
+    if many:
+        size = (2.6, 2.9)
+    else:
+        size = (5.4, 5.8 + 0.2 * (len(names) > 1) * len(names) + 0.3 * (banded is not None))
     lines_below = (-(-len(names) // 3) if len(names) > 1 or names[0] else 0) + (banded is not None)
     bottom = 0.5 + 0.22 * lines_below if many else 0.0
     axes, own = canvas.axes_for("ReliabilityDisplay", ax, len(labels), size=size, bottom=bottom)
@@ -72,7 +86,9 @@ def draw_series(
         styles = [style_of(names.index(record.name)) for record in shown.values()]
         frame = _draw_frame(panel, first, scale)
         for (j, record), style in zip(shown.items(), styles, strict=True):
-            lines[j] = _draw_curve(panel, record, frame, style, bars=bars, alone=len(names) == 1, small=many)
+            lines[j] = _draw_curve(
+                panel, record, frame, style, bars=bars, alone=len(names) == 1, small=many
+            )
         if histogram:
             _draw_histogram(spreads[i], list(shown.values()), styles)
         outer = _outer(panel, i, len(labels)) if own and many else (True, True)
@@ -94,7 +110,8 @@ def _inches(ax: Axes) -> float:
 
 def _draw_frame(ax: Axes, record: Reliability, scale: Scale) -> _Frame:
     edges = record.histogram.edges
-    low, high = float(edges[0]), float(edges[-1])
+    low = float(edges[0])
+    high = float(edges[-1])
     for axis in (ax.xaxis, ax.yaxis):
         canvas.set_scale(axis, scale, low, high)
         if scale == "linear" and high - low == 1:
@@ -102,12 +119,27 @@ def _draw_frame(ax: Axes, record: Reliability, scale: Scale) -> _Frame:
             axis.set_ticks(ticks, [f"{value:g}" for value in ticks])
     canvas.draw_grid(ax)
     ax.set_axisbelow(True)
-    ax.plot(edges, edges, color=GREY, linewidth=1, linestyle=(0, (4, 3)), zorder=1.5, label="_calibrated")
+    ax.plot(
+        edges,
+        edges,
+        color=GREY,
+        linewidth=1,
+        linestyle=(0, (4, 3)),
+        zorder=1.5,
+        label="_calibrated",
+    )
     return _Frame(scale, low, high)
 
 
 def _draw_curve(
-    ax: Axes, record: Reliability, frame: _Frame, style: Style, *, bars: bool, alone: bool, small: bool
+    ax: Axes,
+    record: Reliability,
+    frame: _Frame,
+    style: Style,
+    *,
+    bars: bool,
+    alone: bool,
+    small: bool,
 ) -> Line2D:
     if record.band is not None:
         _draw_band(ax, record.band, frame, style)
@@ -116,40 +148,71 @@ def _draw_curve(
     return _draw_unbinned(ax, record, frame, style, alone=alone)
 
 
-def _draw_binned(ax: Axes, record: Reliability, frame: _Frame, style: Style, *, bars: bool, small: bool) -> Line2D:
+def _draw_binned(
+    ax: Axes, record: Reliability, frame: _Frame, style: Style, *, bars: bool, small: bool
+) -> Line2D:
     curve = record.curve
-    x, y = frame.inside(curve.x), frame.inside(curve.y)
+    x = frame.inside(curve.x)
+    y = frame.inside(curve.y)
     if bars:
-        left, right = frame.inside(curve.low_edge), frame.inside(curve.high_edge)
-        look: dict[str, Any] = {"facecolor": style.colour, "edgecolor": style.colour, "alpha": 0.3, "linewidth": 0.8}
-        ax.bar(left, np.nan_to_num(y - frame.low), width=right - left, bottom=frame.low, align="edge", **look)
+        left = frame.inside(curve.low_edge)
+        right = frame.inside(curve.high_edge)
+        look: dict[str, Any] = {
+            "facecolor": style.colour,
+            "edgecolor": style.colour,
+            "alpha": 0.3,
+            "linewidth": 0.8,
+        }
+        ax.bar(
+            left,
+            np.nan_to_num(y - frame.low),
+            width=right - left,
+            bottom=frame.low,
+            align="edge",
+            **look,
+        )
     beyond = frame.beyond(curve.y) | frame.beyond(curve.x)
     y_shown = np.where(beyond, np.nan, y)  # a line to the frame would suggest a value
     look = {"color": style.colour, "linestyle": style.dashes, "label": record.name, "zorder": 3}
     (line,) = ax.plot(x, y_shown, linewidth=0 if bars else 1.3, **look)
     share = curve.weight / max(float(np.max(curve.weight, initial=0)), 1e-300)
     area = (7 if small else 14) + (45 if small else 110) * share
-    look = {"facecolors": ["none" if out else style.colour for out in beyond], "edgecolors": style.colour}
+    look = {
+        "facecolors": ["none" if out else style.colour for out in beyond],
+        "edgecolors": style.colour,
+    }
     ax.scatter(x, y, s=area, marker=style.marker, linewidths=1, zorder=4, clip_on=False, **look)
     return line
 
 
-def _draw_unbinned(ax: Axes, record: Reliability, frame: _Frame, style: Style, *, alone: bool) -> Line2D:
+def _draw_unbinned(
+    ax: Axes, record: Reliability, frame: _Frame, style: Style, *, alone: bool
+) -> Line2D:
     curve = record.curve
     if curve.method == "isotonic":
-        x, y = np.column_stack([curve.low_edge, curve.high_edge]).ravel(), np.repeat(curve.y, 2)
+        x = np.column_stack([curve.low_edge, curve.high_edge]).ravel()
+        y = np.repeat(curve.y, 2)
         spots = (curve.low_edge == curve.high_edge) & (curve.weight > _HEAVY * curve.weight.sum())
         dots = curve.low_edge[spots], curve.y[spots]
         beyond = frame.beyond(y)
     else:
-        x, y = curve.x, curve.y
+        x = curve.x
+        y = curve.y
         dots = _short_runs(x, y)
         beyond = frame.beyond(y) | frame.beyond(x)
-    x, y = frame.inside(x), np.where(beyond, np.nan, frame.inside(y))
-    (line,) = ax.plot(x, y, color=style.colour, linewidth=1.6, linestyle=style.dashes, label=record.name, zorder=3)
+    x = frame.inside(x)
+    y = np.where(beyond, np.nan, frame.inside(y))
+    (line,) = ax.plot(
+        x, y, color=style.colour, linewidth=1.6, linestyle=style.dashes, label=record.name, zorder=3
+    )
     if curve.method in ("isotonic", "smooth"):
         _at_the_frame(ax, curve, frame, style)
-    look: dict[str, Any] = {"marker": style.marker, "color": style.colour, "zorder": 4, "clip_on": False}
+    look: dict[str, Any] = {
+        "marker": style.marker,
+        "color": style.colour,
+        "zorder": 4,
+        "clip_on": False,
+    }
     ax.scatter(frame.inside(dots[0]), frame.inside(dots[1]), s=30, **look)
     if curve.method == "smooth" and alone:
         _draw_thickness(ax, x, y, curve.weight, style)
@@ -161,7 +224,9 @@ def _at_the_frame(ax: Axes, curve: Curve, frame: _Frame, style: Style) -> None:
     out = frame.beyond(curve.y)
     if not out.any():
         return
-    left, right, at = (frame.inside(column[out]) for column in (curve.low_edge, curve.high_edge, curve.y))
+    left, right, at = (
+        frame.inside(column[out]) for column in (curve.low_edge, curve.high_edge, curve.y)
+    )
     ax.hlines(at, left, right, color=style.colour, alpha=0.45, linewidth=4, zorder=3, clip_on=False)
     look: dict[str, Any] = {"facecolors": "none", "edgecolors": style.colour, "linewidths": 1.2}
     ends = np.concatenate([left, right]), np.concatenate([at, at])
@@ -173,7 +238,9 @@ def _short_runs(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     there = np.isfinite(x)
     runs = np.split(np.flatnonzero(there), np.flatnonzero(np.diff(np.flatnonzero(there)) > 1) + 1)
     short_ones = [run for run in runs if run.size and x[run[-1]] - x[run[0]] < _SHORT]
-    return np.array([x[run].mean() for run in short_ones]), np.array([y[run].mean() for run in short_ones])
+    return np.array([x[run].mean() for run in short_ones]), np.array(
+        [y[run].mean() for run in short_ones]
+    )
 
 
 def _draw_thickness(ax: Axes, x: Floats, y: Floats, weight: Any, style: Style) -> None:
@@ -181,13 +248,21 @@ def _draw_thickness(ax: Axes, x: Floats, y: Floats, weight: Any, style: Style) -
     from matplotlib.collections import LineCollection
 
     there = np.isfinite(x) & np.isfinite(y)
-    points, dense = np.column_stack([x[there], y[there]]), np.asarray(weight, dtype=float)[there]
+    points = np.column_stack([x[there], y[there]])
+    dense = np.asarray(weight, dtype=float)[there]
     if len(points) >= 17:
         dense = np.convolve(dense, np.ones(17) / 17, mode="same")
     segments = np.stack([points[:-1], points[1:]], axis=1)
     width = 7 * np.sqrt(dense / max(dense.max(initial=0), 1e-300))
-    look: dict[str, Any] = {"colors": style.colour, "alpha": 0.45, "capstyle": "round", "zorder": 2.5}
-    ax.add_collection(LineCollection(list(segments), linewidths=list(width[1:]), **look), autolim=False)
+    look: dict[str, Any] = {
+        "colors": style.colour,
+        "alpha": 0.45,
+        "capstyle": "round",
+        "zorder": 2.5,
+    }
+    ax.add_collection(
+        LineCollection(list(segments), linewidths=list(width[1:]), **look), autolim=False
+    )
 
 
 def _draw_band(ax: Axes, band: Bands | CurveBand, frame: _Frame, style: Style) -> None:
@@ -206,7 +281,13 @@ def _draw_band(ax: Axes, band: Bands | CurveBand, frame: _Frame, style: Style) -
     left, right, x, low, high = (frame.inside(column[there]) for column in columns)
     if band.band.endswith("consistency"):
         thin = 0.003 * (frame.high - frame.low) if frame.scale == "linear" else 0.0
-        look: dict[str, Any] = {"align": "edge", "color": GREY, "alpha": 0.25, "linewidth": 0, "zorder": 1}
+        look: dict[str, Any] = {
+            "align": "edge",
+            "color": GREY,
+            "alpha": 0.25,
+            "linewidth": 0,
+            "zorder": 1,
+        }
         ax.bar(left, np.maximum(high - low, thin), width=right - left, bottom=low, **look)
     else:
         ax.vlines(x, low, high, color=style.colour, alpha=0.6, linewidth=1.4, zorder=2.6)
@@ -214,9 +295,19 @@ def _draw_band(ax: Axes, band: Bands | CurveBand, frame: _Frame, style: Style) -
 
 def _draw_histogram(ax: Axes, records: list[Reliability], styles: list[Style]) -> None:
     alone = len(records) == 1
-    look: dict[str, Any] = {"fill": alone, "alpha": 0.7 if alone else 1, "linewidth": 0 if alone else 1.1}
+    look: dict[str, Any] = {
+        "fill": alone,
+        "alpha": 0.7 if alone else 1,
+        "linewidth": 0 if alone else 1.1,
+    }
     for record, style in zip(records, styles, strict=True):
-        ax.stairs(record.histogram.weight, record.histogram.edges, color=style.colour, linestyle="-", **look)
+        ax.stairs(
+            record.histogram.weight,
+            record.histogram.edges,
+            color=style.colour,
+            linestyle="-",
+            **look,
+        )
     most = max(float(np.max(record.histogram.weight, initial=0)) for record in records)
     ax.set_ylim(0, 1.08 * most or 1)
     canvas.set_count_ticks(ax.yaxis, 2)
@@ -230,7 +321,9 @@ def _outer(ax: Axes, i: int, panels: int) -> tuple[bool, bool]:
     return place.is_first_col(), i + place.get_gridspec().ncols >= panels
 
 
-def _write_titles(ax: Axes, spread: Axes | None, record: Reliability, *, outer: tuple[bool, bool], small: bool) -> None:
+def _write_titles(
+    ax: Axes, spread: Axes | None, record: Reliability, *, outer: tuple[bool, bool], small: bool
+) -> None:
     size = 8 if small else None
     x_name, y_name = canvas.AXIS_NAMES[record.kind]
     lowest, (left, bottom) = ax if spread is None else spread, outer
@@ -250,7 +343,9 @@ def _write_titles(ax: Axes, spread: Axes | None, record: Reliability, *, outer: 
 
 
 def _write_numbers(ax: Axes, record: Reliability, frame: _Frame, *, small: bool, bars: bool) -> Any:
-    x, y, band = frame.inside(record.curve.x), frame.inside(record.curve.y), record.band
+    x = frame.inside(record.curve.x)
+    y = frame.inside(record.curve.y)
+    band = record.band
     points = [(x, y)]
     if bars:  # they fill what lies under the points
         points.append((x, np.full(x.size, frame.low)))
@@ -260,25 +355,42 @@ def _write_numbers(ax: Axes, record: Reliability, frame: _Frame, *, small: bool,
     elif band is not None:
         points += [(x, frame.inside(band.low)), (x, frame.inside(band.high))]
     brief = canvas.number_lines(record, brief=True)
-    texts = [*([] if small else ["\n".join(canvas.number_lines(record))]), "\n".join(brief), brief[0]]
+    texts = [
+        *([] if small else ["\n".join(canvas.number_lines(record))]),
+        "\n".join(brief),
+        brief[0],
+    ]
     return canvas.write_in_corner(ax, texts, points, 7 if small else 9)
 
 
 def _write_legend(
-    ax: Axes, models: _Models, banded: Reliability | None, *, own: bool, numbers: bool, many: bool, loc: str
+    ax: Axes,
+    models: _Models,
+    banded: Reliability | None,
+    *,
+    own: bool,
+    numbers: bool,
+    many: bool,
+    loc: str,
 ) -> None:
     """Name the models and say what the band is."""
     from matplotlib.lines import Line2D
 
-    handles, texts = [], []
+    handles = []
+    texts = []
     for i, (name, record) in enumerate(models.items() if any(models) or len(models) > 1 else ()):
-        style, text = style_of(i), wrap_name(name, 60 if own else 34)
+        style = style_of(i)
+        text = wrap_name(name, 60 if own else 34)
         if numbers and not many and len(models) > 1:
-            floor = f" (floor {short_number(record.floor.mean)})" if record.floor is not None else ""
+            floor = (
+                f" (floor {short_number(record.floor.mean)})" if record.floor is not None else ""
+            )
             text += "\n" if len(text) > 28 else ": "
             text += f"{record.measure} {short_number(record.value)}{floor}"
         marker = style.marker if record.curve.method == "binned" else ""
-        handles.append(Line2D([], [], color=style.colour, linestyle=style.dashes, marker=marker, markersize=5))
+        handles.append(
+            Line2D([], [], color=style.colour, linestyle=style.dashes, marker=marker, markersize=5)
+        )
         texts.append(text)
     columns = min(len(handles), 3) if many else 1
     if banded is not None and banded.band is not None:
@@ -297,4 +409,13 @@ def _band_handle(band: Bands | CurveBand, style: Style) -> Any:
         return Patch(facecolor=GREY, alpha=0.3, linewidth=0)
     if isinstance(band, CurveBand):
         return Patch(facecolor=style.colour, alpha=0.25, linewidth=0)
-    return Line2D([], [], color=style.colour, alpha=0.6, linewidth=0, marker="|", markersize=11, markeredgewidth=1.4)
+    return Line2D(
+        [],
+        [],
+        color=style.colour,
+        alpha=0.6,
+        linewidth=0,
+        marker="|",
+        markersize=11,
+        markeredgewidth=1.4,
+    )

@@ -10,7 +10,15 @@ import numpy as np
 
 from trueness._text.strings import visible
 from trueness.errors import InputError
-from trueness.plot._canvas import GREY, SECOND, Display, draw_grid, require_matplotlib, style_of, wrap_name
+from trueness.plot._canvas import (
+    GREY,
+    SECOND,
+    Display,
+    draw_grid,
+    require_matplotlib,
+    style_of,
+    wrap_name,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +27,9 @@ if TYPE_CHECKING:
 
 
 class SeriesDisplay(Display):
-    """The calibration error of each day, with its limits and its noise floor; flagged days and the change stand out.
+    """The calibration error of each day, with its limits and its noise floor.
+
+    Flagged days and the change stand out.
 
     Parameters
     ----------
@@ -51,11 +61,15 @@ class SeriesDisplay(Display):
         x = np.arange(len(found.name))
         ends = found.ece_low, found.ece_high
         _draw_points(self.ax_, x, found.ece, *ends, found.flagged, ("not flagged", "flagged"))
-        self.lines_ += self.ax_.step(x, found.floor, where="mid", color=GREY, linewidth=1.2, label="noise floor")
+        self.lines_ += self.ax_.step(
+            x, found.floor, where="mid", color=GREY, linewidth=1.2, label="noise floor"
+        )
         self.line_ = self.lines_[0]
         if found.change is not None:
             first = found.change.start
-            self.ax_.axvspan(first - 0.5, first + found.change.days - 0.5, color=GREY, alpha=0.15, label="change")
+            self.ax_.axvspan(
+                first - 0.5, first + found.change.days - 0.5, color=GREY, alpha=0.15, label="change"
+            )
         ticks = np.unique(np.linspace(0, x.size - 1, min(6, x.size)).round().astype(int))
         self.ax_.set_xticks(ticks, [visible(found.name[i]) for i in ticks])
         self.ax_.set(ylabel="ECE", ylim=(0, None))
@@ -64,8 +78,13 @@ class SeriesDisplay(Display):
         return self
 
 
-def _draw_points(ax: Any, x: Any, value: Any, low: Any, high: Any, off: Any, labels: Any = (None, None)) -> None:
-    """Points with their limits, those that are off in the second colour; a legend may have labels for both."""
+def _draw_points(
+    ax: Any, x: Any, value: Any, low: Any, high: Any, off: Any, labels: Any = (None, None)
+) -> None:
+    """Points with their limits, those that are off in the second colour.
+
+    A legend may have labels for both.
+    """
     for some, colour, label in ((~off, style_of(0).colour, labels[0]), (off, SECOND, labels[1])):
         at = np.flatnonzero(some & np.isfinite(value))
         ends = np.clip(np.nan_to_num([value[at] - low[at], high[at] - value[at]]), 0, None)
@@ -94,7 +113,8 @@ class WatchDisplay(Display):
     Attributes
     ----------
     ax_, axes_, figure_ : matplotlib Axes, list of them, matplotlib Figure
-        Evidence, observed/expected and slope of all rows; then the evidence of segments; and the figure.
+        Evidence, observed/expected and slope of all rows; then the evidence of segments; and the
+        figure.
     """
 
     def __init__(
@@ -105,7 +125,10 @@ class WatchDisplay(Display):
         alarm_at: float,
         shift: Shift | None = None,
     ) -> None:
-        self.history, self.watched, self.alarm_at, self.shift = history, list(watched), alarm_at, shift
+        self.history = history
+        self.watched = list(watched)
+        self.alarm_at = alarm_at
+        self.shift = shift
 
     @classmethod
     def from_watch(cls, watch: Any, *, segments: int = 6) -> Self:
@@ -131,14 +154,20 @@ class WatchDisplay(Display):
         self.line_ = self.lines_[0]
         periods = np.array_split(np.arange(len(places)), min(_PERIODS, len(places)))
         middle, (ratio, slope) = np.array([np.mean(period) for period in periods]), self.axes_[1:3]
-        for panel, name, find in ((ratio, "observed / expected", _ratios), (slope, "slope of the log-odds", _slopes)):
+        for panel, name, find in (
+            (ratio, "observed / expected", _ratios),
+            (slope, "slope of the log-odds", _slopes),
+        ):
             value, low, high = find(whole, periods)
             _draw_points(panel, middle, value, low, high, (low > 1) | (high < 1))
             panel.axhline(1, color=GREY, linewidth=0.8)
             panel.set(ylabel=name)
         if self.shift is not None and math.isfinite(self.shift.low + self.shift.high):
             mean = whole.expected.sum() / whole.n.sum()
-            ends = (1 / (mean + (1 - mean) * math.exp(-shift)) for shift in (self.shift.low, self.shift.high))
+            ends = (
+                1 / (mean + (1 - mean) * math.exp(-shift))
+                for shift in (self.shift.low, self.shift.high)
+            )
             ratio.axhspan(*ends, color=GREY, alpha=0.25, linewidth=0)
         at = np.unique(np.linspace(0, len(places) - 1, 4).round().astype(int))
         for panel in self.axes_:
@@ -156,7 +185,9 @@ class WatchDisplay(Display):
         settings: Any = {"svg.fonttype": "none", **dict.fromkeys(names, ink)}
         found = []
         with plt.rc_context(settings):
-            figures = [plt.figure(figsize=(4.2, 2.9), layout="constrained") for _ in range(self.panels)]
+            figures = [
+                plt.figure(figsize=(4.2, 2.9), layout="constrained") for _ in range(self.panels)
+            ]
             self.plot([figure.add_subplot() for figure in figures])
             for figure in figures:
                 file = StringIO()
@@ -166,14 +197,29 @@ class WatchDisplay(Display):
         return found
 
     def _draw_evidence(self, ax: Any, one: WatchedSegment, places: dict[Any, int]) -> None:
-        history, line = self.history[one.segment], self.alarm_at / one.weight
+        history = self.history[one.segment]
+        line = self.alarm_at / one.weight
         x = [places[place] for place in history.position]
         colour = SECOND if one.listed or history.evidence.max() >= line else style_of(0).colour
         top = np.minimum(history.evidence, 1e30)
-        self.lines_ += ax.plot(x, top, color=colour, linewidth=1.6, marker="o" if len(x) < 2 else "")
+        self.lines_ += ax.plot(
+            x, top, color=colour, linewidth=1.6, marker="o" if len(x) < 2 else ""
+        )
         ax.axhline(line, color=GREY, linewidth=1.0)
-        ax.set(yscale="log", ylabel="evidence", ylim=(min(0.1, top.min() / 2), 3 * max(line, top.max())))
-        ax.text(0.02, line, "alarm", transform=ax.get_yaxis_transform(), va="bottom", fontsize=8, color=GREY)
+        ax.set(
+            yscale="log",
+            ylabel="evidence",
+            ylim=(min(0.1, top.min() / 2), 3 * max(line, top.max())),
+        )
+        ax.text(
+            0.02,
+            line,
+            "alarm",
+            transform=ax.get_yaxis_transform(),
+            va="bottom",
+            fontsize=8,
+            color=GREY,
+        )
         ax.set_title(wrap_name(one.segment, 30) or "all rows", fontsize=10)
         if one.since is not None:
             ax.axvline(places[one.since], color=GREY, linewidth=0.8, linestyle=(0, (2, 2)))
@@ -182,7 +228,8 @@ class WatchDisplay(Display):
 def _ratios(history: WatchHistory, periods: Any) -> tuple[Any, ...]:
     """Observed over expected events of each period, with limits of 95 %."""
     n, observed, expected = (
-        np.array([v[at].sum() for at in periods]) for v in (history.n, history.observed, history.expected)
+        np.array([v[at].sum() for at in periods])
+        for v in (history.n, history.observed, history.expected)
     )
     rate = (observed + 2) / (n + 4)  # Agresti and Coull
     half = 1.96 * np.sqrt(rate * (1 - rate) / (n + 4))
@@ -200,6 +247,7 @@ def _slopes(history: WatchHistory, periods: Any) -> tuple[Any, ...]:
         if not at.size or not precision.sum() > 0:
             found.append((math.nan,) * 3)
             continue
-        value, half = float(precision @ history.slope[at] / precision.sum()), 1.96 / math.sqrt(precision.sum())
+        value = float(precision @ history.slope[at] / precision.sum())
+        half = 1.96 / math.sqrt(precision.sum())
         found.append((value, value - half, value + half))
     return tuple(np.array(found).T)

@@ -29,13 +29,15 @@ def unicode_diagram(record: Reliability, *, width: int = 64, height: int = 16) -
     record : Reliability
         One of the `series` of a :class:`ReliabilityDisplay`.
     width, height : int
-        Columns and lines of the diagram itself, at least 20 and 6; seven columns are added on the left.
+        Columns and lines of the diagram itself, at least 20 and 6; seven columns are added on the
+        left.
 
     Returns
     -------
     str
-        ``●`` is a point (``━`` a curve without bins), ``│`` the band of its rate, ``░`` the band of a calibrated
-        model, ``·`` the diagonal. Below are the histogram of the scores, their scale, and the numbers.
+        ``●`` is a point (``━`` a curve without bins), ``│`` the band of its rate, ``░`` the band of
+        a calibrated model, ``·`` the diagonal. Below are the histogram of the scores, their scale,
+        and the numbers.
 
     Examples
     --------
@@ -62,12 +64,15 @@ def unicode_diagram(record: Reliability, *, width: int = 64, height: int = 16) -
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
             raise InputError(name, f"must be a whole number ≥ {least}", f"got {value!r}")
         if value > _MOST_CELLS:
-            raise InputError(name, f"must be at most {_MOST_CELLS:,}, more than a terminal has", f"got {value:,}")
+            raise InputError(
+                name, f"must be at most {_MOST_CELLS:,}, more than a terminal has", f"got {value:,}"
+            )
     canvas = np.full((height, width), " ")
     _draw(canvas, record)
     title = " · ".join(visible(part) for part in (record.name, panel_title(record)) if part)
     x_name, y_name = AXIS_NAMES[record.kind]
-    pad, labels = " " * (_MARGIN + 1), dict(zip(_row(_TICKS, height).tolist(), _ticks(record), strict=True))
+    pad = " " * (_MARGIN + 1)
+    labels = dict(zip(_row(_TICKS, height).tolist(), _ticks(record), strict=True))
     lines = [
         *([title] if title else []),
         y_name,
@@ -84,7 +89,10 @@ def unicode_diagram(record: Reliability, *, width: int = 64, height: int = 16) -
 def _band_lines(record: Reliability) -> list[str]:
     if record.band is None or not record.band.band:
         return []
-    mark = "░" if isinstance(record.band, CurveBand) or record.band.band.endswith("consistency") else "│"
+    if isinstance(record.band, CurveBand) or record.band.band.endswith("consistency"):
+        mark = "░"
+    else:
+        mark = "│"
     return textwrap.wrap(f"{mark} {band_sentence(record.band)}", 70, subsequent_indent="  ")
 
 
@@ -102,10 +110,13 @@ def _draw(canvas: NDArray[np.str_], record: Reliability) -> None:
         columns = _column(_place(record, curve.x[defined]), width)
         canvas[_row(_place(record, curve.y[defined]), height), columns] = "●"
     elif defined.any():
-        x, y = curve.x[defined], curve.y[defined]
+        x = curve.x[defined]
+        y = curve.y[defined]
         if curve.method == "isotonic":
-            x, y = np.column_stack([curve.low_edge, curve.high_edge]).ravel(), np.repeat(curve.y, 2)
-        x, y = _place(record, x), _place(record, y)
+            x = np.column_stack([curve.low_edge, curve.high_edge]).ravel()
+            y = np.repeat(curve.y, 2)
+        x = _place(record, x)
+        y = _place(record, y)
         inside = (middle >= x[0] - 0.5 / width) & (middle <= x[-1] + 0.5 / width)
         canvas[_row(np.interp(middle[inside], x, y), height), np.flatnonzero(inside)] = "━"
 
@@ -115,7 +126,9 @@ def _draw_bin_band(canvas: NDArray[np.str_], record: Reliability, band: Bands) -
     mark = "░" if band.band.endswith("consistency") else "│"
     for b in np.flatnonzero(np.isfinite(band.low)):
         ends = _row(_place(record, np.array([band.high[b], band.low[b]])), height)
-        canvas[ends[0] : ends[1] + 1, _column(_place(record, band.score[b : b + 1]), width)[0]] = mark
+        canvas[ends[0] : ends[1] + 1, _column(_place(record, band.score[b : b + 1]), width)[0]] = (
+            mark
+        )
 
 
 def _draw_curve_band(canvas: NDArray[np.str_], record: Reliability, band: CurveBand) -> None:
@@ -123,7 +136,8 @@ def _draw_curve_band(canvas: NDArray[np.str_], record: Reliability, band: CurveB
     known = np.isfinite(band.low)
     if not known.any():
         return
-    middle, x = (np.arange(width) + 0.5) / width, _place(record, band.x[known])
+    middle = (np.arange(width) + 0.5) / width
+    x = _place(record, band.x[known])
     ends = (_place(record, end[known]) for end in (band.low, band.high))
     low, high = (_row(np.interp(middle, x, end), height) for end in ends)
     for column in np.flatnonzero((middle >= x[0] - 0.5 / width) & (middle <= x[-1] + 0.5 / width)):
@@ -162,6 +176,8 @@ def _column_labels(record: Reliability, width: int) -> str:
 def _histogram_line(weight: Floats | NDArray[np.int64], width: int) -> str:
     # Every column shows the largest bar it covers, so that narrow diagrams lose none.
     edges = np.arange(width + 1) * weight.size / width
-    tall = [float(weight[int(a) : max(int(a) + 1, int(np.ceil(b)))].max()) for a, b in pairwise(edges)]
+    tall = [
+        float(weight[int(a) : max(int(a) + 1, int(np.ceil(b)))].max()) for a, b in pairwise(edges)
+    ]
     most = max(max(tall), 1e-300)
     return "".join(" " if t <= 0 else _EIGHTHS[min(7, int(8 * t / most))] for t in tall)

@@ -25,7 +25,9 @@ from trueness.recalibrate._prior_correction import prior_correction as prior_cor
 from trueness.recalibrate._saving import calibrator_from_dict as calibrator_from_dict
 from trueness.recalibrate._saving import load_calibrator as load_calibrator
 from trueness.recalibrate._segment import SegmentCalibration as SegmentCalibration
-from trueness.recalibrate._temperature import EnsembleTemperatureScaling as EnsembleTemperatureScaling
+from trueness.recalibrate._temperature import (
+    EnsembleTemperatureScaling as EnsembleTemperatureScaling,
+)
 from trueness.recalibrate._temperature import StructuredScaling as StructuredScaling
 from trueness.recalibrate._temperature import TemperatureScaling as TemperatureScaling
 from trueness.recalibrate._validity_curve import mean_validity as mean_validity

@@ -17,28 +17,34 @@ from trueness.typing import Floats
 
 @suggests_keywords
 def apply_calibrator(
-    frame: Any, calibrator: Calibrator, *, prob: str | Sequence[str] | None = None, name: str | None = None
+    frame: Any,
+    calibrator: Calibrator,
+    *,
+    prob: str | Sequence[str] | None = None,
+    name: str | None = None,
 ) -> Any:
     """Add calibrated scores to a frame, query or relation, in new columns.
 
     Parameters
     ----------
     frame : frame
-        Polars (eager or lazy), pandas, PyArrow, a DuckDB relation or a Spark frame. Lazy frames, relations and Spark
-        frames stay lazy: nothing is computed or loaded here.
+        Polars (eager or lazy), pandas, PyArrow, a DuckDB relation or a Spark frame. Lazy frames,
+        relations and Spark frames stay lazy: nothing is computed or loaded here.
     calibrator : Calibrator
-        The fitted map. DuckDB and Spark evaluate its :meth:`~trueness.recalibrate.Calibrator.to_sql`, so it must have
-        one.
+        The fitted map. DuckDB and Spark evaluate its
+        :meth:`~trueness.recalibrate.Calibrator.to_sql`, so it must have one.
     prob : str or sequence of str, optional
-        The column of the scores, or the columns of a matrix. Default: those that the map was fitted on.
+        The column of the scores, or the columns of a matrix. Default: those that the map was fitted
+        on.
     name : str, optional
-        Name of the new column. Default, and always for a matrix: the name of the scores and ``_calibrated``.
+        Name of the new column. Default, and always for a matrix: the name of the scores and
+        ``_calibrated``.
 
     Returns
     -------
     frame
-        Of the same kind. Rows without a score have none in the new column. Scores outside [0, 1] are an error; DuckDB
-        and Spark make them NULL.
+        Of the same kind. Rows without a score have none in the new column. Scores outside [0, 1]
+        are an error; DuckDB and Spark make them NULL.
 
     Examples
     --------
@@ -61,13 +67,20 @@ def apply_calibrator(
     columns, new = _names(prob, name, calibrator, found.collect_schema().names())
     kind = found.implementation
     if kind.is_duckdb() or kind.is_spark_like():
-        for step in _sql(calibrator, "duckdb" if kind.is_duckdb() else "spark", columns, new, frame.columns):
+        for step in _sql(
+            calibrator, "duckdb" if kind.is_duckdb() else "spark", columns, new, frame.columns
+        ):
             frame = frame.project(", ".join(step)) if kind.is_duckdb() else frame.selectExpr(*step)
         return frame
     if kind.is_polars():
         return _with_polars(frame, calibrator, columns, new)
     if not isinstance(found, nw.DataFrame):
-        raise InputError("frame", demand, f"got {type(frame).__name__}", remedy="Apply the map to its partitions.")
+        raise InputError(
+            "frame",
+            demand,
+            f"got {type(frame).__name__}",
+            remedy="Apply the map to its partitions.",
+        )
     scores = _scores(calibrator, found.select(columns).to_numpy())
     pairs = zip(new, np.atleast_2d(scores.T), strict=True)
     series = [nw.new_series(one, values, nw.Float64, backend=kind) for one, values in pairs]
@@ -76,10 +89,14 @@ def apply_calibrator(
     return found.with_columns(*series).to_native()
 
 
-def _names(prob: Any, name: str | None, calibrator: Calibrator, present: Sequence[str]) -> tuple[list[str], list[str]]:
+def _names(
+    prob: Any, name: str | None, calibrator: Calibrator, present: Sequence[str]
+) -> tuple[list[str], list[str]]:
     """The columns of the scores, and the new ones."""
     if prob is None and calibrator.score_names_ is None:
-        raise InputError("prob", "must be given: the map was fitted on scores without names", "got None")
+        raise InputError(
+            "prob", "must be given: the map was fitted on scores without names", "got None"
+        )
     columns = check_columns(prob, calibrator, "prob")
     for column in columns:
         if column not in present:
@@ -87,23 +104,36 @@ def _names(prob: Any, name: str | None, calibrator: Calibrator, present: Sequenc
     if name is not None and not isinstance(name, str):
         raise InputError("name", "must be the name of the new column", f"got {name!r}")
     if name is not None and len(columns) > 1:
-        raise InputError("name", "must be None for a matrix, whose new columns end in _calibrated", f"got {name!r}")
+        raise InputError(
+            "name",
+            "must be None for a matrix, whose new columns end in _calibrated",
+            f"got {name!r}",
+        )
     new = [f"{column}_calibrated" for column in columns] if name is None else [name]
     for column in new:
         if column in present:
-            raise InputError("name", "must be that of no other column", f"the frame has {column!r} already")
+            raise InputError(
+                "name", "must be that of no other column", f"the frame has {column!r} already"
+            )
     return columns, new
 
 
 def _sql(
-    calibrator: Calibrator, dialect: Dialect, columns: list[str], new: list[str], present: Sequence[str]
+    calibrator: Calibrator,
+    dialect: Dialect,
+    columns: list[str],
+    new: list[str],
+    present: Sequence[str],
 ) -> list[list[str]]:
     """The columns to select, and of these the ones to select then."""
     first, last = sql_in_steps(calibrator._formula(), columns, dialect)
     quoted = WRITERS[dialect].name
     kept = list(map(quoted, present)) if first else ["*"]
     steps = [["*", *(f"{text} AS {quoted(name)}" for name, text in first.items())]] if first else []
-    return [*steps, [*kept, *(f"{text} AS {quoted(one)}" for text, one in zip(last, new, strict=True))]]
+    return [
+        *steps,
+        [*kept, *(f"{text} AS {quoted(one)}" for text, one in zip(last, new, strict=True))],
+    ]
 
 
 def _with_polars(frame: Any, calibrator: Calibrator, columns: list[str], new: list[str]) -> Any:
@@ -112,7 +142,10 @@ def _with_polars(frame: Any, calibrator: Calibrator, columns: list[str], new: li
 
     def mapped(struct: Any) -> Any:
         scores = _scores(calibrator, struct.struct.unnest().cast(polars.Float64).to_numpy())
-        series = [polars.Series(one, values) for one, values in zip(new, np.atleast_2d(scores.T), strict=True)]
+        series = [
+            polars.Series(one, values)
+            for one, values in zip(new, np.atleast_2d(scores.T), strict=True)
+        ]
         return polars.DataFrame([one.fill_nan(None) for one in series]).to_struct()
 
     # Struct fields: names that Polars would take for patterns are passed as lists.

@@ -19,11 +19,22 @@ from trueness.recalibrate import _formula as formulas
 from trueness.recalibrate._calibration_set import CalibrationSet, Shape, group_codes, used_rows
 from trueness.recalibrate._calibrator import Calibrator, with_parameters
 from trueness.recalibrate._logit_map import EPS_STATE, LogitMap, logit_cells
-from trueness.recalibrate._saving import Field, all_of, array, meets, names_of, number, real, sums_to_one
+from trueness.recalibrate._saving import (
+    Field,
+    all_of,
+    array,
+    meets,
+    names_of,
+    number,
+    real,
+    sums_to_one,
+)
 from trueness.typing import ArrayLike, Floats, Ints
 
 _FOLDS = 5
-_MOST_REPEATED = 1_000_000  # rows of scores of several classes that are repeated as their weights say
+_MOST_REPEATED = (
+    1_000_000  # rows of scores of several classes that are repeated as their weights say
+)
 
 
 @partial(meets, "a tuple of arrays of coefficients")
@@ -41,7 +52,9 @@ def _curves(calibrator: Any, value: Any) -> bool:
 
 @partial(meets, "two rows of ascending numbers")
 def _points(_: Any, value: Any) -> bool:
-    good = isinstance(value, np.ndarray) and value.ndim == 2 and value.shape[0] == 2 and value.size > 0
+    good = (
+        isinstance(value, np.ndarray) and value.ndim == 2 and value.shape[0] == 2 and value.size > 0
+    )
     return bool(good and np.isfinite(value).all() and (np.diff(value) >= 0).all())
 
 
@@ -49,10 +62,10 @@ def _points(_: Any, value: Any) -> bool:
 class AutoCalibration(LogitMap):
     r"""The default calibrator: an average of maps that changes the scores only as far as the data justify.
 
-    Candidates from the identity to a monotone spline and isotonic regression are fitted with a ridge penalty towards
-    the identity and averaged on the log-odds scale. Each is weighted by its cross-fitted log loss, starting from a
-    prior weight of one half for the unchanged scores. With a hundred rows calibrated scores hardly change; with ten
-    thousand the data decide.
+    Candidates from the identity to a monotone spline and isotonic regression are fitted with a
+    ridge penalty towards the identity and averaged on the log-odds scale. Each is weighted by its
+    cross-fitted log loss, starting from a prior weight of one half for the unchanged scores. With a
+    hundred rows calibrated scores hardly change; with ten thousand the data decide.
 
     Parameters
     ----------
@@ -65,28 +78,31 @@ class AutoCalibration(LogitMap):
 
     Notes
     -----
-    With the log-odds :math:`z` of a score :math:`p`, the candidates are :math:`z`; :math:`a + b z`; :math:`a + b z + c
-    z^2`; :math:`a + b z + c z |z|`; :math:`a \log p - b \log(1 - p) + c`; a curve whose slope is linear between five
-    knots; and isotonic regression with its blocks joined at their means. Parametric ones minimise the log loss, summed
-    over rows, plus half the squared distance of their coefficients from those of the identity, and must not decrease.
+    With the log-odds :math:`z` of a score :math:`p`, the candidates are :math:`z`; :math:`a + b z`;
+    :math:`a + b z + c z^2`; :math:`a + b z + c z |z|`; :math:`a \log p - b \log(1 - p) + c`; a curve whose slope is linear between five
+    knots; and isotonic regression with its blocks joined at their means. Parametric ones minimise
+    the log loss, summed over rows, plus half the squared distance of their coefficients from those
+    of the identity, and must not decrease.
 
-    For several classes, with the logarithms of a row, the candidates are the identity; one temperature;
-    :class:`StructuredScaling` with a vector and (up to 100 classes) a matrix; and (likewise) beta calibration of each
-    class against the others. Logarithms are averaged and normalised. Above 5,000,000 entries, all but the temperature
-    is learnt from as many rows as hold about that number.
+    For several classes, with the logarithms of a row, the candidates are the identity; one
+    temperature; :class:`StructuredScaling` with a vector and (up to 100 classes) a matrix; and
+    (likewise) beta calibration of each class against the others. Logarithms are averaged and
+    normalised. Above 5,000,000 entries, all but the temperature is learnt from as many rows as hold
+    about that number.
 
-    The rows are dealt into five folds, and up to five times if they are fewer than 2,000, always in the same way and
-    whatever their order; rows of a cluster stay together. Candidate :math:`j` with prior weight :math:`\pi_j` and
-    cross-fitted log loss :math:`L_j`, summed over rows, gets a weight proportional to :math:`\pi_j e^{-L_j / d}`. The
-    design effect :math:`d` is 1 without clusters. The gain in a fold is that of the weights which the other folds give.
+    The rows are dealt into five folds, and up to five times if they are fewer than 2,000, always in
+    the same way and whatever their order; rows of a cluster stay together. Candidate :math:`j` with
+    prior weight :math:`\pi_j` and cross-fitted log loss :math:`L_j`, summed over rows, gets a
+    weight proportional to :math:`\pi_j e^{-L_j / d}`. The design effect :math:`d` is 1 without
+    clusters. The gain in a fold is that of the weights which the other folds give.
 
-    `chance_` is how often the map has the smaller log loss in a new sample of the same size, calibrated by simulation.
-    It is nan where rows cannot tell: below 1,000 independent rows or 50 of the rarer outcome (of several classes: of
-    top labels that are right, or wrong), and where it would be below 0.8, since then it depends on how many such models
-    are calibrated.
+    `chance_` is how often the map has the smaller log loss in a new sample of the same size,
+    calibrated by simulation. It is nan where rows cannot tell: below 1,000 independent rows or 50
+    of the rarer outcome (of several classes: of top labels that are right, or wrong), and where it
+    would be below 0.8, since then it depends on how many such models are calibrated.
 
-    Weights that are whole numbers count rows. Others are sampling weights, whose unit does not matter: they count as
-    :math:`(\sum w)^2 / \sum w^2` rows.
+    Weights that are whole numbers count rows. Others are sampling weights, whose unit does not
+    matter: they count as :math:`(\sum w)^2 / \sum w^2` rows.
 
     Above 4,096 distinct scores, neighbours are pooled in fitting.
 
@@ -106,18 +122,31 @@ class AutoCalibration(LogitMap):
     _state: ClassVar = {
         **EPS_STATE,
         "candidates": Field("names of the candidates", names_of("a tuple of names")),
-        "weights": Field("share of each candidate", all_of(array(lambda c: len(c.candidates_), least=0), sums_to_one)),
-        "reach": Field("of a vector: largest distance of fitted log-odds from 0", number(above=0), True),
-        "knots": Field("of a vector: log-odds of the knots of the spline", array(lambda c: np.size(c.knots_)), True),
+        "weights": Field(
+            "share of each candidate",
+            all_of(array(lambda c: len(c.candidates_), least=0), sums_to_one),
+        ),
+        "reach": Field(
+            "of a vector: largest distance of fitted log-odds from 0", number(above=0), True
+        ),
+        "knots": Field(
+            "of a vector: log-odds of the knots of the spline",
+            array(lambda c: np.size(c.knots_)),
+            True,
+        ),
         "curves": Field("coefficients of the parametric candidates, in their order", _curves),
-        "points": Field("of a vector: log-odds of the isotonic blocks, before and after", _points, True),
+        "points": Field(
+            "of a vector: log-odds of the isotonic blocks, before and after", _points, True
+        ),
         "gain": Field("reduction of the log loss per row, cross-fitted", real),
         "gain_low": Field("lower confidence limit of it", real),
         "gain_high": Field("upper confidence limit of it", real),
         "brier_gain": Field("reduction of the Brier score, cross-fitted", real),
         "brier_gain_low": Field("lower confidence limit of it", real),
         "brier_gain_high": Field("upper confidence limit of it", real),
-        "chance": Field("how often the log loss of new samples of this size falls; nan if unclear", real),
+        "chance": Field(
+            "how often the log loss of new samples of this size falls; nan if unclear", real
+        ),
     }
 
     from_logits: bool = False
@@ -140,7 +169,9 @@ class AutoCalibration(LogitMap):
         self._cluster: Ints | None = None
         if cluster is not None:
             used = used_rows(y_true, sample_weight)
-            self._cluster = np.unique(group_codes(cluster, "cluster", used.size)[used], return_inverse=True)[1]
+            self._cluster = np.unique(
+                group_codes(cluster, "cluster", used.size)[used], return_inverse=True
+            )[1]
         try:
             return super().fit(y_prob, y_true, sample_weight, labels=labels, pos_label=pos_label)
         finally:
@@ -156,9 +187,12 @@ class AutoCalibration(LogitMap):
     )
 
     def _fit(self, rows: CalibrationSet) -> None:
-        if rows.w is not None:  # the sum of the weights says how much evidence the rows are against the identity
+        if (
+            rows.w is not None
+        ):  # the sum of the weights says how much evidence the rows are against the identity
             rows = rows._replace(w=rows.w * (_rows_worth(rows.w) / rows.w.sum()))
-        logits, worth = self._fit_logits(rows), _rows_worth(rows.weights)
+        logits = self._fit_logits(rows)
+        worth = _rows_worth(rows.weights)
         units = worth if self._cluster is None else int(self._cluster.max()) + 1
         plan = fits.Plan(self._cluster, max(1, min(_FOLDS, int(units))), float(self.level), worth)
         if logits.ndim == 2:
@@ -168,16 +202,23 @@ class AutoCalibration(LogitMap):
             cells = logit_cells(logits, rows.y, rows.w)
             found, self.knots_, self.points_ = fits.fit_vector(cells, rows, plan, self.monotone)
             self.reach_ = cells.reach
-        self.candidates_, self.curves_ = found.names, found.curves
+        self.candidates_ = found.names
+        self.curves_ = found.curves
         self.weights_ = found.weights
         self.gain_, self.gain_low_, self.gain_high_ = found.gain
         self.brier_gain_, self.brier_gain_low_, self.brier_gain_high_ = found.brier_gain
         independent = worth if self._cluster is None else effective_number(self._cluster, rows.w)
-        self.chance_ = fits.chance_of_average(found.gain, plan.level, independent, _rarer(logits, rows))
+        self.chance_ = fits.chance_of_average(
+            found.gain, plan.level, independent, _rarer(logits, rows)
+        )
 
-    def _fit_matrix(self, logits: NDArray[Any], rows: CalibrationSet, plan: fits.Plan) -> fits.AutoFit:
+    def _fit_matrix(
+        self, logits: NDArray[Any], rows: CalibrationSet, plan: fits.Plan
+    ) -> fits.AutoFit:
         rows = rows._replace(p=log_softmax(logits.astype(np.float64)))
-        if rows.w is not None and are_whole(rows.w) and plan.rows_worth <= _MOST_REPEATED:  # a weight of 2 is two rows
+        if (
+            rows.w is not None and are_whole(rows.w) and plan.rows_worth <= _MOST_REPEATED
+        ):  # a weight of 2 is two rows
             times = np.repeat(np.arange(rows.y.size), rows.w.astype(np.int64))
             rows = rows.take(times)._replace(w=None)
             plan = plan._replace(cluster=None if plan.cluster is None else plan.cluster[times])
@@ -191,7 +232,10 @@ class AutoCalibration(LogitMap):
             every = [formulas.line(0, 1), *curves, formulas.joined(*self.points_)]  # type: ignore[misc]  # two rows
             return self._log_odds(formulas.weighted_curve(zip(self.weights_, every, strict=True)))
         parametric = zip(self.candidates_[1:], self.curves_, strict=True)
-        linears = [formulas.Linear(), *(fits.MATRIX_CANDIDATES[name].linear(theta, n) for name, theta in parametric)]
+        linears = [
+            formulas.Linear(),
+            *(fits.MATRIX_CANDIDATES[name].linear(theta, n) for name, theta in parametric),
+        ]
         linear = formulas.weighted_linear(zip(self.weights_, linears, strict=True), n)
         if not self.limits or self.from_logits:
             return formulas.Softmax(self._logs(normalized=True), linear)
@@ -199,15 +243,22 @@ class AutoCalibration(LogitMap):
         def zeros_stay(p: NDArray[Any]) -> Floats:
             zero = p == 0
             moved = np.where(zero, self.eps_, p.astype(np.float64))
-            found = np.where(zero, 0.0, formulas.Softmax(formulas.Logs(normalized=True), linear)(moved))
+            found = np.where(
+                zero, 0.0, formulas.Softmax(formulas.Logs(normalized=True), linear)(moved)
+            )
             return np.asarray(found / found.sum(axis=1, keepdims=True))
 
-        return formulas.PythonOnly(zeros_stay, "with limits=True, which class wins depends on which others are 0")
+        return formulas.PythonOnly(
+            zeros_stay, "with limits=True, which class wins depends on which others are 0"
+        )
 
     @property
     def leave_alone_(self) -> bool:
         """Whether to keep the scores unchanged: `gain_` is below 0.61 of its standard errors."""
-        return not fits.chance_of_gain(self.gain_, self.gain_low_, self.gain_high_, self.level) >= fits.LEAST_CHANCE
+        return (
+            not fits.chance_of_gain(self.gain_, self.gain_low_, self.gain_high_, self.level)
+            >= fits.LEAST_CHANCE
+        )
 
     def summary(self) -> str:
         """What was chosen and what it gains, in words."""
@@ -230,7 +281,10 @@ class AutoCalibration(LogitMap):
 
 
 def _rarer(logits: NDArray[Any], rows: CalibrationSet) -> float:
-    """The weight of the rarer of the two outcomes; of several classes: of right and wrong top labels."""
+    """The weight of the rarer of the two outcomes.
+
+    Of several classes: of right and wrong top labels.
+    """
     event = rows.y == 1 if logits.ndim == 1 else logits.argmax(axis=1) == rows.y
     w = rows.weights
     events = float(w[event].sum())
@@ -240,4 +294,6 @@ def _rarer(logits: NDArray[Any], rows: CalibrationSet) -> float:
 def _rows_worth(w: Floats) -> float:
     """Whole weights count rows; others are worth as many rows of equal weight."""
     total = float(w.sum())
-    return total if are_whole(w) else total**2 / float(w @ w)
+    if are_whole(w):
+        return total
+    return total**2 / float(w @ w)

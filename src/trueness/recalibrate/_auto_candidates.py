@@ -18,24 +18,36 @@ from trueness._tally.cells import Cells
 from trueness._tally.rules import Isotonic
 from trueness.recalibrate._calibration_set import CalibrationSet
 from trueness.recalibrate._formula import Linear, joined, own_log_odds
-from trueness.recalibrate._logit_map import LINE, LOG_SCORES, LogitCells, LogitShape, bend, spline, spline_knots
+from trueness.recalibrate._logit_map import (
+    LINE,
+    LOG_SCORES,
+    LogitCells,
+    LogitShape,
+    bend,
+    spline,
+    spline_knots,
+)
 from trueness.recalibrate._temperature import Structure, fit_structured
 from trueness.typing import Floats, Ints
 
 _KNOTS = 5
-# With more classes than this, candidates with parameters for pairs of classes, or fitted class by class, are left out.
+# With more classes than this, candidates with parameters for pairs of classes, or fitted class by
+# class, are left out.
 _MOST_CLASSES = 100
 _MOST_ENTRIES = 5_000_000  # with more entries than this, all but the temperature is learnt from some of the rows
 _MAX_ITER = 100
 _MOST_DEALT = 2**22  # rows, weights included, that are dealt one by one; more are dealt by chance
 _SEED = 20_260_101  # the draws that deal rows are always the same
 _IDENTITY_SHARE = 0.5
-Gain: TypeAlias = tuple[float, float, float]  # by how much a loss falls, per row, and its confidence limits
+Gain: TypeAlias = tuple[
+    float, float, float
+]  # by how much a loss falls, per row, and its confidence limits
 _NO_GAIN = 0.0, -np.inf, np.inf
 LEAST_CHANCE = 2 / 3  # how probably a map must be better in a new sample to be more than noise
 # With fewer independent rows, or rows with the rarer outcome, the gain says little about new rows:
 # in simulations with 50 rows a map was better in about 55 % of new samples, whatever its gain.
-_ROWS_FOR_CHANCE, _RARER_FOR_CHANCE = 1_000, 50
+_ROWS_FOR_CHANCE = 1_000
+_RARER_FOR_CHANCE = 50
 # How far the gain, in standard errors, exceeds that in new rows: chosen by 2,000 fits to 1,000 and
 # 2,000 rows (`benchmarks/cases/gains.py`, "smooth" and "rough").
 _OPTIMISM = 0.3
@@ -52,7 +64,9 @@ class Folds(NamedTuple):
 
     events: Floats
     others: Floats
-    of_row: Ints | None  # the fold of each row in each deal, where rows were dealt; None where counts were
+    of_row: (
+        Ints | None
+    )  # the fold of each row in each deal, where rows were dealt; None where counts were
 
     def training(self) -> tuple[Floats, Floats]:
         """Weights, and weights of events, of the rows outside each fold, and last of all rows."""
@@ -68,19 +82,34 @@ def number_of_deals(rows: float) -> int:
     return int(np.clip(2000 / rows, 1, 5))
 
 
-def deal_folds(cells: LogitCells, rows: CalibrationSet, cluster: Ints | None, number: int, deals: int) -> Folds:
-    """Deal rows at random, but always alike, with events spread evenly; whole weights are rows, clusters stay whole."""
-    m, y, w = cells.z.size, rows.y, rows.w
+def deal_folds(
+    cells: LogitCells, rows: CalibrationSet, cluster: Ints | None, number: int, deals: int
+) -> Folds:
+    """Deal rows at random, but always alike, with events spread evenly.
+
+    Whole weights are rows, clusters stay whole.
+    """
+    m = cells.z.size
+    y = rows.y
+    w = rows.w
     if cluster is None and (w is None or ((w == np.rint(w)).all() and w.sum() < 2.0**53)):
         rng = np.random.default_rng(_SEED)
         events = np.rint(cells.events).astype(np.int64)
         others = np.rint(cells.weight).astype(np.int64) - events
         begin = int(events.sum())
-        dealt = [(_deal_counts(events, 0, number, rng), _deal_counts(others, begin, number, rng)) for _ in range(deals)]
-        return Folds(np.stack([one for one, _ in dealt]), np.stack([other for _, other in dealt]), None)
+        dealt = [
+            (_deal_counts(events, 0, number, rng), _deal_counts(others, begin, number, rng))
+            for _ in range(deals)
+        ]
+        return Folds(
+            np.stack([one for one, _ in dealt]), np.stack([other for _, other in dealt]), None
+        )
     fold = deal_rows(cells.z[cells.cell], y, w, cluster, number, deals)
     code = ((np.arange(deals)[:, None] * number + fold) * m + cells.cell).ravel()
-    sides = (np.bincount(code, np.tile(rows.weights * side, deals), deals * number * m) for side in (y, 1.0 - y))
+    sides = (
+        np.bincount(code, np.tile(rows.weights * side, deals), deals * number * m)
+        for side in (y, 1.0 - y)
+    )
     weights = [side.reshape(deals, number, m).astype(np.float64) for side in sides]
     return Folds(weights[0], weights[1], fold)
 
@@ -91,11 +120,20 @@ def _deal_counts(count: Ints, begin: int, number: int, rng: np.random.Generator)
         return np.asarray(rng.multinomial(count, np.full(number, 1 / number)).T, np.float64)
     row = rng.permutation(np.repeat(np.arange(count.size), count))
     code = (begin + np.arange(total)) % number * count.size + row
-    return np.bincount(code, minlength=number * count.size).reshape(number, count.size).astype(np.float64)
+    return (
+        np.bincount(code, minlength=number * count.size)
+        .reshape(number, count.size)
+        .astype(np.float64)
+    )
 
 
-def deal_rows(z: Floats, y: Ints, w: Floats | None, cluster: Ints | None, number: int, deals: int) -> Ints:
-    """The fold of each row in each deal, with classes spread evenly; z may have a column per class."""
+def deal_rows(
+    z: Floats, y: Ints, w: Floats | None, cluster: Ints | None, number: int, deals: int
+) -> Ints:
+    """The fold of each row in each deal, with classes spread evenly.
+
+    Z may have a column per class.
+    """
     rng = np.random.default_rng(_SEED)
     if cluster is not None:
         return np.array([_deal(cluster, number, rng) for _ in range(deals)])
@@ -107,14 +145,17 @@ def deal_rows(z: Floats, y: Ints, w: Floats | None, cluster: Ints | None, number
         begin = 0
         for part in np.split(order, np.flatnonzero(np.diff(y[order])) + 1):
             deal[rng.permutation(part)] = (begin + np.arange(part.size)) % number
-            begin += part.size  # the next class begins where this one ended, so that folds are of equal size
+            begin += (
+                part.size
+            )  # the next class begins where this one ended, so that folds are of equal size
     return fold
 
 
 def _deal(cluster: Ints, number: int, rng: np.random.Generator) -> Ints:
     """Whole clusters, the largest first, always to the fold with the fewest rows."""
     code, size = np.unique(cluster, return_inverse=True, return_counts=True)[1:]
-    rows, fold = np.zeros(number), np.empty(size.size, np.int64)
+    rows = np.zeros(number)
+    fold = np.empty(size.size, np.int64)
     shuffled = rng.permutation(size.size)
     for one in shuffled[np.argsort(-size[shuffled], kind="stable")]:
         fold[one] = int(rows.argmin())
@@ -125,7 +166,8 @@ def _deal(cluster: Ints, number: int, rng: np.random.Generator) -> Ints:
 def chance_of_gain(gain: float, low: float, high: float, level: float) -> float:
     """How probably a map with this gain, and limits of this level for it, is better in a new sample of the same size.
 
-    The gain in a new sample differs from this one by the errors of both, of which each has the variance in the limits.
+    The gain in a new sample differs from this one by the errors of both, of which each has the
+    variance in the limits.
 
     >>> round(chance_of_gain(0.01, -0.0096, 0.0296, 0.95), 3)  # one standard error above 0
     0.76
@@ -137,20 +179,29 @@ def _gain_in_errors(gain: float, low: float, high: float, level: float) -> float
     """The gain in standard errors of its difference from the gain in a new sample."""
     reach = (high - low) / 2
     if not reach > 0:
-        return math.inf if gain > 0 else -math.inf
+        if gain > 0:
+            return math.inf
+        return -math.inf
     return float(ndtri((1 + level) / 2)) / 2**0.5 * gain / reach
 
 
 def chance_of_average(gain: Gain, level: float, independent_rows: float, rarer: float) -> float:
-    """How often an average with the identity is better in a new sample of the same size; nan if that is unclear."""
+    """How often an average with the identity is better in a new sample of the same size.
+
+    Nan if that is unclear.
+    """
     if independent_rows < _ROWS_FOR_CHANCE or rarer < _RARER_FOR_CHANCE:
         return math.nan
     chance = float(ndtr(_gain_in_errors(*gain, level) - _OPTIMISM))
-    return chance if chance >= _LEAST_STATED else math.nan
+    if chance >= _LEAST_STATED:
+        return chance
+    return math.nan
 
 
 def mixture_weights(loss: Floats, design_effect: float = 1.0) -> Floats:
-    """Weights of candidates with these summed losses; the first, which leaves the scores alone, begins with half.
+    """Weights of candidates with these summed losses.
+
+    The first, which leaves the scores alone, begins with half.
 
     >>> mixture_weights(np.array([3.0, 3.0, 3.0])).round(6).tolist()
     [0.5, 0.25, 0.25]
@@ -163,18 +214,29 @@ def mixture_weights(loss: Floats, design_effect: float = 1.0) -> Floats:
 
 
 def held_out_weights(loss: Floats, design_effect: float = 1.0) -> Floats:
-    """Weights for each fold from the losses in the other ones; arrays (candidates, deals, folds)."""
+    """Weights for each fold from the losses in the other ones.
+
+    Arrays (candidates, deals, folds).
+    """
     others = loss.sum(axis=2, keepdims=True) - loss
     columns = others.reshape(loss.shape[0], -1).T
-    return np.column_stack([mixture_weights(one, design_effect) for one in columns]).reshape(loss.shape)
+    return np.column_stack([mixture_weights(one, design_effect) for one in columns]).reshape(
+        loss.shape
+    )
 
 
-def mean_gain(difference: Floats, weight: Floats, cluster: Ints | None, level: float, rows: float) -> Gain:
-    """Mean of differences, with limits by Student's t; without clusters, `rows` is how many rows they are worth."""
+def mean_gain(
+    difference: Floats, weight: Floats, cluster: Ints | None, level: float, rows: float
+) -> Gain:
+    """Mean of differences, with limits by Student's t.
+
+    Without clusters, `rows` is how many rows they are worth.
+    """
     if cluster is not None:
         mean, error, _ = mean_of_rows(difference, weight, cluster)
         return mean, *t_limits(mean, error, effective_number(cluster, weight) - 1, level)
-    mean, freedom = float(np.average(difference, weights=weight)), rows - 1
+    mean = float(np.average(difference, weights=weight))
+    freedom = rows - 1
     variance = float(np.average((difference - mean) ** 2, weights=weight)) / max(freedom, 1)
     return mean, *t_limits(mean, variance**0.5, freedom, level)
 
@@ -217,20 +279,30 @@ class AutoFit(NamedTuple):
     brier_gain: Gain
 
 
-def fit_vector(cells: LogitCells, rows: CalibrationSet, plan: Plan, monotone: bool) -> tuple[AutoFit, Floats, Floats]:
-    """Fit the candidates on all rows and without each fold, and weigh them; also knots, and isotonic points."""
+def fit_vector(
+    cells: LogitCells, rows: CalibrationSet, plan: Plan, monotone: bool
+) -> tuple[AutoFit, Floats, Floats]:
+    """Fit the candidates on all rows and without each fold, and weigh them.
+
+    Also knots, and isotonic points.
+    """
     folds = deal_folds(cells, rows, plan.cluster, plan.folds, number_of_deals(plan.rows_worth))
     weight, events = folds.training()
     knots = spline_knots(cells.z, cells.weight, _KNOTS)
     shapes = vector_shapes(cells.reach, knots)
-    held_out, curves = [np.broadcast_to(cells.z, folds.events.shape)], []
+    held_out = [np.broadcast_to(cells.z, folds.events.shape)]
+    curves = []
     for shape in shapes.values():
         X = shape.basis(cells.z)
-        theta = ridge_logistic(X, weight, events, shape.identity, shape.ridge, shape.bounded if monotone else None)
+        theta = ridge_logistic(
+            X, weight, events, shape.identity, shape.ridge, shape.bounded if monotone else None
+        )
         curves.append(theta[-1])
         held_out.append((theta[:-1] @ X.T).reshape(folds.events.shape))
     points = [_isotonic_points(cells.z, *one) for one in zip(weight, events, strict=True)]
-    held_out.append(np.array([joined(*one)(cells.z) for one in points[:-1]]).reshape(folds.events.shape))
+    held_out.append(
+        np.array([joined(*one)(cells.z) for one in points[:-1]]).reshape(folds.events.shape)
+    )
     names = ("identity", *shapes, "isotonic regression")
     weights, gains = _weigh_vector(np.array(held_out), folds, cells, rows, plan)
     return AutoFit(names, tuple(curves), weights, *gains), knots, points[-1]
@@ -249,12 +321,16 @@ def _weigh_vector(
     def at_rows(differences: tuple[Floats, Floats]) -> Floats:
         """Differences for events and for others at each fold and log-odds, for each row: the mean over deals."""
         at = np.arange(deals)[:, None], folds.of_row, cells.cell
-        return np.asarray(np.where(rows.y == 1, differences[0][at], differences[1][at]).mean(axis=0))
+        return np.asarray(
+            np.where(rows.y == 1, differences[0][at], differences[1][at]).mean(axis=0)
+        )
 
     effect = 1.0
     if plan.cluster is not None:
         best = int(loss[1:].sum(axis=(1, 2)).argmin()) + 1
-        effect = cluster_effect(at_rows(_differences(log_odds[0], log_odds[best])[0]), rows.weights, plan.cluster)
+        effect = cluster_effect(
+            at_rows(_differences(log_odds[0], log_odds[best])[0]), rows.weights, plan.cluster
+        )
     mixed = np.einsum("cdf,cdfm->dfm", held_out_weights(loss, effect), log_odds)
     together: Any = np.concatenate if plan.cluster is None else at_rows
     weight = np.concatenate(folds[:2]) / deals if plan.cluster is None else rows.weights
@@ -263,10 +339,16 @@ def _weigh_vector(
     return mixture_weights(loss.sum(axis=2).mean(axis=1), effect), gains
 
 
-def _differences(plain: Floats, mixed: Floats) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
+def _differences(
+    plain: Floats, mixed: Floats
+) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
     """Log losses and Brier scores of the scores as they are minus those of a map: for events, and for other rows."""
-    p, q = expit(plain), expit(mixed)
-    log = np.logaddexp(0, -plain) - np.logaddexp(0, -mixed), np.logaddexp(0, plain) - np.logaddexp(0, mixed)
+    p = expit(plain)
+    q = expit(mixed)
+    log = (
+        np.logaddexp(0, -plain) - np.logaddexp(0, -mixed),
+        np.logaddexp(0, plain) - np.logaddexp(0, mixed),
+    )
     return log, ((1 - p) ** 2 - (1 - q) ** 2, p**2 - q**2)
 
 
@@ -275,7 +357,9 @@ def _isotonic_points(z: Floats, weight: Floats, events: Floats) -> Floats:
     some = weight > 0
     if not some.any():
         return np.zeros((2, 1))
-    z, weight, events = z[some], weight[some], events[some]
+    z = z[some]
+    weight = weight[some]
+    events = events[some]
     first = Isotonic().group(Cells(expit(z), np.ones(z.size, np.int64), weight, events)).start[:-1]
     mass = np.add.reduceat(weight, first)
     centre = np.add.reduceat(weight * z, first) / mass
@@ -284,9 +368,13 @@ def _isotonic_points(z: Floats, weight: Floats, events: Floats) -> Floats:
 
 
 class MatrixCandidate(NamedTuple):
-    fit: Callable[[CalibrationSet], Floats]  # the coefficients that rows of log-probabilities give it
+    fit: Callable[
+        [CalibrationSet], Floats
+    ]  # the coefficients that rows of log-probabilities give it
     shape: Callable[[int], tuple[int, ...]]  # their shape for a number of classes
-    linear: Callable[[Floats, int], Linear]  # the logits of that number of classes with these coefficients
+    linear: Callable[
+        [Floats, int], Linear
+    ]  # the logits of that number of classes with these coefficients
 
 
 def _temperature(rows: CalibrationSet) -> Floats:
@@ -294,10 +382,16 @@ def _temperature(rows: CalibrationSet) -> Floats:
 
 
 def _beta_of_each(rows: CalibrationSet) -> Floats:
-    shape, w = LOG_SCORES, rows.weights
+    shape = LOG_SCORES
+    w = rows.weights
     options = shape.identity, shape.ridge, shape.bounded
     bases = (shape.basis(own_log_odds(rows.p, k)) for k in range(rows.p.shape[1]))
-    return np.array([ridge_logistic(X, w[None], (w * (rows.y == k))[None], *options)[0] for k, X in enumerate(bases)])
+    return np.array(
+        [
+            ridge_logistic(X, w[None], (w * (rows.y == k))[None], *options)[0]
+            for k, X in enumerate(bases)
+        ]
+    )
 
 
 def _structured(structure: Structure) -> MatrixCandidate:
@@ -306,7 +400,9 @@ def _structured(structure: Structure) -> MatrixCandidate:
         return np.column_stack([linear.matrix, linear.shift])  # type: ignore[list-item]  # both are there
 
     return MatrixCandidate(
-        fit, lambda k: (k, k + 1), lambda theta, _: Linear(theta[:, :-1], theta[:, -1], centred=True)
+        fit,
+        lambda k: (k, k + 1),
+        lambda theta, _: Linear(theta[:, :-1], theta[:, -1], centred=True),
     )
 
 
@@ -324,14 +420,22 @@ MATRIX_CANDIDATES = {
 
 def fit_matrix(rows: CalibrationSet, plan: Plan) -> AutoFit:
     """Fit the candidates on all rows of log-probabilities and without each fold, and weigh them."""
-    every, cluster, worth = rows, plan.cluster, plan.rows_worth
+    every = rows
+    cluster = plan.cluster
+    worth = plan.rows_worth
     if rows.p.size > _MOST_ENTRIES:
-        some = deal_rows(rows.p, rows.y, rows.w, cluster, math.ceil(rows.p.size / _MOST_ENTRIES), 1)[0] == 0
+        some = (
+            deal_rows(rows.p, rows.y, rows.w, cluster, math.ceil(rows.p.size / _MOST_ENTRIES), 1)[0]
+            == 0
+        )
         rows = rows.take(some)
         worth *= float(rows.weights.sum() / every.weights.sum())
         cluster = None if cluster is None else np.unique(cluster[some], return_inverse=True)[1]
-    few, w = rows.p.shape[1] <= _MOST_CLASSES, rows.weights
-    names = tuple(MATRIX_CANDIDATES) if few else ("temperature scaling", "structured vector scaling")
+    few = rows.p.shape[1] <= _MOST_CLASSES
+    w = rows.weights
+    names = (
+        tuple(MATRIX_CANDIDATES) if few else ("temperature scaling", "structured vector scaling")
+    )
     candidates = [MATRIX_CANDIDATES[name] for name in names]
     curves = [one.fit(every if i == 0 else rows) for i, one in enumerate(candidates)]
     known = ("identity", *names), tuple(curves)
@@ -340,12 +444,16 @@ def fit_matrix(rows: CalibrationSet, plan: Plan) -> AutoFit:
     dealt = deal_rows(rows.p, rows.y, rows.w, cluster, plan.folds, number_of_deals(worth))
     logs = [_held_out(rows, candidates, fold) for fold in dealt]
     own = [-log[:, np.arange(rows.y.size), rows.y] for log in logs]
-    by_fold = [np.array([np.bincount(fold, w * one) for one in own[i]]) for i, fold in enumerate(dealt)]
+    by_fold = [
+        np.array([np.bincount(fold, w * one) for one in own[i]]) for i, fold in enumerate(dealt)
+    ]
     loss = np.stack(by_fold, axis=1)
     best = 1 + int(loss[1:].sum(axis=(1, 2)).argmin())
     effect = cluster_effect(own[0][0] - own[0][best], w, cluster)
     weights = held_out_weights(loss, effect)
-    differences = [_mixture_gain(log, rows.y, weights[:, i, dealt[i]]) for i, log in enumerate(logs)]
+    differences = [
+        _mixture_gain(log, rows.y, weights[:, i, dealt[i]]) for i, log in enumerate(logs)
+    ]
     gains = [mean_gain(one, w, cluster, plan.level, worth) for one in np.mean(differences, axis=0)]
     return AutoFit(*known, mixture_weights(loss.sum(axis=2).mean(axis=1), effect), *gains)
 
@@ -367,7 +475,8 @@ def _held_out(rows: CalibrationSet, candidates: list[MatrixCandidate], fold: Int
 
 def _mixture_gain(log: Floats, y: Ints, weights: Floats) -> tuple[Floats, Floats]:
     """Log losses and Brier scores of the rows as they are, minus those of the mixture with weights (candidates, n)."""
-    mixed, own = log_softmax(np.einsum("cn,cnk->nk", weights, log)), (np.arange(y.size), y)
+    mixed = log_softmax(np.einsum("cn,cnk->nk", weights, log))
+    own = (np.arange(y.size), y)
     return mixed[own] - log[0][own], _brier(log[0], y) - _brier(mixed, y)
 
 

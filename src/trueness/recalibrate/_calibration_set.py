@@ -10,32 +10,48 @@ from trueness._input.arguments import whole_seed
 from trueness._input.columns import column, refuse_bad, refuse_missing
 from trueness._input.labels import labels_missing
 from trueness._input.sample import Sample, read_sample, refuse_shuffled_index, row_weights
-from trueness._input.scores import explain_scores, explain_sums, numeric, refuse_nan, row_sum_tolerance
+from trueness._input.scores import (
+    explain_scores,
+    explain_sums,
+    numeric,
+    refuse_nan,
+    row_sum_tolerance,
+)
 from trueness._numerics.streams import stream
 from trueness._tally.cells import Cells
 from trueness._tally.row_sums import cells_of_rows, events_of_rows
 from trueness.errors import InputError, OneClassWarning, Remedy, remedies, warn
 from trueness.typing import ArrayLike, Bools, Floats, Ints
 
-Scale: TypeAlias = Literal["probabilities", "logits"]  # what the scores are; never guessed from their values
+Scale: TypeAlias = Literal[
+    "probabilities", "logits"
+]  # what the scores are; never guessed from their values
 
 Shape: TypeAlias = Literal["vector", "matrix", "any", "labels"]
-"""What a calibrator works on: P(positive), one column per class, or either; or one column per label."""
+"""What a calibrator works on: P(positive), one column per class, or either; or one column per
+label."""
 
 NAME = "y_prob"
 
 # Ways out for calibrators, which have no options for missing values, tolerances and logits.
 REMEDIES = {
     "drop-missing": Remedy("drop-missing", "Leave such rows out first."),
-    "clip": Remedy("clip", "They are outside by at most {value}: `np.clip(y_prob, 0, 1)` moves them back."),
-    "sum-tolerance": Remedy("sum-tolerance", "They differ by at most {value}. Divide each row by its sum."),
+    "clip": Remedy(
+        "clip", "They are outside by at most {value}: `np.clip(y_prob, 0, 1)` moves them back."
+    ),
+    "sum-tolerance": Remedy(
+        "sum-tolerance", "They differ by at most {value}. Divide each row by its sum."
+    ),
     "multilabel": Remedy(
         "multilabel",
         "`OneVsRest(kind='multilabel')` takes a column per label; divide each row by its sum if these are shares.",
     ),
-    "rescale-weights": Remedy("", ""),  # weights are repetitions here: another factor gives another map
+    "rescale-weights": Remedy(
+        "", ""
+    ),  # weights are repetitions here: another factor gives another map
     "from-logits": Remedy(
-        "temperature", "These look like logits: use `TemperatureScaling(from_logits=True)` if they are."
+        "temperature",
+        "These look like logits: use `TemperatureScaling(from_logits=True)` if they are.",
     ),
 }
 _LARGEST = np.float64(1e300)  # temperatures, up to a million times as large, must be finite too
@@ -51,14 +67,18 @@ class CalibrationSet(NamedTuple):
 
     @property
     def weights(self) -> Floats:
-        return np.ones(self.y.size) if self.w is None else self.w
+        if self.w is None:
+            return np.ones(self.y.size)
+        return self.w
 
     def cells(self) -> Cells:
         """One cell per distinct score, ascending, so that ties cannot be split."""
         return cells_of_rows(Sample(self.y, self.p, self.w))
 
     def take(self, rows: Ints | Bools) -> "CalibrationSet":
-        return CalibrationSet(self.p[rows], self.y[rows], None if self.w is None else self.w[rows], self.classes)
+        return CalibrationSet(
+            self.p[rows], self.y[rows], None if self.w is None else self.w[rows], self.classes
+        )
 
     def split(self, n: int, seed: int | np.random.Generator | None) -> list["CalibrationSet"]:
         """`n` random stratified parts: their sizes, and their numbers of events, differ by at most one."""
@@ -68,43 +88,69 @@ class CalibrationSet(NamedTuple):
 
 
 def accept_rows(
-    y_prob: ArrayLike, y_true: ArrayLike, sample_weight: ArrayLike | None, *, scale: Scale, shape: Shape, **options: Any
+    y_prob: ArrayLike,
+    y_true: ArrayLike,
+    sample_weight: ArrayLike | None,
+    *,
+    scale: Scale,
+    shape: Shape,
+    **options: Any,
 ) -> CalibrationSet:
-    """Check scores, labels and weights; rows of weight 0 are left out. `options` say which label is which."""
+    """Check scores, labels and weights; rows of weight 0 are left out.
+
+    `options` say which label is which.
+    """
     if getattr(y_prob, "ndim", 0) > 2:
         remedy = "`np.moveaxis(y_prob, 1, -1).reshape(-1, K)` has a row per pixel, and `np.ravel(y_true)` its label."
-        raise InputError(NAME, "must have one or two dimensions", f"got shape {y_prob.shape}", remedy=remedy)
-    stand_in, several = y_prob, shape == "labels"
+        raise InputError(
+            NAME, "must have one or two dimensions", f"got shape {y_prob.shape}", remedy=remedy
+        )
+    stand_in = y_prob
+    several = shape == "labels"
     if scale == "logits":
-        # Labels and weights are checked beside probabilities of the same shape; the logits themselves stay unchanged.
+        # Labels and weights are checked beside probabilities of the same shape; the logits
+        # themselves stay unchanged.
         logits = _numbers(y_prob)
         _check_logits(logits)
         refuse_shuffled_index(y_true, {NAME: y_prob, "sample_weight": sample_weight})
         stand_in = np.broadcast_to(0.5, logits.shape)
-    sample = read_sample(y_true, stand_in, sample_weight=sample_weight, multilabel=several, **options)
+    sample = read_sample(
+        y_true, stand_in, sample_weight=sample_weight, multilabel=several, **options
+    )
     events = None
     if sample.p.ndim == 1:
         events = events_of_rows(sample)
-    elif scale == "probabilities":  # the labels of a matrix were checked beside its number of columns
+    elif (
+        scale == "probabilities"
+    ):  # the labels of a matrix were checked beside its number of columns
         _check_probabilities(sample.p, np.inf if several else sample.tolerance)
     p = _as_floats(sample.p) if scale == "probabilities" else logits
     _check_shape(p, shape)
-    y, w = np.asarray(sample.y) if several else np.asarray(sample.y).astype(np.int64, copy=False), sample.w
+    y = np.asarray(sample.y) if several else np.asarray(sample.y).astype(np.int64, copy=False)
+    w = sample.w
     if w is not None and not w.all():
-        p, y, w = p[w > 0], y[w > 0], w[w > 0]
+        p = p[w > 0]
+        y = y[w > 0]
+        w = w[w > 0]
     one_class = events in (0, y.size) if events is not None and w is None else (y == y[0]).all()
     if one_class and not several:  # a calibrator of each label looks for itself
-        warn(f"All {y.size:,} labels are equal: the calibrator sees one class only.", OneClassWarning)
+        warn(
+            f"All {y.size:,} labels are equal: the calibrator sees one class only.", OneClassWarning
+        )
     return CalibrationSet(p, y, w, sample.classes)
 
 
-def accept_scores(y_prob: ArrayLike, *, scale: Scale, classes: int | None, shape: Shape) -> NDArray[Any]:
+def accept_scores(
+    y_prob: ArrayLike, *, scale: Scale, classes: int | None, shape: Shape
+) -> NDArray[Any]:
     """Check scores alone; `classes` is the number of columns they must have, None for a vector."""
     p = _numbers(y_prob)
     if classes is None and p.ndim != 1:
         raise InputError(NAME, "must be a vector, as in `fit`", f"got shape {p.shape}")
     if classes is not None and (p.ndim != 2 or p.shape[1] != classes):
-        raise InputError(NAME, f"must be a matrix of {classes} columns, as in `fit`", f"got shape {p.shape}")
+        raise InputError(
+            NAME, f"must be a matrix of {classes} columns, as in `fit`", f"got shape {p.shape}"
+        )
     if scale == "logits":
         _check_logits(p)
     else:
@@ -116,17 +162,25 @@ def accept_probabilities(y_prob: ArrayLike) -> NDArray[Any]:
     """Check a vector, or a matrix, of probabilities."""
     p = _numbers(y_prob)
     if p.ndim not in (1, 2) or (p.ndim == 2 and p.shape[1] < 2):
-        raise InputError(NAME, "must be a vector, or a matrix of at least two columns", f"got shape {p.shape}")
+        raise InputError(
+            NAME, "must be a vector, or a matrix of at least two columns", f"got shape {p.shape}"
+        )
     _check_probabilities(p, row_sum_tolerance(p.dtype, None))
     return p
 
 
 def column_names(y_prob: ArrayLike) -> tuple[str | int, ...] | None:
     """The column names of a frame; None for arrays, and for default names (0, 1, 2, …)."""
-    if not hasattr(y_prob, "columns") and not hasattr(y_prob, "column_names"):  # the latter is Arrow's word
+    if not hasattr(y_prob, "columns") and not hasattr(
+        y_prob, "column_names"
+    ):  # the latter is Arrow's word
         return None
     names = column(y_prob, NAME).names
-    if names is None or names == tuple(range(len(names))) or not all(type(name) in (str, int) for name in names):
+    if (
+        names is None
+        or names == tuple(range(len(names)))
+        or not all(type(name) in (str, int) for name in names)
+    ):
         return None
     return names
 
@@ -154,14 +208,21 @@ def used_rows(y_true: ArrayLike, sample_weight: ArrayLike | None) -> Bools:
     if not values.ndim:
         raise InputError("y_true", "must have one dimension", "got a single number")
     n = values.shape[0]
-    return np.ones(n, np.bool_) if sample_weight is None else row_weights(sample_weight, n).values > 0
+    if sample_weight is None:
+        return np.ones(n, np.bool_)
+    return row_weights(sample_weight, n).values > 0
 
 
 def group_codes(groups: ArrayLike, name: str, n: int) -> Ints:
-    """Groups of rows, such as clusters, as numbers from 0 on; `name` is the argument they came in."""
+    """Groups of rows, such as clusters, as numbers from 0 on.
+
+    `name` is the argument they came in.
+    """
     found = column(groups, name)
     if found.values.shape != (n,):
-        raise InputError(name, f"must have one entry per row ({n:,})", f"got shape {found.values.shape}")
+        raise InputError(
+            name, f"must have one entry per row ({n:,})", f"got shape {found.values.shape}"
+        )
     missing = labels_missing(found)
     if missing is not None:
         with remedies(REMEDIES):
@@ -170,7 +231,9 @@ def group_codes(groups: ArrayLike, name: str, n: int) -> Ints:
 
 
 def check_column_order(
-    names: tuple[str | int, ...] | None, fitted: tuple[str | int, ...] | None, classes: tuple[Any, ...]
+    names: tuple[str | int, ...] | None,
+    fitted: tuple[str | int, ...] | None,
+    classes: tuple[Any, ...],
 ) -> None:
     """Raise if columns have other names than in `fit`, or the names of the classes in another order."""
     if names is None or names == fitted:
@@ -178,9 +241,12 @@ def check_column_order(
     wanted: tuple[Any, ...] = classes if fitted is None else fitted
     order = ", ".join(map(repr, wanted[:8])) + (", …" if len(wanted) > 8 else "")
     if set(names) == set(wanted) and names != wanted:
-        raise InputError(NAME, "has the columns of `fit` in another order", f"the order must be {order}")
+        raise InputError(
+            NAME, "has the columns of `fit` in another order", f"the order must be {order}"
+        )
     if fitted is not None:
-        got, remedy = f"got {', '.join(map(repr, names[:8]))}", "Pass its `.to_numpy()` to match columns by position."
+        got = f"got {', '.join(map(repr, names[:8]))}"
+        remedy = "Pass its `.to_numpy()` to match columns by position."
         raise InputError(NAME, f"must have the columns of `fit`, {order}", got, remedy=remedy)
 
 
@@ -192,18 +258,26 @@ def _numbers(y_prob: ArrayLike) -> NDArray[Any]:
 
 
 def _as_floats(values: NDArray[Any]) -> NDArray[Any]:
-    return values if values.dtype.kind == "f" else values.astype(np.float64)
+    if values.dtype.kind == "f":
+        return values
+    return values.astype(np.float64)
 
 
 def _check_logits(values: NDArray[Any]) -> None:
     if values.ndim not in (1, 2):
-        raise InputError(NAME, "must have one or two dimensions", f"got {values.ndim} (shape {values.shape})")
-    if values.size and not (values.min() >= -_LARGEST and values.max() <= _LARGEST):  # false for nan too
+        raise InputError(
+            NAME, "must have one or two dimensions", f"got {values.ndim} (shape {values.shape})"
+        )
+    if values.size and not (
+        values.min() >= -_LARGEST and values.max() <= _LARGEST
+    ):  # false for nan too
         if np.isnan(values).any():
             refuse_nan(values, NAME)
         bad = ~(np.abs(values) <= _LARGEST)
         demand = "finite" if np.isinf(values).any() else f"within ±{_LARGEST:g}"
-        refuse_bad(NAME, f"as logits must be {demand}", bad, f"are not, the first is {values[bad][0]:g}")
+        refuse_bad(
+            NAME, f"as logits must be {demand}", bad, f"are not, the first is {values[bad][0]:g}"
+        )
 
 
 def _check_probabilities(p: NDArray[Any], tolerance: float) -> None:
@@ -217,7 +291,9 @@ def _check_probabilities(p: NDArray[Any], tolerance: float) -> None:
 
 def _check_shape(p: NDArray[Any], shape: Shape) -> None:
     if shape == "vector" and p.ndim == 2:
-        way_out = Remedy("one-vs-rest", "`OneVsRest(calibrator)` and `TopLabel(calibrator)` take a matrix.")
+        way_out = Remedy(
+            "one-vs-rest", "`OneVsRest(calibrator)` and `TopLabel(calibrator)` take a matrix."
+        )
         demand = "must be a vector of P(positive) for this calibrator"
         raise InputError(NAME, demand, f"got shape {p.shape}", remedy=way_out)
     if shape in ("matrix", "labels") and p.ndim == 1:

@@ -9,7 +9,17 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from os import PathLike
-from typing import Any, ClassVar, Literal, Self, TypeVar, cast, dataclass_transform, get_args, get_origin
+from typing import (
+    Any,
+    ClassVar,
+    Literal,
+    Self,
+    TypeVar,
+    cast,
+    dataclass_transform,
+    get_args,
+    get_origin,
+)
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +30,15 @@ from sklearn.utils.validation import check_is_fitted
 from trueness._input.arguments import check_seed, checked_fraction, checked_word, is_number
 from trueness._keywords import suggests_keywords
 from trueness._version import __version__
-from trueness.errors import InputError, OwnRowsWarning, Remedy, TruenessWarning, collected_warnings, remedies, warn
+from trueness.errors import (
+    InputError,
+    OwnRowsWarning,
+    Remedy,
+    TruenessWarning,
+    collected_warnings,
+    remedies,
+    warn,
+)
 from trueness.recalibrate import _calibration_set as calibration
 from trueness.recalibrate._formula import Map
 from trueness.recalibrate._onnx import onnx_of
@@ -32,9 +50,13 @@ Class = TypeVar("Class", bound=type)
 
 _FINGERPRINT_ROWS = 1 << 9
 
-_REMEDIES = calibration.REMEDIES | {"swapped": Remedy("swapped", "Scores come first here: fit(y_prob, y_true).")}
+_REMEDIES = calibration.REMEDIES | {
+    "swapped": Remedy("swapped", "Scores come first here: fit(y_prob, y_true).")
+}
 _REMEDIES_OF_LOGITS = _REMEDIES | {
-    "from-logits": Remedy("input-logits", "These look like logits: use `from_logits=True` if they are.")
+    "from-logits": Remedy(
+        "input-logits", "These look like logits: use `from_logits=True` if they are."
+    )
 }
 
 
@@ -42,14 +64,19 @@ _REMEDIES_OF_LOGITS = _REMEDIES | {
 def with_parameters(cls: Class) -> Class:
     """Give a class the constructor that takes the fields it declares, by keyword unless a field says otherwise.
 
-    Its docstring is completed: parameters that it does not mention are described as `_shared_parameters` has it, and
-    what is learnt as `_state` has it.
+    Its docstring is completed: parameters that it does not mention are described as
+    `_shared_parameters` has it, and what is learnt as `_state` has it.
     """
     made: Any = suggests_keywords(dataclass(eq=False, repr=False, kw_only=True)(cls))
     before, line, after = str(made.__doc__).partition("\n    ----------\n")
     own, blank, rest = after.partition("\n\n")
-    known, shared = made.__dataclass_fields__, getattr(made, "_shared_parameters", {}).items()
-    own += "".join(f"\n{text}" for name, text in shared if name in known and not re.search(rf"\b{name} : ", own))
+    known = made.__dataclass_fields__
+    shared = getattr(made, "_shared_parameters", {}).items()
+    own += "".join(
+        f"\n{text}"
+        for name, text in shared
+        if name in known and not re.search(rf"\b{name} : ", own)
+    )
     if getattr(made, "_state", {}) and "\n    Attributes\n" not in after:
         own += "\n\n    Attributes\n    ----------"
         for name, entry in made._state.items():
@@ -62,20 +89,23 @@ def with_parameters(cls: Class) -> Class:
 class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
     """A map from scores to calibrated probabilities, learnt from labels.
 
-    A subclass declares what it works on (`_shape`), learns in `_fit` and states its map in `_formula`, of which
-    `predict`, SQL and ONNX are readings. It keeps what it learnt in attributes that end in an underscore and describes
-    each in `_state`, from which saving and loading follow.
+    A subclass declares what it works on (`_shape`), learns in `_fit` and states its map in
+    `_formula`, of which `predict`, SQL and ONNX are readings. It keeps what it learnt in attributes
+    that end in an underscore and describes each in `_state`, from which saving and loading follow.
     """
 
-    # scikit-learn routes every argument of `fit` that is not called X or y, unless it is declared unused.
-    # Weights are requested by default: to a calibrator they are repetitions of rows, wherever they come from.
+    # scikit-learn routes every argument of `fit` that is not called X or y, unless it is declared
+    # unused. Weights are requested by default: to a calibrator they are repetitions of rows,
+    # wherever they come from.
     __metadata_request__fit: ClassVar[dict[str, Any]] = {
         **dict.fromkeys(("y_prob", "y_true", "labels", "pos_label"), metadata_routing.UNUSED),
         "sample_weight": True,
     }
     __metadata_request__predict: ClassVar[dict[str, str]] = {"y_prob": metadata_routing.UNUSED}
     __metadata_request__transform: ClassVar[dict[str, str]] = {"y_prob": metadata_routing.UNUSED}
-    __metadata_request__predict_proba: ClassVar[dict[str, str]] = {"y_prob": metadata_routing.UNUSED}
+    __metadata_request__predict_proba: ClassVar[dict[str, str]] = {
+        "y_prob": metadata_routing.UNUSED
+    }
 
     _shape: ClassVar[calibration.Shape] = "vector"
     _shared_parameters: ClassVar[dict[str, str]] = {}
@@ -91,7 +121,8 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
     version_: str | None
     seen_: int
     about_: dict[str, Any]
-    """Notes that are saved with the map, such as the column that the scores came from; empty after `fit`."""
+    """Notes that are saved with the map, such as the column that the scores came from; empty after
+    `fit`."""
 
     @property
     def _scale(self) -> calibration.Scale:
@@ -123,8 +154,9 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
         sample_weight : array-like of shape (n,), optional
             Frequency weights: a weight of 2 counts the row twice, a weight of 0 leaves it out.
         labels : sequence, optional
-            The classes in column order, if they are not 0..K-1. By default the names of the columns, the categories of
-            a pandas Categorical or Polars Enum in their order, or the sorted labels.
+            The classes in column order, if they are not 0..K-1. By default the names of the
+            columns, the categories of a pandas Categorical or Polars Enum in their order, or the
+            sorted labels.
         pos_label : optional
             The label of the event, if labels are not 0/1.
 
@@ -133,7 +165,12 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
         self
         """
         self._check()
-        options: Any = {"labels": labels, "pos_label": pos_label, "scale": self._scale, "shape": self._rows_shape}
+        options: Any = {
+            "labels": labels,
+            "pos_label": pos_label,
+            "scale": self._scale,
+            "shape": self._rows_shape,
+        }
         y_prob = calibration.single_column(y_prob)
         with self._own_remedies():
             rows = calibration.accept_rows(y_prob, y_true, sample_weight, **options)
@@ -144,30 +181,45 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
         self.score_names_ = calibration.score_names(y_prob)
         name = getattr(y_true, "name", None)
         self.label_name_ = name if isinstance(name, str) else None
-        self.date_, self.version_ = datetime.now(UTC).date().isoformat(), __version__
+        self.date_ = datetime.now(UTC).date().isoformat()
+        self.version_ = __version__
         self.seen_ = _fingerprint(rows.p)
         self.about_ = {}
         self._fit(rows)
         return self
 
     def predict(self, y_prob: ArrayLike) -> Floats:
-        """Calibrated probabilities, in the shape of the scores; scale and columns must be those of `fit`."""
+        """Calibrated probabilities, in the shape of the scores.
+
+        Scale and columns must be those of `fit`.
+        """
         p = self._accept(y_prob)  # refuses a map that is not fitted
         return self._formula()(p)
 
     def predict_proba(self, y_prob: ArrayLike) -> Floats:
-        """Calibrated probabilities with one column per class; for a vector of scores, non-event and event."""
+        """Calibrated probabilities with one column per class.
+
+        For a vector of scores, non-event and event.
+        """
         found = self.predict(y_prob)
-        return np.column_stack([1 - found, found]) if found.ndim == 1 else found
+        if found.ndim == 1:
+            return np.column_stack([1 - found, found])
+        return found
 
     def transform(self, y_prob: ArrayLike) -> Floats:
-        """Calibrated probabilities, as a step of a pipeline; `set_output` chooses the kind of frame."""
+        """Calibrated probabilities, as a step of a pipeline.
+
+        `set_output` chooses the kind of frame.
+        """
         return self.predict(y_prob)
 
-    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[np.object_]:
+    def get_feature_names_out(
+        self, input_features: Sequence[str] | None = None
+    ) -> NDArray[np.object_]:
         """Names of the columns that `transform` returns: those of the scores, if they have names."""
         check_is_fitted(self)
-        n, known = self.n_features_in_, self.score_names_
+        n = self.n_features_in_
+        known = self.score_names_
         names = known if input_features is None and known and len(known) == n else input_features
         if names is None:
             names = [f"{type(self).__name__.lower()}{k}" for k in range(n)]
@@ -199,22 +251,23 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
         dialect : {'duckdb', 'sqlite', 'postgresql', 'spark', 'bigquery'}, default 'duckdb'
             The SQL dialect. SQLite needs its mathematical functions (3.35, compiled in by most).
         column : str or sequence of str, optional
-            The column of the scores; for a matrix, its columns in the order of `fit`. They are quoted. Default: the
-            names that the scores had in `fit`; for a vector without one, 'p'.
+            The column of the scores; for a matrix, its columns in the order of `fit`. They are
+            quoted. Default: the names that the scores had in `fit`; for a vector without one, 'p'.
         table : str or sequence of str, optional
-            The name of a table, or its parts, such as schema and table; they are quoted. The result is then a query of
-            its rows, in which every map of a class is written once: for maps of single classes
-            (:class:`~trueness.OneVsRest`) expressions repeat all of them.
+            The name of a table, or its parts, such as schema and table; they are quoted. The result
+            is then a query of its rows, in which every map of a class is written once: for maps of
+            single classes (:class:`~trueness.OneVsRest`) expressions repeat all of them.
 
         Returns
         -------
         str, or dict of str
-            An expression in double precision, which equals `predict` to 1e-12 (steep maps, and maps that weigh the
-            logits of classes: to the rounding of the scores, which is 1e-10 for logits of a million). Scores that
-            `predict` refuses become NULL: NULL, NaN, and those outside [0, 1]. With `table`, a query that adds a column
-            for each score column, with _calibrated at the end of its name; and, with _alone, what the map of a class
-            gives before it is divided by the sum over classes. Maps that are random or depend on which score is the
-            largest are refused.
+            An expression in double precision, which equals `predict` to 1e-12 (steep maps, and maps
+            that weigh the logits of classes: to the rounding of the scores, which is 1e-10 for
+            logits of a million). Scores that `predict` refuses become NULL: NULL, NaN, and those
+            outside [0, 1]. With `table`, a query that adds a column for each score column, with
+            _calibrated at the end of its name; and, with _alone, what the map of a class gives
+            before it is divided by the sum over classes. Maps that are random or depend on which
+            score is the largest are refused.
 
         Examples
         --------
@@ -233,7 +286,10 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
         return dict(zip(map(str, self.classes_), found, strict=True))
 
     def to_onnx(
-        self, path: str | PathLike[str] | None = None, *, dtype: Literal["float64", "float32"] = "float64"
+        self,
+        path: str | PathLike[str] | None = None,
+        *,
+        dtype: Literal["float64", "float32"] = "float64",
     ) -> Any:
         """The fitted map as an ONNX model, which needs neither Python nor trueness to run.
 
@@ -242,14 +298,16 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
         path : path, optional
             A file to write as well.
         dtype : {'float64', 'float32'}, default 'float64'
-            The type of the input `scores` and of the output `calibrated`. The arithmetic has double precision.
+            The type of the input `scores` and of the output `calibrated`. The arithmetic has double
+            precision.
 
         Returns
         -------
         onnx.ModelProto
-            A model from an array of shape (n,), or (n, K) for a matrix, to one of the same shape: equal to `predict`
-            to 1e-12, or 1e-6 with float32, with the exceptions of `to_sql`. Scores that `predict` refuses become NaN.
-            Maps that are random or depend on which score is the largest are refused.
+            A model from an array of shape (n,), or (n, K) for a matrix, to one of the same shape:
+            equal to `predict` to 1e-12, or 1e-6 with float32, with the exceptions of `to_sql`.
+            Scores that `predict` refuses become NaN. Maps that are random or depend on which score
+            is the largest are refused.
         """
         check_is_fitted(self)
         return onnx_of(self._formula(), self.n_classes_, path, dtype)
@@ -259,9 +317,13 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
         check_is_fitted(self)
         y_prob = calibration.single_column(y_prob)
         with self._own_remedies():
-            p = calibration.accept_scores(y_prob, scale=self._scale, classes=self.n_classes_, shape=self._rows_shape)
+            p = calibration.accept_scores(
+                y_prob, scale=self._scale, classes=self.n_classes_, shape=self._rows_shape
+            )
         if self.classes_ is not None:
-            calibration.check_column_order(calibration.column_names(y_prob), self.columns_, self.classes_)
+            calibration.check_column_order(
+                calibration.column_names(y_prob), self.columns_, self.classes_
+            )
         if p.shape[0] == self.n_rows_ > 1 and _fingerprint(p) == self.seen_:
             seen = f"These are the {self.n_rows_:,} rows that the calibrator was fitted on"
             other = "Hold out other rows, or use `CalibratedClassifier`, which cross-fits."
@@ -273,7 +335,10 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
         return remedies(_REMEDIES_OF_LOGITS if "from_logits" in vars(self) else _REMEDIES)
 
     def _check(self) -> None:
-        """Raise if a parameter does not meet its demand; as usual in scikit-learn, `fit` checks, not `__init__`."""
+        """Raise if a parameter does not meet its demand.
+
+        As usual in scikit-learn, `fit` checks, not `__init__`.
+        """
         for name, one in getattr(self, "__dataclass_fields__", {}).items():
             value = getattr(self, name)
             if one.type is bool:
@@ -298,20 +363,32 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
 
 
 def _fingerprint(p: NDArray[Any]) -> int:
-    # A few hundred rows tell data sets apart as well as all of them, which would cost as much as some maps do.
+    # A few hundred rows tell data sets apart as well as all of them, which would cost as much as
+    # some maps do.
     some = p[:: 1 + p.shape[0] // _FINGERPRINT_ROWS]
     return zlib.crc32(np.ascontiguousarray(some).view(np.uint8).data)
 
 
 def inner_calibrator(
-    calibrator: Any, default: type[Calibrator], *, name: str = "calibrator", others: str = ", or None"
+    calibrator: Any,
+    default: type[Calibrator],
+    *,
+    name: str = "calibrator",
+    others: str = ", or None",
 ) -> Calibrator:
-    """The calibrator passed as argument `name`, or a new `default`; `others` ends the list of what it may be."""
+    """The calibrator passed as argument `name`, or a new `default`.
+
+    `others` ends the list of what it may be.
+    """
     if calibrator is None:
         return default()
     if not isinstance(calibrator, Calibrator):
-        got = f"the class {calibrator.__name__}" if isinstance(calibrator, type) else repr(calibrator)
-        raise InputError(name, f"must be a calibrator such as `{default.__name__}()`{others}", f"got {got}")
+        got = (
+            f"the class {calibrator.__name__}" if isinstance(calibrator, type) else repr(calibrator)
+        )
+        raise InputError(
+            name, f"must be a calibrator such as `{default.__name__}()`{others}", f"got {got}"
+        )
     return calibrator
 
 
@@ -351,7 +428,8 @@ def fit_each(nouns: tuple[str, str], fits: Iterable[tuple[Any, Callable[[], Any]
         for kind, text in caught:
             messages.setdefault(kind, {}).setdefault(repr(name), text)
     for category, texts in messages.items():
-        names, first = list(texts), next(iter(texts.values()))
+        names = list(texts)
+        first = next(iter(texts.values()))
         several = f"{nouns[1]} {join_names(names)}; the first says"
         warn(f"{several if len(names) > 1 else f'{nouns[0]} {names[0]}'}: {first}", category)
     return results

@@ -14,7 +14,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv as as_splitter
 from sklearn.utils import _safe_indexing, get_tags, indexable
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, get_routing_for_object, process_routing
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    get_routing_for_object,
+    process_routing,
+)
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
@@ -23,7 +28,14 @@ from trueness._input.arguments import check_jobs
 from trueness._input.columns import column, refuse_missing
 from trueness._input.labels import labels_missing
 from trueness._input.sample import check_weights, row_weights
-from trueness.errors import InputError, MovedScoresWarning, TruenessWarning, collected_warnings, remedies, warn
+from trueness.errors import (
+    InputError,
+    MovedScoresWarning,
+    TruenessWarning,
+    collected_warnings,
+    remedies,
+    warn,
+)
 from trueness.recalibrate import _calibrator as base
 from trueness.recalibrate._auto import AutoCalibration
 from trueness.recalibrate._calibration_set import REMEDIES, CalibrationSet, Scale
@@ -44,22 +56,24 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     Parameters
     ----------
     estimator : classifier, optional
-        With `predict_proba` or `decision_function`. Default: ``LogisticRegression()``. A fitted classifier inside
-        ``sklearn.frozen.FrozenEstimator`` is not refitted; only the calibrator is fitted, on rows that must be new to
-        the classifier.
+        With `predict_proba` or `decision_function`. Default: ``LogisticRegression()``. A fitted
+        classifier inside ``sklearn.frozen.FrozenEstimator`` is not refitted; only the calibrator is
+        fitted, on rows that must be new to the classifier.
     calibrator : Calibrator, optional
-        Default: ``AutoCalibration()``. For more than two classes, a calibrator of a single score is wrapped in
-        :class:`OneVsRest`. A calibrator of probabilities gets `predict_proba`, or else `decision_function` as log-odds;
-        a calibrator of logits gets `decision_function`, or else the logarithm of `predict_proba`.
+        Default: ``AutoCalibration()``. For more than two classes, a calibrator of a single score is
+        wrapped in :class:`OneVsRest`. A calibrator of probabilities gets `predict_proba`, or else
+        `decision_function` as log-odds; a calibrator of logits gets `decision_function`, or else
+        the logarithm of `predict_proba`.
     cv : int, splitter or iterable of (train, test), default 5
-        Folds; no row may be in two test parts. The calibrator is fitted on the rows that are in one, which with
-        ``TimeSeriesSplit`` are all but the first. An int (None: 5) means stratified folds in row order. A splitter that
-        needs groups, such as ``GroupKFold(5)``, gets them from `fit` if metadata routing is enabled; otherwise pass
-        ``list(GroupKFold(5).split(X, y, groups))``.
+        Folds; no row may be in two test parts. The calibrator is fitted on the rows that are in
+        one, which with ``TimeSeriesSplit`` are all but the first. An int (None: 5) means stratified
+        folds in row order. A splitter that needs groups, such as ``GroupKFold(5)``, gets them from
+        `fit` if metadata routing is enabled; otherwise pass ``list(GroupKFold(5).split(X, y,
+        groups))``.
     ensemble : bool, default False
-        False: one calibrator is fitted on the scores of all folds, and the classifier is refitted on all rows. True:
-        each fold's classifier has its own calibrator, fitted on that fold, and the probabilities of the pairs are
-        averaged.
+        False: one calibrator is fitted on the scores of all folds, and the classifier is refitted
+        on all rows. True: each fold's classifier has its own calibrator, fitted on that fold, and
+        the probabilities of the pairs are averaged.
     n_jobs : int, optional
         Number of folds fitted in parallel, as in scikit-learn.
 
@@ -72,25 +86,27 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     calibrators_ : list of Calibrator
         The calibrators of `estimators_`. Each can be saved as JSON.
     oof_proba_ : array of shape (n, K)
-        Out-of-fold calibrated probabilities of the rows passed to `fit`: use these to evaluate calibration. Rows in no
-        test part have nan.
+        Out-of-fold calibrated probabilities of the rows passed to `fit`: use these to evaluate
+        calibration. Rows in no test part have nan.
     oof_uncalibrated_ : array of shape (n, K)
         Out-of-fold probabilities of the classifier, before calibration.
 
     Notes
     -----
-    For `oof_proba_`, the calibrator of a fold is fitted on the out-of-fold scores of all other folds, so it sees
-    neither the scores nor the labels of the rows it is evaluated on. (The classifiers that gave those scores were
-    fitted on such rows; an outer ``cross_val_predict(classifier, X, y, method="predict_proba")`` excludes even that.)
-    With a frozen classifier, `cv` is used for `oof_proba_` only.
+    For `oof_proba_`, the calibrator of a fold is fitted on the out-of-fold scores of all other
+    folds, so it sees neither the scores nor the labels of the rows it is evaluated on. (The
+    classifiers that gave those scores were fitted on such rows; an outer
+    ``cross_val_predict(classifier, X, y, method="predict_proba")`` excludes even that.) With a
+    frozen classifier, `cv` is used for `oof_proba_` only.
 
-    A calibrator's guarantee is about the scores of one fixed classifier: it holds exactly for a frozen one, and with
-    folds as far as the classifiers of the folds resemble the final one.
+    A calibrator's guarantee is about the scores of one fixed classifier: it holds exactly for a
+    frozen one, and with folds as far as the classifiers of the folds resemble the final one.
 
-    Weights are passed to the calibrator, and to the classifier if its `fit` takes them; otherwise there is a warning.
-    With ``sklearn.set_config(enable_metadata_routing=True)`` this is a metadata router: the classifier gets what it
-    requests, the calibrator gets weights unless it has ``set_fit_request(sample_weight=False)``, and the splitter gets
-    `groups`. Folds count rows, so a weight of 2 is not quite the same as a repeated row.
+    Weights are passed to the calibrator, and to the classifier if its `fit` takes them; otherwise
+    there is a warning. With ``sklearn.set_config(enable_metadata_routing=True)`` this is a metadata
+    router: the classifier gets what it requests, the calibrator gets weights unless it has
+    ``set_fit_request(sample_weight=False)``, and the splitter gets `groups`. Folds count rows, so a
+    weight of 2 is not quite the same as a repeated row.
 
     Examples
     --------
@@ -110,16 +126,20 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     ensemble: bool = False
     n_jobs: int | None = None
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any) -> Self:
+    def fit(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any
+    ) -> Self:
         """Fit classifier and calibrator.
 
         Parameters
         ----------
         X, y, sample_weight
-            Rows of features that the classifier takes, their classes and, optionally, their weights.
+            Rows of features that the classifier takes, their classes and, optionally, their
+            weights.
         **params
-            Further arguments of the classifier's `fit`; those with one entry per row are split into the folds. If
-            metadata routing is enabled, what classifier and splitter request, such as `groups`.
+            Further arguments of the classifier's `fit`; those with one entry per row are split into
+            the folds. If metadata routing is enabled, what classifier and splitter request, such as
+            `groups`.
 
         Returns
         -------
@@ -129,7 +149,9 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         estimator = self._estimator()
         X, y = self._check(X, y, estimator)
         with base.warn_once():
-            arguments = _fit_arguments(self, estimator, checked_weights(sample_weight, y.size), params)
+            arguments = _fit_arguments(
+                self, estimator, checked_weights(sample_weight, y.size), params
+            )
             self._fit(estimator, X, y, arguments)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimators_[0], name):
@@ -140,12 +162,23 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         order = np.argsort(self.classes_)  # a frozen classifier may have its classes in any order
         codes = np.asarray(order[np.searchsorted(self.classes_[order], y)], dtype=np.int64)
         folds = self._folds(X, codes, arguments.splitter)
-        scores, w = self._fold_scores(estimator, X, y, arguments.estimator, folds), arguments.weights
-        scored = np.arange(y.size) if self._frozen else np.sort(np.concatenate([test for _, test in folds]))
+        scores = self._fold_scores(estimator, X, y, arguments.estimator, folds)
+        w = arguments.weights
+        if self._frozen:
+            scored = np.arange(y.size)
+        else:
+            scored = np.sort(np.concatenate([test for _, test in folds]))
         rows = CalibrationSet(scores, codes[scored], None if w is None else w[scored], None)
         tests = [np.searchsorted(scored, test) for _, test in folds]
-        fits = ((number, partial(self._fit_calibrator, rows.take(test))) for number, test in enumerate(tests))
-        self.calibrators_ = base.fit_each(("Fold", "Folds"), fits) if self.ensemble else [self._fit_calibrator(rows)]
+        fits = (
+            (number, partial(self._fit_calibrator, rows.take(test)))
+            for number, test in enumerate(tests)
+        )
+        self.calibrators_ = (
+            base.fit_each(("Fold", "Folds"), fits)
+            if self.ensemble
+            else [self._fit_calibrator(rows)]
+        )
         if not self.ensemble:
             self.estimators_ = [clone(estimator).fit(X, y, **arguments.estimator)]
         self.oof_uncalibrated_, self.oof_proba_ = np.full((2, y.size, self.classes_.size), np.nan)
@@ -158,15 +191,22 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         to_split = MethodMapping().add(caller="fit", callee="split")
         calibrator = base.inner_calibrator(self.calibrator, AutoCalibration)
         own = MetadataRouter(owner=self).add_self_request(self)
-        own.add(estimator=self._estimator(), method_mapping=to_fit).add(calibrator=calibrator, method_mapping=to_fit)
+        own.add(estimator=self._estimator(), method_mapping=to_fit).add(
+            calibrator=calibrator, method_mapping=to_fit
+        )
         return own.add(splitter=self.cv, method_mapping=to_split)
 
     def predict_proba(self, X: Any) -> Floats:
         """Calibrated probabilities of shape (n, K), with columns in the order of `classes_`."""
         check_is_fitted(self)
         pairs = zip(self.estimators_, self.calibrators_, strict=True)
-        each: list[Floats] = [calibrator.predict_proba(self._scores(estimator, X)) for estimator, calibrator in pairs]
-        return np.mean(each, axis=0) if len(each) > 1 else each[0]
+        each: list[Floats] = [
+            calibrator.predict_proba(self._scores(estimator, X)) for estimator, calibrator in pairs
+        ]
+        if len(each) == 1:
+            return each[0]
+        averaged: NDArray[np.float64] = np.mean(each, axis=0)
+        return averaged
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class with the largest calibrated probability, the first one in case of a tie."""
@@ -194,29 +234,43 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     def _check(self, X: Any, y: ArrayLike, estimator: Any) -> tuple[Any, NDArray[Any]]:
         base.check_flag("ensemble", self.ensemble)
         if self._frozen and self.ensemble:
-            demand = "must be False for a FrozenEstimator: there is one classifier, not one per fold"
+            demand = (
+                "must be False for a FrozenEstimator: there is one classifier, not one per fold"
+            )
             raise InputError("ensemble", demand)
         check_classifier(estimator)
         check_cv(self.cv)
         X, y, self.classes_ = rows_and_classes(X, y)
         if self._frozen:
-            known, found = np.asarray(getattr(estimator, "classes_", ())), self.classes_.tolist()
+            known = np.asarray(getattr(estimator, "classes_", ()))
+            found = self.classes_.tolist()
             strange = [label for label in found if label not in known.tolist()]
             if strange:
-                demand, remedy = "must hold classes of the frozen estimator", "Was it fitted before it was frozen?"
+                demand = "must hold classes of the frozen estimator"
+                remedy = "Was it fitted before it was frozen?"
                 raise InputError("y", demand, f"{strange[0]!r} is none", remedy=remedy)
             self.classes_ = known
         if self.classes_.size < 2:
-            raise InputError("y", "must have at least two classes", f"got one class, {self.classes_.tolist()[0]!r}")
+            raise InputError(
+                "y",
+                "must have at least two classes",
+                f"got one class, {self.classes_.tolist()[0]!r}",
+            )
         calibrator = base.inner_calibrator(self.calibrator, AutoCalibration)
         if isinstance(calibrator, OneVsRest) and not calibrator.normalize:
-            raise InputError("calibrator", "must give rows that sum to one", "`OneVsRest(normalize=False)` does not")
+            raise InputError(
+                "calibrator",
+                "must give rows that sum to one",
+                "`OneVsRest(normalize=False)` does not",
+            )
         return X, y
 
     def _folds(self, X: Any, codes: Ints, arguments: dict[str, Any]) -> list[tuple[Ints, Ints]]:
         with warnings.catch_warnings():
             if self._frozen:  # it is not fitted, so a fold without some class does no harm
-                warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
+                warnings.filterwarnings(
+                    "ignore", message="The least populated class", category=UserWarning
+                )
             folds = split_rows(self.cv, X, codes, arguments)
         if len(folds) < 2:
             raise InputError("cv", "must have at least two folds", f"it has {len(folds)}")
@@ -226,7 +280,9 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         """An unfitted calibrator for this number of classes."""
         calibrator: base.Calibrator = clone(base.inner_calibrator(self.calibrator, AutoCalibration))
         one_score = calibrator._shape == "vector" and self.classes_.size > 2
-        return OneVsRest(calibrator) if one_score else calibrator
+        if one_score:
+            return OneVsRest(calibrator)
+        return calibrator
 
     def _scores(self, estimator: Any, X: Any) -> Floats:
         calibrator = self._new_calibrator()
@@ -234,14 +290,21 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         return base_scores(estimator, X, self.classes_, calibrator._scale, matrix=matrix)
 
     def _fold_scores(
-        self, estimator: Any, X: Any, y: NDArray[Any], arguments: dict[str, Any], folds: list[tuple[Ints, Ints]]
+        self,
+        estimator: Any,
+        X: Any,
+        y: NDArray[Any],
+        arguments: dict[str, Any],
+        folds: list[tuple[Ints, Ints]],
     ) -> Floats:
         """Scores of the rows in test parts, in row order, from classifiers that were not fitted on them."""
         if self._frozen:
             return self._scores(estimator, X)
 
         def fit_and_score(train: Ints, test: Ints) -> tuple[Any, Floats]:
-            fitted = clone(estimator).fit(_safe_indexing(X, train), y[train], **_of_rows(arguments, train, y.size))
+            fitted = clone(estimator).fit(
+                _safe_indexing(X, train), y[train], **_of_rows(arguments, train, y.size)
+            )
             return fitted, self._scores(fitted, _safe_indexing(X, test))
 
         pairs = Parallel(n_jobs=self.n_jobs)(delayed(fit_and_score)(*fold) for fold in folds)
@@ -256,7 +319,9 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         return calibrator.fit(rows.p, self.classes_[rows.y], rows.w, labels=self.classes_.tolist())
 
     def _cross_fit(self, rows: CalibrationSet, folds: list[Ints]) -> Floats:
-        p = np.full((rows.y.size, self.classes_.size), np.nan)  # a frozen classifier scores rows in no test part, too
+        p = np.full(
+            (rows.y.size, self.classes_.size), np.nan
+        )  # a frozen classifier scores rows in no test part, too
         with collected_warnings():
             # Warnings about these scores were given when the calibrators that stay were fitted.
             for test in folds:
@@ -269,7 +334,8 @@ def check_classifier(estimator: Any) -> None:
     """Raise unless it is a classifier, as far as can be seen before it is fitted."""
     got = remedy = ""
     if isinstance(estimator, type):
-        got, remedy = f"got the class {estimator.__name__}", f"`{estimator.__name__}()` makes an instance."
+        got = f"got the class {estimator.__name__}"
+        remedy = f"`{estimator.__name__}()` makes an instance."
     elif not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
         got = f"got {reprlib.repr(estimator)}"
     elif hasattr(estimator, "__sklearn_tags__") and is_regressor(estimator):
@@ -296,26 +362,41 @@ def takes_groups(cv: Any) -> bool:
     return hasattr(cv, "split") and bool(get_routing_for_object(cv).consumes("split", ["groups"]))
 
 
-def split_rows(cv: Any, X: Any, y: NDArray[Any], arguments: dict[str, Any]) -> list[tuple[Ints, Ints]]:
-    """Row numbers of the training and the test part of each fold; no row is in two test parts, or in both of one."""
+def split_rows(
+    cv: Any, X: Any, y: NDArray[Any], arguments: dict[str, Any]
+) -> list[tuple[Ints, Ints]]:
+    """Row numbers of the training and the test part of each fold.
+
+    No row is in two test parts, or in both of one.
+    """
     try:
         splits = as_splitter(cv, y, classifier=True).split(X, y, **arguments)
         folds = [(np.asarray(train), np.asarray(test)) for train, test in splits]
     except (TypeError, ValueError) as reason:
         got = f"it cannot: {str(reason).rstrip('.')}"
         raise InputError("cv", f"must split the {y.size:,} rows into folds", got) from reason
-    folds = [tuple(np.flatnonzero(p) if p.dtype == np.bool_ else np.ravel(p) for p in fold) for fold in folds]  # type: ignore[misc]
+    folds = [
+        tuple(np.flatnonzero(p) if p.dtype == np.bool_ else np.ravel(p) for p in fold)  # type: ignore[misc]
+        for fold in folds
+    ]
     every = np.concatenate([np.empty(0, np.int64), *(test for _, test in folds)])
     for part in (every, *(train for train, _ in folds)):
         if part.size and not (part.dtype.kind in "iu" and part.min() >= 0 and part.max() < y.size):
-            got = f"got {part.min()!s} to {part.max()!s}" if part.dtype.kind in "iuf" else f"got {reprlib.repr(part)}"
+            if part.dtype.kind in "iuf":
+                got = f"got {part.min()!s} to {part.max()!s}"
+            else:
+                got = f"got {reprlib.repr(part)}"
             raise InputError("cv", f"must have row numbers from 0 to {y.size - 1:,}", got)
     repeated = every.size - np.unique(every).size
     if repeated:
-        raise InputError("cv", "must put no row into two test parts", f"{repeated:,} rows are repeated")
+        raise InputError(
+            "cv", "must put no row into two test parts", f"{repeated:,} rows are repeated"
+        )
     for number, (train, test) in enumerate(folds):
         if np.intersect1d(train, test).size:
-            raise InputError("cv", "must keep test rows out of the training part", f"fold {number} does not")
+            raise InputError(
+                "cv", "must keep test rows out of the training part", f"fold {number} does not"
+            )
     return folds
 
 
@@ -332,11 +413,15 @@ def rows_and_classes(X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any], NDArray[A
     if X is None:
         raise InputError("X", "must be rows of features", "got None")
     if y is None:
-        raise InputError("y", "must be given: the classifier requires y to be passed, but the target y is None")
+        raise InputError(
+            "y", "must be given: the classifier requires y to be passed, but the target y is None"
+        )
     try:
         X, y = indexable(X, y)
     except (TypeError, ValueError) as reason:
-        raise InputError("", "`X` and `y` must have one entry per row", str(reason).rstrip(".")) from reason
+        raise InputError(
+            "", "`X` and `y` must have one entry per row", str(reason).rstrip(".")
+        ) from reason
     with remedies(REMEDIES):
         missing = labels_missing(column(y, "y"))
         if missing is not None:
@@ -352,25 +437,34 @@ def rows_and_classes(X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any], NDArray[A
     return X, labels, classes
 
 
-def base_scores(estimator: Any, X: Any, classes: NDArray[Any], scale: Scale, *, matrix: bool) -> Floats:
+def base_scores(
+    estimator: Any, X: Any, classes: NDArray[Any], scale: Scale, *, matrix: bool
+) -> Floats:
     """Probabilities or logits of the rows: of the second class, or (`matrix`) one column per class."""
     known = getattr(estimator, "classes_", None)
     if known is None or list(known) != list(classes):
-        has = "no `classes_`" if known is None else f"{', '.join(map(repr, np.asarray(known).tolist()))}"
+        if known is None:
+            has = "no `classes_`"
+        else:
+            has = f"{', '.join(map(repr, np.asarray(known).tolist()))}"
         demand = f"must have the classes {', '.join(map(repr, classes.tolist()))} once fitted, in this order"
         remedy = "Each training part of `cv` must have rows of every class."
         raise InputError("estimator", demand, f"it has {has}", remedy=remedy)
     if scale == "logits":
         return _logits(estimator, X, classes, matrix)
     p = _probabilities(estimator, X, classes)
-    return p if matrix else p[:, 1]
+    if matrix:
+        return p
+    return p[:, 1]
 
 
 def _as_probabilities(scores: Floats, scale: Scale) -> Floats:
     """The same scores as a matrix of probabilities, uncalibrated."""
     if scale == "logits":
         scores = expit(scores) if scores.ndim == 1 else softmax(scores, axis=1)
-    return np.column_stack([1 - scores, scores]) if scores.ndim == 1 else scores
+    if scores.ndim == 1:
+        return np.column_stack([1 - scores, scores])
+    return scores
 
 
 def _probabilities(estimator: Any, X: Any, classes: NDArray[Any]) -> Floats:
@@ -378,7 +472,9 @@ def _probabilities(estimator: Any, X: Any, classes: NDArray[Any]) -> Floats:
         p = np.asarray(estimator.predict_proba(X), dtype=np.float64)
         return _check_shape(p, (p.shape[0], classes.size), "predict_proba")
     if not hasattr(estimator, "decision_function"):
-        raise InputError("estimator", "must have `predict_proba` or `decision_function`", "it has neither")
+        raise InputError(
+            "estimator", "must have `predict_proba` or `decision_function`", "it has neither"
+        )
     return _as_probabilities(_margins(estimator, X, classes), "logits")
 
 
@@ -388,11 +484,15 @@ def _logits(estimator: Any, X: Any, classes: NDArray[Any], matrix: bool) -> Floa
     else:
         p = _probabilities(estimator, X, classes)
         if p.size and p.min() < _EPS:
-            warn(f"Probabilities of 0 were moved to {_EPS:g}, because their logit is infinite.", MovedScoresWarning)
+            warn(
+                f"Probabilities of 0 were moved to {_EPS:g}, because their logit is infinite.",
+                MovedScoresWarning,
+            )
         log = np.log(np.maximum(p, _EPS))
         logits = log[:, 1] - log[:, 0] if classes.size == 2 else log
     if matrix and logits.ndim == 1:
-        # Not [0, m]: the softmax is the same, but the first column alone (OneVsRest) would carry no information.
+        # Not [0, m]: the softmax is the same, but the first column alone (OneVsRest) would carry no
+        # information.
         return np.column_stack([-logits / 2, logits / 2])
     return logits
 
@@ -400,7 +500,9 @@ def _logits(estimator: Any, X: Any, classes: NDArray[Any], matrix: bool) -> Floa
 def _margins(estimator: Any, X: Any, classes: NDArray[Any]) -> Floats:
     margins = np.asarray(estimator.decision_function(X), dtype=np.float64)
     n = margins.shape[0]
-    return _check_shape(margins, (n,) if classes.size == 2 else (n, classes.size), "decision_function")
+    return _check_shape(
+        margins, (n,) if classes.size == 2 else (n, classes.size), "decision_function"
+    )
 
 
 def _check_shape(scores: Floats, shape: tuple[int, ...], method: str) -> Floats:
@@ -418,7 +520,9 @@ class _FitArguments(NamedTuple):
     splitter: dict[str, Any]
 
 
-def _fit_arguments(owner: Any, estimator: Any, w: Floats | None, others: dict[str, Any]) -> _FitArguments:
+def _fit_arguments(
+    owner: Any, estimator: Any, w: Floats | None, others: dict[str, Any]
+) -> _FitArguments:
     """Distribute the arguments of `fit`: as requested if routing is enabled, else as scikit-learn did before."""
     if get_config()["enable_metadata_routing"]:
         routed = process_routing(owner, "fit", sample_weight=w, **others)
@@ -430,25 +534,43 @@ def _fit_arguments(owner: Any, estimator: Any, w: Floats | None, others: dict[st
         if "groups" in others and not has_fit_parameter(estimator, "groups"):
             remedy = _GROUPS.format(name="GroupKFold")
             raise InputError("groups", "needs metadata routing", "it is disabled", remedy=remedy)
-        arguments = _FitArguments(others | ({"sample_weight": w} if takes and w is not None else {}), w, {})
-    # A frozen classifier is not fitted, and one that could take weights but did not request them decided so itself.
-    indifferent = isinstance(estimator, FrozenEstimator) or has_fit_parameter(estimator, "sample_weight")
+        arguments = _FitArguments(
+            others | ({"sample_weight": w} if takes and w is not None else {}), w, {}
+        )
+    # A frozen classifier is not fitted, and one that could take weights but did not request them
+    # decided so itself.
+    indifferent = isinstance(estimator, FrozenEstimator) or has_fit_parameter(
+        estimator, "sample_weight"
+    )
     if w is not None and not takes and not indifferent:
         name = type(estimator).__name__
-        warn(f"`sample_weight` is used by the calibrator only: {name} does not take it.", TruenessWarning)
+        warn(
+            f"`sample_weight` is used by the calibrator only: {name} does not take it.",
+            TruenessWarning,
+        )
     if takes_groups(owner.cv) and arguments.splitter.get("groups") is None:
         name = type(owner.cv).__name__
-        raise InputError("groups", f"must be given for cv={name}(…)", "got none", remedy=_GROUPS.format(name=name))
+        raise InputError(
+            "groups",
+            f"must be given for cv={name}(…)",
+            "got none",
+            remedy=_GROUPS.format(name=name),
+        )
     return arguments
 
 
 def _of_rows(arguments: dict[str, Any], rows: Ints, n: int) -> dict[str, Any]:
     """The arguments for some of n rows: those with one entry per row are subset."""
-    return {name: _safe_indexing(value, rows) if _one_per_row(value, n) else value for name, value in arguments.items()}
+    return {
+        name: _safe_indexing(value, rows) if _one_per_row(value, n) else value
+        for name, value in arguments.items()
+    }
 
 
 def _one_per_row(value: Any, n: int) -> bool:
-    if isinstance(value, str | bytes | dict) or not (hasattr(value, "__len__") or hasattr(value, "shape")):
+    if isinstance(value, str | bytes | dict) or not (
+        hasattr(value, "__len__") or hasattr(value, "shape")
+    ):
         return False
     shape = getattr(value, "shape", None) or np.shape(value)[:1]
     return bool(shape) and shape[0] == n

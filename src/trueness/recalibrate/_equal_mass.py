@@ -30,26 +30,29 @@ _NEGLIGIBLE = 2.0**-60
 class ScalingBinning(base.Calibrator):
     r"""Scaling-binning: a smooth map whose values are averaged in bins.
 
-    A smooth map is fitted, its values are divided into bins of equal mass, and every score in a bin gets the mean of
-    its values there. Predictions take few values, so the calibration error can be measured, as after histogram binning;
-    but the means are of scaled scores, which vary far less than labels.
+    A smooth map is fitted, its values are divided into bins of equal mass, and every score in a bin
+    gets the mean of its values there. Predictions take few values, so the calibration error can be
+    measured, as after histogram binning; but the means are of scaled scores, which vary far less
+    than labels.
 
     Parameters
     ----------
     n_bins : int, default 10
         Number of bins; fewer where scaled scores are tied, since ties are never split.
     scaler : calibrator or 'identity', optional
-        The unfitted map, for a vector of scores; by default `PlattScaling()`. 'identity' averages the scores
-        themselves, if they have already been scaled.
+        The unfitted map, for a vector of scores; by default `PlattScaling()`. 'identity' averages
+        the scores themselves, if they have already been scaled.
     split : {'thirds', 'none'}, default 'thirds'
-        With 'thirds', as in the published algorithm and its theorem, a random stratified third of the rows fits the
-        map, another sets the bins and the last gives the means; for 'identity', halves do. With 'none' all rows are
-        used for every step, as in the authors' program: better for few rows, not random, and without a theorem.
+        With 'thirds', as in the published algorithm and its theorem, a random stratified third of
+        the rows fits the map, another sets the bins and the last gives the means; for 'identity',
+        halves do. With 'none' all rows are used for every step, as in the authors' program: better
+        for few rows, not random, and without a theorem.
     bins : {'equal-mass', 'umd'}, default 'equal-mass'
-        'equal-mass': the bins of :class:`trueness.EqualMass`, with edges midway between adjacent values. 'umd': those
-        of :class:`HistogramBinning`, cut at the rows of rank ⌈b(n + 1)/B⌉, whose own scores are not averaged: with
-        ``split="none"`` and the identity, the comparison of Gupta and Ramdas (2021), "identical except what is being
-        averaged". Weights must then be whole numbers.
+        'equal-mass': the bins of :class:`trueness.EqualMass`, with edges midway between adjacent
+        values. 'umd': those of :class:`HistogramBinning`, cut at the rows of rank ⌈b(n + 1)/B⌉,
+        whose own scores are not averaged: with ``split="none"`` and the identity, the comparison of
+        Gupta and Ramdas (2021), "identical except what is being averaged". Weights must then be
+        whole numbers.
     seed : int or Generator, default 0
         Draws the thirds.
 
@@ -59,19 +62,21 @@ class ScalingBinning(base.Calibrator):
 
     .. math:: \mu_b = \frac{\sum_{i:\, g(s_i) \in I_b} w_i \, g(s_i)}{\sum_{i:\, g(s_i) \in I_b} w_i} .
 
-    A bin without rows of the last third gets the mean of the rows that defined it. Weights are repetitions with
-    ``split="none"``; with thirds, a weighted row is not divided.
+    A bin without rows of the last third gets the mean of the rows that defined it. Weights are
+    repetitions with ``split="none"``; with thirds, a weighted row is not divided.
 
     References
     ----------
-    Kumar, Liang, Ma, "Verified uncertainty calibration", Advances in Neural Information Processing Systems, 2019.
+    Kumar, Liang, Ma, "Verified uncertainty calibration", Advances in Neural Information Processing
+    Systems, 2019.
 
-    Gupta, Ramdas, "Distribution-free calibration guarantees for histogram binning without sample splitting", ICML,
-    2021, section 4.
+    Gupta, Ramdas, "Distribution-free calibration guarantees for histogram binning without sample
+    splitting", ICML, 2021, section 4.
 
     Examples
     --------
-    Isotonic calibration maps the four rows to 0, 1/2, 1/2 and 1; with two bins, the lower three share a mean.
+    Isotonic calibration maps the four rows to 0, 1/2, 1/2 and 1; with two bins, the lower three
+    share a mean.
 
     >>> from trueness.recalibrate import IsotonicCalibration, ScalingBinning
     >>> method = ScalingBinning(n_bins=2, scaler=IsotonicCalibration(), split="none")
@@ -80,11 +85,16 @@ class ScalingBinning(base.Calibrator):
     """
 
     _state: ClassVar = {
-        "scaler": Field("the fitted map, applied first; null for the identity", fitted_calibrator, optional=True),
-        "edges": Field(
-            "inner edges of bins of scaled scores; a value equal to one is above it", fractions(rising=True)
+        "scaler": Field(
+            "the fitted map, applied first; null for the identity", fitted_calibrator, optional=True
         ),
-        "values": Field("mean of the scaled scores of each bin, which is predicted", fractions(n_steps)),
+        "edges": Field(
+            "inner edges of bins of scaled scores; a value equal to one is above it",
+            fractions(rising=True),
+        ),
+        "values": Field(
+            "mean of the scaled scores of each bin, which is predicted", fractions(n_steps)
+        ),
     }
 
     n_bins: int = field(default=10, kw_only=False)
@@ -103,7 +113,9 @@ class ScalingBinning(base.Calibrator):
         """The map before it is fitted; None for the identity."""
         if isinstance(self.scaler, str) and self.scaler == "identity":
             return None
-        return base.inner_calibrator(self.scaler, PlattScaling, name="scaler", others=", 'identity' or None")
+        return base.inner_calibrator(
+            self.scaler, PlattScaling, name="scaler", others=", 'identity' or None"
+        )
 
     def _fit(self, rows: CalibrationSet) -> None:
         unfitted = self._unfitted
@@ -111,25 +123,40 @@ class ScalingBinning(base.Calibrator):
         if self.split != "none" and rows.y.size < n_parts:
             demand = f'`split="thirds"` needs at least {n_parts} rows'
             raise InputError("", demand, f"got {rows.y.size}", remedy='`split="none"` needs one.')
-        *for_map, for_bins, for_means = [rows] * n_parts if self.split == "none" else rows.split(n_parts, self.seed)
-        self.scaler_ = None if unfitted is None else clone(unfitted).fit(for_map[0].p, for_map[0].y, for_map[0].w)
-        for_bins, for_means = (rows._replace(p=self._scaled(rows.p)) for rows in (for_bins, for_means))
+        *for_map, for_bins, for_means = (
+            [rows] * n_parts if self.split == "none" else rows.split(n_parts, self.seed)
+        )
+        self.scaler_ = (
+            None
+            if unfitted is None
+            else clone(unfitted).fit(for_map[0].p, for_map[0].y, for_map[0].w)
+        )
+        for_bins, for_means = (
+            rows._replace(p=self._scaled(rows.p)) for rows in (for_bins, for_means)
+        )
         if self.bins == "umd":
             cuts = self._cuts(for_bins)
             self.edges_ = cuts.edges[1:-1]
-            own_weight, own_sums = cuts.counts.astype(np.float64), cuts.events
+            own_weight = cuts.counts.astype(np.float64)
+            own_sums = cuts.events
         else:
             self.edges_ = EqualMass(int(self.n_bins)).group(for_bins.cells()).edges[1:-1]
             own_weight, own_sums = _sums(for_bins, self.edges_)
-        weight, sums = (own_weight, own_sums) if self.split == "none" else _sums(for_means, self.edges_)
+        weight, sums = (
+            (own_weight, own_sums) if self.split == "none" else _sums(for_means, self.edges_)
+        )
         empty = weight == 0
         # Sums of products are rounded: the mean of ones may be 1 + 2⁻⁵².
-        self.values_ = np.clip(np.where(empty, own_sums, sums) / np.where(empty, own_weight, weight), 0.0, 1.0)
+        self.values_ = np.clip(
+            np.where(empty, own_sums, sums) / np.where(empty, own_weight, weight), 0.0, 1.0
+        )
 
     def _cuts(self, rows: CalibrationSet) -> Cuts:
         """The bins of UMD, with the sums of the scores inside them in place of those of the labels."""
         if rows.w is not None and (rows.w != np.floor(rows.w)).any():
-            raise InputError("sample_weight", "must be whole numbers for `bins='umd'`, which cuts at ranks")
+            raise InputError(
+                "sample_weight", "must be whole numbers for `bins='umd'`, which cuts at ranks"
+            )
         cells = rows.cells()
         n = int(cells.weight.sum())
         most = max(1, n // 2)
@@ -144,13 +171,19 @@ class ScalingBinning(base.Calibrator):
         return np.asarray(p if self.scaler_ is None else self.scaler_._formula()(p), np.float64)
 
     def _formula(self) -> Steps:
-        return Steps(self.edges_, self.values_, None if self.scaler_ is None else self.scaler_._formula())
+        return Steps(
+            self.edges_, self.values_, None if self.scaler_ is None else self.scaler_._formula()
+        )
 
 
 def _sums(rows: CalibrationSet, edges: Floats) -> tuple[Floats, Floats]:
     """Weight, and weighted sum of scores, of each bin."""
-    at, n, w = ranks(edges, rows.p), edges.size + 1, rows.weights
-    weight, sums = (np.bincount(at, column, minlength=n).astype(np.float64) for column in (w, w * rows.p))
+    at = ranks(edges, rows.p)
+    n = edges.size + 1
+    w = rows.weights
+    weight, sums = (
+        np.bincount(at, column, minlength=n).astype(np.float64) for column in (w, w * rows.p)
+    )
     return weight, sums
 
 
@@ -158,36 +191,38 @@ def _sums(rows: CalibrationSet, edges: Floats) -> tuple[Floats, Floats]:
 class BayesianBinning(base.Calibrator):
     r"""Bayesian binning into quantiles (BBQ).
 
-    Each histogram of equal-mass bins, over a range of numbers of bins, is a model of the event rate. Predictions are
-    averaged over the models, weighted by posterior probability, so no number of bins has to be chosen.
+    Each histogram of equal-mass bins, over a range of numbers of bins, is a model of the event
+    rate. Predictions are averaged over the models, weighted by posterior probability, so no number
+    of bins has to be chosen.
 
     Parameters
     ----------
     spread : float, default 10
-        C: with n rows, the numbers of bins range from n^(1/3)/C to C·n^(1/3), rounded outwards, at least 1 and at
-        most n.
+        C: with n rows, the numbers of bins range from n^(1/3)/C to C·n^(1/3), rounded outwards, at
+        least 1 and at most n.
     strength : float, default 2
         N': the weight of the prior in rows, divided equally among the bins of a model.
 
     Notes
     -----
-    A model has the bins of :class:`trueness.EqualMass`: :math:`B` of them, with :math:`m_b` events in :math:`N_b` rows.
-    The rate of bin :math:`b` has a Beta prior with parameters :math:`\alpha_b = N' c_b / B` and
-    :math:`\beta_b = N' (1 - c_b) / B`, with :math:`c_b` the midpoint of the bin, so that
+    A model has the bins of :class:`trueness.EqualMass`: :math:`B` of them, with :math:`m_b` events
+    in :math:`N_b` rows. The rate of bin :math:`b` has a Beta prior with parameters
+    :math:`\alpha_b = N' c_b / B` and :math:`\beta_b = N' (1 - c_b) / B`, with :math:`c_b` the midpoint of the bin, so that
 
     .. math:: P(y \mid M) = \prod_b \frac{B(m_b + \alpha_b,\; N_b - m_b + \beta_b)}{B(\alpha_b, \beta_b)}, \qquad
               E[\text{rate}_b \mid y, M] = \frac{m_b + \alpha_b}{N_b + N'/B} .
 
-    The prior over models is uniform. Ties are never split: where that leaves fewer bins than requested, :math:`B` is
-    the actual number, and models that have become identical count once. Edges lie midway between adjacent scores; the
-    outer bins end at 0 and 1. Weights are repetitions, also in n.
+    The prior over models is uniform. Ties are never split: where that leaves fewer bins than
+    requested, :math:`B` is the actual number, and models that have become identical count once.
+    Edges lie midway between adjacent scores; the outer bins end at 0 and 1. Weights are
+    repetitions, also in n.
 
     The averaged map is one step function, which need not be monotone.
 
     References
     ----------
-    Naeini, Cooper, Hauskrecht, "Obtaining well calibrated probabilities using Bayesian binning", AAAI Conference on
-    Artificial Intelligence, 2015.
+    Naeini, Cooper, Hauskrecht, "Obtaining well calibrated probabilities using Bayesian binning",
+    AAAI Conference on Artificial Intelligence, 2015.
 
     Examples
     --------
@@ -200,22 +235,34 @@ class BayesianBinning(base.Calibrator):
     """
 
     _state: ClassVar = {
-        "edges": Field("where the map has a step; a score equal to an edge is above it", fractions(rising=True)),
-        "values": Field("predictions below the first edge, and from each edge on", fractions(n_steps)),
+        "edges": Field(
+            "where the map has a step; a score equal to an edge is above it", fractions(rising=True)
+        ),
+        "values": Field(
+            "predictions below the first edge, and from each edge on", fractions(n_steps)
+        ),
         "posterior": Field("posterior probability of each model", fractions()),
-        "n_bins": Field("number of bins of each model", array(lambda c: c.posterior_.size, dtypes=("int64",))),
+        "n_bins": Field(
+            "number of bins of each model", array(lambda c: c.posterior_.size, dtypes=("int64",))
+        ),
     }
 
     spread: float = 10.0
     strength: float = 2.0
 
     def _check_parameters(self) -> None:
-        base.check_number("spread", self.spread, "be a number ≥ 1", lambda spread: 1 <= spread < np.inf)
-        base.check_number("strength", self.strength, "be a number above 0", lambda strength: 0 < strength < np.inf)
+        base.check_number(
+            "spread", self.spread, "be a number ≥ 1", lambda spread: 1 <= spread < np.inf
+        )
+        base.check_number(
+            "strength", self.strength, "be a number above 0", lambda strength: 0 < strength < np.inf
+        )
 
     def _fit(self, rows: CalibrationSet) -> None:
         if rows.w is not None and rows.w.sum() > _MOST_TOTAL:
-            raise InputError("sample_weight", f"must sum to at most {_MOST_TOTAL:,}", f"got {rows.w.sum():g}")
+            raise InputError(
+                "sample_weight", f"must sum to at most {_MOST_TOTAL:,}", f"got {rows.w.sum():g}"
+            )
         cells = rows.cells()
         least, most = _bin_numbers(cells, float(self.spread))
         if rows.w is not None and most - least >= max(_MOST_MODELS, rows.y.size):
@@ -244,34 +291,47 @@ def _bin_numbers(cells: Cells, spread: float) -> tuple[int, int]:
     root = float(np.cbrt(n))  # unlike n ** (1 / 3), exact for cubes
     least = max(1, int(np.floor(root / spread)))
     most = max(1, min(int(np.ceil(root * spread)), int(n)))
-    # With bins no heavier than the lightest cell every cell is a bin, and more of them are the same model.
+    # With bins no heavier than the lightest cell every cell is a bin, and more of them are the same
+    # model.
     alone = int(np.ceil(n / float(cells.weight.min()))) + 1
     return min(least, alone), min(most, alone)
 
 
 def _models(cells: Cells, numbers: range, strength: float) -> Iterator[_Model]:
     """The distinct models, from few bins to many."""
-    cumulative, score, seen = [np.cumsum(column) for column in (cells.weight, cells.events)], cells.score, set[bytes]()
+    cumulative = [np.cumsum(column) for column in (cells.weight, cells.events)]
+    score = cells.score
+    seen = set[bytes]()
     for n_bins in numbers:
         first = EqualMass(n_bins).first_cells(cumulative[0])
         if first.tobytes() in seen:
             continue
         seen.add(first.tobytes())
         last = np.append(first[1:], score.size) - 1
-        weight, events = (np.diff(column[last].astype(np.float64), prepend=0.0) for column in cumulative)
+        weight, events = (
+            np.diff(column[last].astype(np.float64), prepend=0.0) for column in cumulative
+        )
         edges = midpoints(score[last[:-1]], score[first[1:]])
-        # The midpoint of a bin as narrow as a float may round to 0 or 1, where the prior would have no variance.
+        # The midpoint of a bin as narrow as a float may round to 0 or 1, where the prior would have
+        # no variance.
         middle = np.clip((np.append(0.0, edges) + np.append(edges, 1.0)) / 2, 1e-300, 1 - 2.0**-53)
         own = strength / middle.size
-        alpha, beta = own * middle, own * (1 - middle)
+        alpha = own * middle
+        beta = own * (1 - middle)
         non_events = np.maximum(weight - events, 0)
-        log_evidence = float((betaln(events + alpha, non_events + beta) - betaln(alpha, beta)).sum())
+        log_evidence = float(
+            (betaln(events + alpha, non_events + beta) - betaln(alpha, beta)).sum()
+        )
         yield _Model(edges, (events + alpha) / (weight + own), log_evidence)
 
 
 def _average(models: list[_Model], posterior: Floats) -> tuple[Floats, Floats]:
     """The average of the models as one step function, without those too unlikely to change a float."""
-    kept = [(model, share) for model, share in zip(models, posterior, strict=True) if share > _NEGLIGIBLE]
+    kept = [
+        (model, share)
+        for model, share in zip(models, posterior, strict=True)
+        if share > _NEGLIGIBLE
+    ]
     edges = np.unique(np.concatenate([model.edges for model, _ in kept]))
     values = np.zeros(edges.size + 1)
     for model, share in kept:

@@ -1,9 +1,9 @@
 """Maps as formulas: a fitted calibrator states its map once, and every use is a reading of it.
 
-Called with checked scores, a formula is `predict`; `_sql` and `_onnx` write the same formula in other languages. A
-formula of one score has steps, lines, odds or log-odds; one of a row of scores is a softmax, a mixture of these, or a
-formula for each class. What cannot be said like that is `PythonOnly`. Outside the scores that `predict` accepts, a
-formula has no value.
+Called with checked scores, a formula is `predict`; `_sql` and `_onnx` write the same formula in
+other languages. A formula of one score has steps, lines, odds or log-odds; one of a row of scores
+is a softmax, a mixture of these, or a formula for each class. What cannot be said like that is
+`PythonOnly`. Outside the scores that `predict` accepts, a formula has no value.
 """
 
 from collections.abc import Iterable
@@ -28,7 +28,9 @@ def refuse(formula: Any, reason: str = "it is a class of your own") -> NoReturn:
     """Raise because a map has no form in other languages."""
     reason = formula.reason if isinstance(formula, PythonOnly) else reason
     demand = f"This map cannot be written as one formula: {reason}"
-    raise InputError("", demand, remedy="`save` and `load_calibrator` carry every map to another Python.")
+    raise InputError(
+        "", demand, remedy="`save` and `load_calibrator` carry every map to another Python."
+    )
 
 
 class Map(Protocol):
@@ -48,7 +50,10 @@ class PythonOnly(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """values[0] below edges[0], values[j] from edges[j − 1] on; with `of`, of what that makes of the score."""
+    """values[0] below edges[0], values[j] from edges[j − 1] on.
+
+    With `of`, of what that makes of the score.
+    """
 
     edges: Floats
     values: Floats
@@ -80,18 +85,22 @@ class Steps(NamedTuple):
 
 
 def first_scores(curve: Map, levels: Floats) -> Floats:
-    """The first float in [0, 1] at which a function that does not fall is at least each level; 2 if there is none.
+    """The first float in [0, 1] at which a function that does not fall is at least each level.
+
+    2 if there is none.
 
     >>> first_scores(np.square, np.array([0.25, 9.0])).tolist()
     [0.5, 2.0]
     """
     # Floats above 0 are ordered as the integers that their bits denote.
-    low, high = np.zeros(levels.shape, np.int64), np.full(levels.shape, np.float64(1).view(np.int64) + 1)
+    low = np.zeros(levels.shape, np.int64)
+    high = np.full(levels.shape, np.float64(1).view(np.int64) + 1)
     while (low < high).any():
         middle = (low + high) // 2
         reached = curve(np.minimum(middle.view(np.float64), 1.0)) >= levels
         reached |= middle > np.float64(1).view(np.int64)
-        low, high = np.where(reached, low, np.minimum(middle + 1, high)), np.where(reached, middle, high)
+        low = np.where(reached, low, np.minimum(middle + 1, high))
+        high = np.where(reached, middle, high)
     found = low.view(np.float64)
     return np.where(found > 1, 2.0, found)
 
@@ -119,7 +128,8 @@ class Odds(NamedTuple):
 class Curve(NamedTuple):
     """A function of log-odds z: value + (z − at) · (slope + bend · (z − at)) between breaks, + a log p − b log(1 − p).
 
-    Piece i reaches from breaks[i − 1] to breaks[i]; the outer ones are straight. p is the probability of z.
+    Piece i reaches from breaks[i − 1] to breaks[i]; the outer ones are straight. p is the
+    probability of z.
     """
 
     breaks: Floats
@@ -138,13 +148,18 @@ class Curve(NamedTuple):
                 away = z - self.at[i]
                 total = self.value[i] + away * (self.slope[i] + self.bend[i] * away)
             else:
-                total = self.slope[0] * z + self.value[0] if self.slope[0] else np.full(z.shape, self.value[0])
+                if self.slope[0]:
+                    total = self.slope[0] * z + self.value[0]
+                else:
+                    total = np.full(z.shape, self.value[0])
             if self.a:
                 total = total + self.a * (logs[0] if logs else -np.logaddexp(0, -z))
             if self.b:
                 total = total - self.b * (logs[1] if logs else -np.logaddexp(0, z))
         infinite = np.isinf(z)
-        return np.where(infinite, np.where(z < 0, *self.ends), total) if infinite.any() else np.asarray(total)
+        if infinite.any():
+            return np.where(infinite, np.where(z < 0, *self.ends), total)
+        return np.asarray(total)
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -153,7 +168,10 @@ class Curve(NamedTuple):
         steep = -(self.slope[0] + self.a), self.slope[-1] + self.b
         # Log-odds of floats are within 745 of 0.
         finite = self(np.array([-1e3, 1e3])).tolist()
-        low, high = (np.copysign(np.inf, s) if abs(s) > flat else f for s, f in zip(steep, finite, strict=True))
+        low, high = (
+            np.copysign(np.inf, s) if abs(s) > flat else f
+            for s, f in zip(steep, finite, strict=True)
+        )
         return float(low), float(high)
 
     @property
@@ -167,15 +185,26 @@ class Curve(NamedTuple):
 
 def line(value: float, slope: float, a: float = 0.0, b: float = 0.0) -> Curve:
     """The curve value + slope · z + a log p − b log(1 − p)."""
-    return Curve(np.zeros(0), np.zeros(1), np.array([float(value)]), np.array([float(slope)]), np.zeros(1), a, b)
+    return Curve(
+        np.zeros(0),
+        np.zeros(1),
+        np.array([float(value)]),
+        np.array([float(slope)]),
+        np.zeros(1),
+        a,
+        b,
+    )
 
 
 def joined(x: Floats, y: Floats) -> Curve:
     """Points joined by straight lines, with slope 1 outside."""
     apart = np.append(np.diff(x) > 0, True)
-    x, y = x[apart], y[apart]
+    x = x[apart]
+    y = y[apart]
     slope = np.concatenate([[1.0], np.diff(y) / np.diff(x), [1.0]])
-    return Curve(x, np.concatenate([x[:1], x]), np.concatenate([y[:1], y]), slope, np.zeros(slope.size))
+    return Curve(
+        x, np.concatenate([x[:1], x]), np.concatenate([y[:1], y]), slope, np.zeros(slope.size)
+    )
 
 
 def with_slopes(breaks: Floats, value: Floats, slope: Floats) -> Curve:
@@ -206,15 +235,19 @@ class LogOdds(NamedTuple):
 
     curve: Curve
     from_logits: bool = False  # whether the score is the log-odds itself
-    eps: float = 0.0  # scores nearer to 0 or 1 are moved to that distance; 0 leaves them where they are
+    eps: float = (
+        0.0  # scores nearer to 0 or 1 are moved to that distance; 0 leaves them where they are
+    )
 
     def __call__(self, p: NDArray[Any]) -> Floats:
         p = p.astype(np.float64)
         if self.from_logits:
             return np.asarray(expit(self.curve(p)))
         with np.errstate(divide="ignore"):
-            log_p, log_q = np.log(p), np.log1p(-p)
-        z, known = log_p - log_q, (log_p, log_q)
+            log_p = np.log(p)
+            log_q = np.log1p(-p)
+        z = log_p - log_q
+        known = (log_p, log_q)
         if self.eps:
             z = bounded_logits(z, self.eps)
             if self.curve.a or self.curve.b:
@@ -226,7 +259,9 @@ def bounded_logits(logits: Floats, eps: float) -> Floats:
     """Logits of scores moved into [eps, 1 − eps], or logarithms of scores of at least `eps`."""
     if logits.ndim == 2:
         return np.maximum(logits, np.log(eps))
-    end = np.log1p(-eps) - np.log(eps)  # 1 − eps may round to 1: the logit of the upper end is minus that of the lower
+    end = np.log1p(-eps) - np.log(
+        eps
+    )  # 1 − eps may round to 1: the logit of the upper end is minus that of the lower
     return np.clip(logits, -end, end)
 
 
@@ -244,7 +279,9 @@ class Logs(NamedTuple):
             with np.errstate(divide="ignore"):
                 z = np.log(p.astype(np.float64))
             z = bounded_logits(z, self.eps) if self.eps else z
-        return log_softmax(z.astype(np.float64)) if self.normalized else z
+        if self.normalized:
+            return log_softmax(z.astype(np.float64))
+        return z
 
 
 class Linear(NamedTuple):
@@ -252,10 +289,13 @@ class Linear(NamedTuple):
 
     matrix: Floats | None = None  # (K, K); its diagonal alone, (K,); or None for the identity
     shift: Floats | None = None
-    centred: bool = False  # whether z is taken without its mean, as a number added to a row has no meaning
+    centred: bool = (
+        False  # whether z is taken without its mean, as a number added to a row has no meaning
+    )
     beta: Floats | None = None
-    """For each class against all others, with P its share of the row: c, a and b of c + a log P − b log(1 − P). The
-    logarithm of the probability of these log-odds, times `beta_weight`, is added to the logit of the class."""
+    """For each class against all others, with P its share of the row: c, a and b of c + a log P − b
+    log(1 − P). The logarithm of the probability of these log-odds, times `beta_weight`, is added to
+    the logit of the class."""
     beta_weight: float = 1.0
 
     def __call__(self, z: NDArray[Any]) -> Floats:
@@ -266,7 +306,9 @@ class Linear(NamedTuple):
         if self.shift is not None:
             total = total + self.shift
         if self.beta is not None:
-            against = np.column_stack([log_scores(own_log_odds(z, k)) @ cab for k, cab in enumerate(self.beta)])
+            against = np.column_stack(
+                [log_scores(own_log_odds(z, k)) @ cab for k, cab in enumerate(self.beta)]
+            )
             total = total - self.beta_weight * np.logaddexp(0, -against)
         return np.asarray(total)
 
@@ -279,7 +321,10 @@ class Linear(NamedTuple):
 
 
 def own_log_odds(z: Floats, k: int) -> Floats:
-    """Log-odds of one class, from log-probabilities; those of classes that leave nothing to others are finite."""
+    """Log-odds of one class, from log-probabilities.
+
+    Those of classes that leave nothing to others are finite.
+    """
     rest = np.exp(np.delete(z, k, axis=1)).sum(axis=1)
     return np.asarray(z[:, k] - np.log(np.maximum(rest, np.finfo(np.float64).tiny)))
 
@@ -291,13 +336,18 @@ def log_scores(z: Floats) -> Floats:
 
 def weighted_linear(terms: Iterable[tuple[float, Linear]], n: int) -> Linear:
     """The weighted sum of logits of n classes, of which one at most has `beta`."""
-    matrix, shift, beta, beta_weight = np.zeros((n, n)), np.zeros(n), None, 0.0
+    matrix = np.zeros((n, n))
+    shift = np.zeros(n)
+    beta = None
+    beta_weight = 0.0
     for weight, one in terms:
         if weight > _NEGLIGIBLE:
             own, own_shift = one.plain(n)
-            matrix, shift = matrix + weight * own, shift + weight * own_shift
+            matrix = matrix + weight * own
+            shift = shift + weight * own_shift
             if one.beta is not None:
-                beta, beta_weight = one.beta, float(weight)
+                beta = one.beta
+                beta_weight = float(weight)
     return Linear(matrix, shift, beta=beta, beta_weight=beta_weight)
 
 
@@ -325,7 +375,9 @@ class Mixture(NamedTuple):
 
     def __call__(self, p: NDArray[Any]) -> Floats:
         z = self.parts[0].logs(p)
-        total = sum(weight * part.of_logs(z) for weight, part in zip(self.weights, self.parts, strict=True))
+        total = sum(
+            weight * part.of_logs(z) for weight, part in zip(self.weights, self.parts, strict=True)
+        )
         return np.asarray(total + self.constant)
 
 
@@ -342,13 +394,21 @@ class PerClass(NamedTuple):
             return matrix
         total = matrix.sum(axis=1, keepdims=True)
         zero = total[:, 0] == 0
-        matrix[zero], total[zero] = 1.0, matrix.shape[1]
+        total[zero] = matrix.shape[1]
+        matrix[zero] = 1.0
         return np.asarray(matrix / total)
 
 
 def domain(formula: Map) -> tuple[float, float]:
     """The least and the largest score that a formula takes."""
     part: Any = formula.parts[0] if isinstance(formula, Mixture) else formula
-    part = part.columns[0] if isinstance(part, PerClass) else part.logs if isinstance(part, Softmax) else part
+    if isinstance(part, PerClass):
+        part = part.columns[0]
+    elif isinstance(part, Softmax):
+        part = part.logs
+    else:
+        part = part
     largest = getattr(part, "largest", LARGEST_LOGIT)
-    return (-largest, largest) if getattr(part, "from_logits", False) else (0.0, 1.0)
+    if getattr(part, "from_logits", False):
+        return (-largest, largest)
+    return (0.0, 1.0)

@@ -25,10 +25,16 @@ from trueness.results import Guarantee
 from trueness.typing import Bools, Floats, Ints
 
 _BREAKS_TIES = "`scheme='randomized'` breaks ties at random and keeps the guarantee."
-# The largest sum of whole weights: beyond it, sums of floats skip whole numbers; and where each repetition is drawn.
-_MOST_TOTAL, _MOST_REPEATED = 1 << 52, 10**7
-_FIT, _PREDICT = 0, 1  # streams of random numbers from one seed: `predict` must not repeat the draws of `fit`
-_per_bin, _inner = fractions(lambda c: c.n_bins_), fractions(lambda c: c.n_bins_ - 1)
+# The largest sum of whole weights: beyond it, sums of floats skip whole numbers; and where each
+# repetition is drawn.
+_MOST_TOTAL = 1 << 52
+_MOST_REPEATED = 10**7
+_FIT, _PREDICT = (
+    0,
+    1,
+)  # streams of random numbers from one seed: `predict` must not repeat the draws of `fit`
+_per_bin = fractions(lambda c: c.n_bins_)
+_inner = fractions(lambda c: c.n_bins_ - 1)
 _all_edges = fractions(lambda c: c.n_bins_ + 1, rising=True)
 
 
@@ -39,14 +45,15 @@ class HistogramBinning(Calibrator):
     Parameters
     ----------
     n_bins : int or 'auto', default 10
-        Number of bins. 'auto' takes the most bins that keep `epsilon`. Without `epsilon` it follows figure 2 of Gupta
-        and Ramdas (2021): 5 bins for 1,000 rows, 10 for 5,000 and 22 for 20,000, with power laws in between and the
-        square root of the number of rows beyond.
+        Number of bins. 'auto' takes the most bins that keep `epsilon`. Without `epsilon` it follows
+        figure 2 of Gupta and Ramdas (2021): 5 bins for 1,000 rows, 10 for 5,000 and 22 for 20,000,
+        with power laws in between and the square root of the number of rows beyond.
     scheme : {'umd', 'randomized', 'original', 'split', 'fixed-width'}, default 'umd'
-        'umd' (algorithm 1): bins and rates from the same rows, without the rows at the boundaries; for scores without
-        ties. 'randomized' (algorithm 2): the same with ties broken at random, in `fit` and in `predict`; for any
-        scores. 'original' (Zadrozny and Elkan): the row at a boundary counts in the bin below. 'split': bins from one
-        part of the rows, rates from the other. 'fixed-width': bins of equal width.
+        'umd' (algorithm 1): bins and rates from the same rows, without the rows at the boundaries;
+        for scores without ties. 'randomized' (algorithm 2): the same with ties broken at random, in
+        `fit` and in `predict`; for any scores. 'original' (Zadrozny and Elkan): the row at a
+        boundary counts in the bin below. 'split': bins from one part of the rows, rates from the
+        other. 'fixed-width': bins of equal width.
     epsilon : float, optional
         For ``n_bins="auto"``: the allowed error of all bins simultaneously, by Hoeffding's bound.
     alpha : float, default 0.1
@@ -54,30 +61,33 @@ class HistogramBinning(Calibrator):
     split : float, default 0.5
         For ``scheme="split"``: the fraction of the rows that places the bins.
     seed : int, Generator or None, default 0
-        For 'randomized' and 'split'. With an int, `fit` and `predict` give the same numbers each time; the tie-break
-        in `predict` then depends on a row's position in the array, so rows predicted one at a time all get the same
-        one. With None or a Generator every call draws anew, as the theorem assumes.
+        For 'randomized' and 'split'. With an int, `fit` and `predict` give the same numbers each
+        time; the tie-break in `predict` then depends on a row's position in the array, so rows
+        predicted one at a time all get the same one. With None or a Generator every call draws
+        anew, as the theorem assumes.
 
     Notes
     -----
-    With n rows sorted by score, bins are cut at the rows of rank ⌈b(n + 1)/B⌉. With fewer than 2B rows there are ⌊n/2⌋
-    bins, with a warning.
+    With n rows sorted by score, bins are cut at the rows of rank ⌈b(n + 1)/B⌉. With fewer than 2B
+    rows there are ⌊n/2⌋ bins, with a warning.
 
-    The theorem for 'umd' and 'original' assumes scores without ties. Ties give a warning. If rows share the score of a
-    boundary, there is no guarantee, because such rows belong to a bin whose averaged labels do not represent them.
-    Ties inside bins are harmless. Each tied row counts with the mean label of its score, so the order of the rows never
-    matters. A weight of 2 counts the row twice and is a tie; fractional weights have no ranks and are accepted
-    by 'fixed-width' only. Whole weights may sum to 2⁵²; for 'randomized' and 'split', to 10⁷ or the number of rows.
+    The theorem for 'umd' and 'original' assumes scores without ties. Ties give a warning. If rows
+    share the score of a boundary, there is no guarantee, because such rows belong to a bin whose
+    averaged labels do not represent them. Ties inside bins are harmless. Each tied row counts with
+    the mean label of its score, so the order of the rows never matters. A weight of 2 counts the
+    row twice and is a tie; fractional weights have no ranks and are accepted by 'fixed-width' only.
+    Whole weights may sum to 2⁵²; for 'randomized' and 'split', to 10⁷ or the number of rows.
 
-    'randomized' also moves each value by up to δ = 1e-9, so that no two bins share one; its guarantee includes δ.
+    'randomized' also moves each value by up to δ = 1e-9, so that no two bins share one; its
+    guarantee includes δ.
 
     References
     ----------
-    C. Gupta and A. Ramdas, Distribution-free calibration guarantees for histogram binning without sample splitting,
-    ICML 2021.
+    C. Gupta and A. Ramdas, Distribution-free calibration guarantees for histogram binning without
+    sample splitting, ICML 2021.
 
-    B. Zadrozny and C. Elkan, Obtaining calibrated probability estimates from decision trees and naive Bayesian
-    classifiers, ICML 2001.
+    B. Zadrozny and C. Elkan, Obtaining calibrated probability estimates from decision trees and
+    naive Bayesian classifiers, ICML 2001.
 
     Examples
     --------
@@ -94,13 +104,19 @@ class HistogramBinning(Calibrator):
         "n_bins": Field("number of bins", whole(1)),
         "n": Field("number of rows; a row of weight 2 counts twice", whole(1)),
         "edges": Field("bin b is [edges[b], edges[b + 1]), the last one closed", _all_edges),
-        "ties": Field("of each inner edge: rows on it are above if their random number reaches it", _inner, True),
+        "ties": Field(
+            "of each inner edge: rows on it are above if their random number reaches it",
+            _inner,
+            True,
+        ),
         "values": Field("prediction of each bin", _per_bin),
         "counts": Field(
             "labels averaged in each bin, boundary rows only with 'original'; (Σw)²/Σw² for fractional weights",
             array(lambda c: c.n_bins_, dtypes=("int64", "float64"), least=0),
         ),
-        "rates": Field("mean label without boundary rows; the overall rate if there are none", _per_bin),
+        "rates": Field(
+            "mean label without boundary rows; the overall rate if there are none", _per_bin
+        ),
         "tied": Field("rows that share their score with another", whole()),
         "tied_edges": Field("inner edges whose score several rows share", whole()),
         "whole": Field("whether every weight was a whole number", boolean),
@@ -121,14 +137,16 @@ class HistogramBinning(Calibrator):
         alpha : float, default 0.1
             Probability with which the guarantee may fail.
         bound : {'hoeffding', 'exact', 'clopper-pearson', 'bernstein'}, default 'hoeffding'
-            'hoeffding' is as published. 'exact' uses the binomial distribution at its worst rate. 'clopper-pearson' and
-            'bernstein' use the labels, which helps if events are rare or frequent; 'bernstein' is for comparison only.
-            Choose before looking: the smallest of several bounds is not a valid bound.
+            'hoeffding' is as published. 'exact' uses the binomial distribution at its worst rate.
+            'clopper-pearson' and 'bernstein' use the labels, which helps if events are rare or
+            frequent; 'bernstein' is for comparison only. Choose before looking: the smallest of
+            several bounds is not a valid bound.
 
         Returns
         -------
         Guarantee
-            For all bins simultaneously, for the bin of a new row, and for the expected error, each with its theorem.
+            For all bins simultaneously, for the bin of a new row, and for the expected error, each
+            with its theorem.
 
         Examples
         --------
@@ -144,21 +162,29 @@ class HistogramBinning(Calibrator):
         clopper-pearson 0.0558
         """
         check_is_fitted(self)
-        alpha, bound = checked_fraction(alpha, "alpha"), checked_word(bound, "bound", tuple(_INSIDE))  # type: ignore[assignment]  # a word
+        alpha = checked_fraction(alpha, "alpha")
+        bound = checked_word(bound, "bound", tuple(_INSIDE))  # type: ignore[assignment]  # a word
         inside = self.counts_ - self._boundary_rows()  # the theorem is about labels between them
-        used, every = self._reachable(), (inside, self.rates_, self.values_)
+        used = self._reachable()
+        every = (inside, self.rates_, self.values_)
         counts, rates, values = (column[used].astype(np.float64) for column in every)
-        n, B, scheme = self.n_, counts.size, self.scheme_
+        n = self.n_
+        B = counts.size
+        scheme = self.scheme_
         _refuse_ties(self, B)
         if not self.whole_ and bound != "hoeffding":
             got = f"got {bound!r}, which counts labels"
             raise InputError("bound", "must be 'hoeffding' when weights are not whole numbers", got)
         if scheme in _PUBLISHED and bound in ("hoeffding", "exact"):
             options: Any = {"alpha": alpha, "scheme": scheme, "bound": bound}
-            conditional, marginal = (planning.epsilon(n, B, kind=kind, **options) for kind in planning.KINDS[:2])
+            conditional, marginal = (
+                planning.epsilon(n, B, kind=kind, **options) for kind in planning.KINDS[:2]
+            )
         else:
             all_bins = planning.per_bin(alpha, B) if bound == "exact" else alpha / B
-            conditional, marginal = (_largest_error(counts, rates, values, bound, d) for d in (all_bins, alpha))
+            conditional, marginal = (
+                _largest_error(counts, rates, values, bound, d) for d in (all_bins, alpha)
+            )
         # Given the bins of a split, they are as fixed as bins of equal width.
         labels, bins = (int(counts.sum()), "fixed-width") if scheme == "split" else (n, scheme)
         expected = planning.expected_ece(labels, B, bins) if self.whole_ else math.nan
@@ -184,7 +210,9 @@ class HistogramBinning(Calibrator):
         self.whole_ = rows.w is None or bool((rows.w == np.floor(rows.w)).all())
         if not self.whole_ and self.scheme != "fixed-width":
             demand = f"must be whole numbers for `scheme={self.scheme!r}`, which cuts bins at ranks"
-            raise InputError("sample_weight", demand, remedy="`scheme='fixed-width'` takes any weights.")
+            raise InputError(
+                "sample_weight", demand, remedy="`scheme='fixed-width'` takes any weights."
+            )
         self._check_total(rows)
         self.n_ = int(rows.w.sum()) if rows.w is not None and self.whole_ else rows.y.size
         self.n_bins_ = self._bins_for(self.n_)
@@ -196,25 +224,35 @@ class HistogramBinning(Calibrator):
         empty = int((self.counts_[self._reachable()] == 0).sum())
         if empty and self.scheme in ("split", "fixed-width"):
             what = "has no labels and predicts" if empty == 1 else "have no labels and predict"
-            warn(f"{empty:,} of {self.n_bins_:,} bins {what} the overall event rate.", FewRowsWarning)
+            warn(
+                f"{empty:,} of {self.n_bins_:,} bins {what} the overall event rate.", FewRowsWarning
+            )
 
     def _check_total(self, rows: CalibrationSet) -> None:
         if rows.w is None or not self.whole_:
             return
-        total, repeats = float(rows.w.sum()), self.scheme in ("randomized", "split")
+        total = float(rows.w.sum())
+        repeats = self.scheme in ("randomized", "split")
         most = max(_MOST_REPEATED, rows.y.size) if repeats else _MOST_TOTAL
         if total > most:
-            why = "which draws each repetition of a row" if repeats else "beyond which float sums are not exact"
+            if repeats:
+                why = "which draws each repetition of a row"
+            else:
+                why = "beyond which float sums are not exact"
             demand = f"must sum to at most {most:,} for `scheme={self.scheme!r}`, {why}"
             raise InputError("sample_weight", demand, f"got {total:,.6g}")
 
     def _reachable(self) -> Bools:
         """The bins that a score can fall into: no score is between equal edges, unless ties are broken at random."""
-        return np.append(np.diff(self.edges_[:-1]) > 0, True) if self.ties_ is None else np.ones(self.n_bins_, bool)
+        if self.ties_ is None:
+            return np.append(np.diff(self.edges_[:-1]) > 0, True)
+        return np.ones(self.n_bins_, bool)
 
     def _boundary_rows(self) -> Ints:
         """Boundary rows among the labels averaged in each bin: with 'original', one in every bin but the last."""
-        return (self.scheme_ == "original") * (np.arange(self.n_bins_) < self.n_bins_ - 1).astype(np.int64)
+        return (self.scheme_ == "original") * (np.arange(self.n_bins_) < self.n_bins_ - 1).astype(
+            np.int64
+        )
 
     def _bins_for(self, n: int) -> int:
         wanted = self._requested_bins(n)
@@ -236,7 +274,9 @@ class HistogramBinning(Calibrator):
         if most == 0:
             least = planning.sample_size(1, self.epsilon, **options)  # type: ignore[arg-type]
             needs = f"an epsilon of {self.epsilon:g} needs {least:,} rows for a single bin"
-            raise InputError("epsilon", f"must be larger: with alpha = {self.alpha:g}, {needs}", f"got {n:,}")
+            raise InputError(
+                "epsilon", f"must be larger: with alpha = {self.alpha:g}, {needs}", f"got {n:,}"
+            )
         return min(most, MOST_BINS)
 
     def _set_rates(self, events: NDArray[Any], weight: NDArray[Any], overall: float) -> None:
@@ -256,7 +296,9 @@ class HistogramBinning(Calibrator):
             cuts = split_cuts(cells, self.n_bins_, planning.cut_rows(self.n_, self.split), rng)
         else:
             cuts = rank_cuts(cells, self.n_bins_, rng if self.scheme == "randomized" else None)
-        self.edges_, self.ties_, self.counts_ = cuts.edges, cuts.ties, cuts.counts
+        self.edges_ = cuts.edges
+        self.ties_ = cuts.ties
+        self.counts_ = cuts.counts
         at_edge = np.searchsorted(cells.score, cuts.edges[1:-1])
         self.tied_edges_ = int((cells.weight[at_edge] > 1).sum())
         self._set_rates(cuts.events, cuts.counts, float(cells.events.sum() / self.n_))
@@ -265,7 +307,9 @@ class HistogramBinning(Calibrator):
             self.counts_ = cuts.counts + self._boundary_rows()
             self.values_[below] = (cuts.events[below] + cuts.boundary_labels) / self.counts_[below]
         elif self.scheme == "randomized":
-            self.values_ = (self.values_ + planning.DELTA * rng.random(self.n_bins_)) / (1 + planning.DELTA)
+            self.values_ = (self.values_ + planning.DELTA * rng.random(self.n_bins_)) / (
+                1 + planning.DELTA
+            )
 
     def _fit_fixed(self, rows: CalibrationSet) -> None:
         bins = bins_of_rows(Sample(rows.y, rows.p, rows.w), EqualWidth(self.n_bins_))
@@ -288,13 +332,16 @@ class HistogramBinning(Calibrator):
         inner = self.edges_[1:-1]
         place = ranks(inner, p)
         at_edge = np.flatnonzero((place > 0) & (inner[np.maximum(place, 1) - 1] == p))
-        # One number for every row, tied or not, so that a row's tie-break depends on its position alone.
+        # One number for every row, tied or not, so that a row's tie-break depends on its position
+        # alone.
         own = _generator(self.seed, _PREDICT).random(p.size)[at_edge]
         first = np.searchsorted(inner, p[at_edge], side="left")
         for start in np.unique(first):
             mine = first == start
             stop = int(place[at_edge[mine][0]])
-            place[at_edge[mine]] = start + np.searchsorted(self.ties_[start:stop], own[mine], side="right")
+            place[at_edge[mine]] = start + np.searchsorted(
+                self.ties_[start:stop], own[mine], side="right"
+            )
         return np.asarray(self.values_[place])
 
 
@@ -309,7 +356,8 @@ class Cuts(NamedTuple):
 
     edges: Floats  # 0, the scores of the boundary points, 1
     ties: Floats | None
-    """A random number for each boundary point, which orders it among points of equal score; None if unused."""
+    """A random number for each boundary point, which orders it among points of equal score; None if
+    unused."""
     counts: Ints  # number of labels inside each bin, without boundary points
     events: Floats
     boundary_labels: Floats
@@ -317,25 +365,30 @@ class Cuts(NamedTuple):
 
 def boundary_ranks(n: int, n_bins: int) -> Ints:
     """0, ⌈Δ⌉, ⌈2Δ⌉, …, n + 1 with Δ = (n + 1) / B, in integers: the rounding of floats could raise a ceiling by one."""
-    kind = np.int64 if (n + 1) * n_bins < 1 << 62 else object  # products of large weights do not fit into int64
+    kind = (
+        np.int64 if (n + 1) * n_bins < 1 << 62 else object
+    )  # products of large weights do not fit into int64
     return np.asarray(-(-np.arange(n_bins + 1, dtype=kind) * (n + 1) // n_bins), dtype=np.int64)
 
 
 def rank_cuts(cells: Cells, n_bins: int, rng: np.random.Generator | None = None) -> Cuts:
     """Cut at order statistics, whose own labels count in no bin.
 
-    `rng` puts points of equal score in random order. Without it, each has the mean label of its cell, which is the
-    average over random orders and does not depend on the order of the rows.
+    `rng` puts points of equal score in random order. Without it, each has the mean label of its
+    cell, which is the average over random orders and does not depend on the order of the rows.
     """
     through = np.cumsum(cells.weight)
     n = int(through[-1])
     ranks = boundary_ranks(n, n_bins)
     inner = ranks[1:-1]
     cell = np.searchsorted(through, inner, side="left")
-    ahead = inner - 1 - (through[cell] - cells.weight[cell])  # points of the same score before the boundary point
+    ahead = (
+        inner - 1 - (through[cell] - cells.weight[cell])
+    )  # points of the same score before the boundary point
     if rng is None:
         label = cells.events[cell] / cells.weight[cell]
-        within, ties = ahead * label, None
+        within = ahead * label
+        ties = None
     else:
         within, label, ties = _in_random_order(cells, cell, ahead, rng)
     reached = np.cumsum(cells.events)
@@ -345,13 +398,17 @@ def rank_cuts(cells: Cells, n_bins: int, rng: np.random.Generator | None = None)
     return Cuts(edges, ties, np.diff(ranks) - 1, events, label.astype(np.float64))
 
 
-def _in_random_order(cells: Cells, cell: Ints, ahead: Ints, rng: np.random.Generator) -> tuple[Floats, Floats, Floats]:
+def _in_random_order(
+    cells: Cells, cell: Ints, ahead: Ints, rng: np.random.Generator
+) -> tuple[Floats, Floats, Floats]:
     """Events before each boundary point in its cell, its label, and its random number."""
     within, label, ties = np.zeros((3, cell.size))
-    # Cells are visited in ascending order of score, so the draws do not depend on the order or repetition of rows.
+    # Cells are visited in ascending order of score, so the draws do not depend on the order or
+    # repetition of rows.
     starts = np.flatnonzero(np.diff(cell, prepend=-1))
     for start, stop in zip(starts, np.append(starts, cell.size)[1:], strict=True):
-        count, events = int(cells.weight[cell[start]]), int(cells.events[cell[start]])
+        count = int(cells.weight[cell[start]])
+        events = int(cells.events[cell[start]])
         labels = rng.permutation(np.arange(count) < events)
         at = ahead[start:stop]
         within[start:stop] = np.concatenate([[0], np.cumsum(labels)])[at]
@@ -361,9 +418,13 @@ def _in_random_order(cells: Cells, cell: Ints, ahead: Ints, rng: np.random.Gener
 
 
 def split_cuts(cells: Cells, n_bins: int, n_cut: int, rng: np.random.Generator) -> Cuts:
-    """Cut at order statistics of `n_cut` points drawn at random; average the labels of the others."""
+    """Cut at order statistics of `n_cut` points drawn at random.
+
+    Average the labels of the others.
+    """
     n = int(cells.weight.sum())
-    # Points in ascending order of (score, label), so that the draw does not depend on the order of the rows.
+    # Points in ascending order of (score, label), so that the draw does not depend on the order of
+    # the rows.
     of = np.repeat(np.arange(cells.size), cells.weight.astype(np.int64))
     first = np.cumsum(cells.weight) - cells.weight
     label = np.arange(n) - first[of] >= (cells.weight - cells.events)[of]
@@ -373,24 +434,41 @@ def split_cuts(cells: Cells, n_bins: int, n_cut: int, rng: np.random.Generator) 
     place = np.searchsorted(cutting, cells.score[of[~drawn]], side="right")
     counts = np.bincount(place, minlength=n_bins)
     events = np.bincount(place, weights=label[~drawn], minlength=n_bins).astype(np.float64)
-    return Cuts(np.concatenate([[0.0], cutting, [1.0]]), None, counts, events, label[drawn][inner].astype(np.float64))
+    return Cuts(
+        np.concatenate([[0.0], cutting, [1.0]]),
+        None,
+        counts,
+        events,
+        label[drawn][inner].astype(np.float64),
+    )
 
 
 def _refuse_ties(fitted: HistogramBinning, n_bins: int) -> None:
-    # If each boundary score occurs once, the rows strictly between two of them are independent draws from that
-    # interval, tied or not. A boundary score that occurs twice has mass of its own, which belongs to the bin above but
-    # is not represented by the labels inside.
+    # If each boundary score occurs once, the rows strictly between two of them are independent
+    # draws from that interval, tied or not. A boundary score that occurs twice has mass of its own,
+    # which belongs to the bin above but is not represented by the labels inside.
     if fitted.tied_edges_ and fitted.scheme_ in ("umd", "original"):
         demand = f"`scheme={fitted.scheme_!r}` has no guarantee if several rows share the score of a boundary"
         at = f"they do at {fitted.tied_edges_:,} of {n_bins - 1:,} boundaries"
-        raise InputError("", demand, f"{at} ({fitted.tied_:,} of {fitted.n_:,} rows are tied)", remedy=_BREAKS_TIES)
+        raise InputError(
+            "",
+            demand,
+            f"{at} ({fitted.tied_:,} of {fitted.n_:,} rows are tied)",
+            remedy=_BREAKS_TIES,
+        )
     if fitted.scheme_ in _PUBLISHED and fitted.n_ < 2 * n_bins:
-        raise InputError("", "A guarantee needs at least two rows per bin", f"got {fitted.n_:,} in all")
+        raise InputError(
+            "", "A guarantee needs at least two rows per bin", f"got {fitted.n_:,} in all"
+        )
 
 
 def _largest_error(counts: Floats, rates: Floats, values: Floats, bound: str, d: float) -> float:
-    """The largest distance between a prediction and a possible rate of its bin; each bin fails with probability d."""
-    low, high = np.zeros(counts.size), np.ones(counts.size)
+    """The largest distance between a prediction and a possible rate of its bin.
+
+    Each bin fails with probability d.
+    """
+    low = np.zeros(counts.size)
+    high = np.ones(counts.size)
     some = counts > (1 if bound == "bernstein" else 0)
     low[some], high[some] = _rate_interval(bound, counts[some], rates[some], d)
     return float(np.maximum(values - low, high - values).max())
@@ -432,7 +510,10 @@ def _theorem(fitted: HistogramBinning, bound: str) -> str:
         text = published if bound == "hoeffding" else f"{text}; bins as in {published}"
     if not fitted.whole_:
         return f"{text}. The expected error has no bound for fractional weights."
-    size = "Σ (N + 1) / 4N(n + 1) over bins of N labels" if ranked else "B/2(m + 1) + B(m/(m + 1))^m/(m + 1), m labels"
+    if ranked:
+        size = "Σ (N + 1) / 4N(n + 1) over bins of N labels"
+    else:
+        size = "B/2(m + 1) + B(m/(m + 1))^m/(m + 1), m labels"
     return f"{text}. Expected error: the root of {size}, valid for every n."
 
 

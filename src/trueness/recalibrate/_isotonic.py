@@ -1,4 +1,7 @@
-"""Isotonic calibration, the best non-decreasing map; and Venn-Abers, which fits it with each new row added."""
+"""Isotonic calibration, the best non-decreasing map.
+
+And Venn-Abers, which fits it with each new row added.
+"""
 
 import reprlib
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -38,40 +41,42 @@ _not_below_p0 = meets("at least 'p0'", lambda calibrator, p1: (calibrator.p0_ <=
 class IsotonicCalibration(Calibrator):
     r"""Isotonic calibration: the isotonic regression of labels on scores.
 
-    Among all non-decreasing maps, the one with the smallest squared error on the calibration set; it also minimises the
-    log loss. Adjacent scores are pooled until the event rates increase.
+    Among all non-decreasing maps, the one with the smallest squared error on the calibration set;
+    it also minimises the log loss. Adjacent scores are pooled until the event rates increase.
 
     Parameters
     ----------
     interpolation : {'linear', 'step', 'centred'}, default 'linear'
-        How scores between two blocks are mapped. 'linear': linearly from the last score of one block to the first of
-        the next, as in scikit-learn. 'step': to the value of the nearer block, the upper one at the midpoint.
-        'centred': blocks are points at their mean scores, joined by lines (centred isotonic regression). Scores below
-        the first or above the last get the value of the outermost block.
+        How scores between two blocks are mapped. 'linear': linearly from the last score of one
+        block to the first of the next, as in scikit-learn. 'step': to the value of the nearer
+        block, the upper one at the midpoint. 'centred': blocks are points at their mean scores,
+        joined by lines (centred isotonic regression). Scores below the first or above the last get
+        the value of the outermost block.
     prior : float, default 0
-        Number of pseudo-rows added to each block, at its mean score and with the events that this score predicts. They
-        keep values away from 0 and 1, and pull the values of small blocks towards the scores.
+        Number of pseudo-rows added to each block, at its mean score and with the events that this
+        score predicts. They keep values away from 0 and 1, and pull the values of small blocks
+        towards the scores.
     y_min, y_max : float, default 0 and 1
         Bounds to which predicted values are clipped.
 
     Notes
     -----
-    Rows of equal score are pooled first, so that the order of the rows does not matter. With :math:`W_i` and
-    :math:`E_i` the weight and the events of the :math:`i`-th distinct score,
+    Rows of equal score are pooled first, so that the order of the rows does not matter. With
+    :math:`W_i` and :math:`E_i` the weight and the events of the :math:`i`-th distinct score,
 
     .. math:: g(s_j) = \max_{a \le j} \min_{b \ge j} \frac{E_a + \dots + E_b}{W_a + \dots + W_b} .
 
-    Without weights, or with whole-number weights, the blocks are found exactly, in integer arithmetic. The outer blocks
-    often have the values 0 and 1, and a single contrary outcome then makes the log loss infinite: `y_min` and `y_max`,
-    or :class:`VennAbers`, avoid that.
+    Without weights, or with whole-number weights, the blocks are found exactly, in integer
+    arithmetic. The outer blocks often have the values 0 and 1, and a single contrary outcome then
+    makes the log loss infinite: `y_min` and `y_max`, or :class:`VennAbers`, avoid that.
 
     References
     ----------
-    Oron, Flournoy, "Centered isotonic regression: point and interval estimation for dose-response studies", Statistics
-    in Biopharmaceutical Research 9, 2017.
+    Oron, Flournoy, "Centered isotonic regression: point and interval estimation for dose-response
+    studies", Statistics in Biopharmaceutical Research 9, 2017.
 
-    Zadrozny, Elkan, "Transforming classifier scores into accurate multiclass probability estimates", Knowledge
-    Discovery and Data Mining, 2002.
+    Zadrozny, Elkan, "Transforming classifier scores into accurate multiclass probability
+    estimates", Knowledge Discovery and Data Mining, 2002.
 
     Examples
     --------
@@ -85,9 +90,15 @@ class IsotonicCalibration(Calibrator):
 
     _state: ClassVar = {
         "low": Field("first score of each block", fractions(rising=True, at_least=1)),
-        "high": Field("last score of each block", all_of(fractions(_blocks, rising=True), _last_scores)),
-        "centre": Field("mean score of each block", all_of(fractions(_blocks, rising=True), _inside)),
-        "values": Field("event rate of each block, within y_min and y_max", fractions(_blocks, rising=True)),
+        "high": Field(
+            "last score of each block", all_of(fractions(_blocks, rising=True), _last_scores)
+        ),
+        "centre": Field(
+            "mean score of each block", all_of(fractions(_blocks, rising=True), _inside)
+        ),
+        "values": Field(
+            "event rate of each block, within y_min and y_max", fractions(_blocks, rising=True)
+        ),
     }
 
     interpolation: Literal["linear", "step", "centred"] = "linear"
@@ -96,20 +107,28 @@ class IsotonicCalibration(Calibrator):
     y_max: float = 1.0
 
     def _check_parameters(self) -> None:
-        check_number("prior", self.prior, "be a finite number ≥ 0", lambda prior: 0 <= prior < np.inf)
+        check_number(
+            "prior", self.prior, "be a finite number ≥ 0", lambda prior: 0 <= prior < np.inf
+        )
         for name, bound in (("y_min", self.y_min), ("y_max", self.y_max)):
             check_number(name, bound, "be a number in [0, 1]", lambda bound: 0 <= bound <= 1)
         if self.y_min > self.y_max:
-            raise InputError("y_min", "must not be above `y_max`", f"got {self.y_min!r} and {self.y_max!r}")
+            raise InputError(
+                "y_min", "must not be above `y_max`", f"got {self.y_min!r} and {self.y_max!r}"
+            )
 
     def _fit(self, rows: CalibrationSet) -> None:
-        cells, prior = rows.cells(), float(self.prior)
+        cells = rows.cells()
+        prior = float(self.prior)
         start = Isotonic().group(cells).start
         blocks = pool_runs(cells, start[:-1])
         rate = (blocks.events + prior * blocks.score) / (blocks.weight + prior)
-        # Weighted sums are rounded: a block of events alone may sum to 1 + 2⁻⁵², and increasing rates may become equal.
+        # Weighted sums are rounded: a block of events alone may sum to 1 + 2⁻⁵², and increasing
+        # rates may become equal.
         rate = np.maximum.accumulate(np.clip(rate, self.y_min, self.y_max))
-        self.low_, self.high_, self.values_ = cells.score[start[:-1]], cells.score[start[1:] - 1], rate
+        self.low_ = cells.score[start[:-1]]
+        self.high_ = cells.score[start[1:] - 1]
+        self.values_ = rate
         self.centre_ = blocks.score
 
     def _formula(self) -> Steps | Lines:
@@ -135,16 +154,17 @@ class ProbabilityPair(NamedTuple):
 class VennAbers(Calibrator):
     r"""Venn-Abers calibration: two probabilities per row, one of which is calibrated.
 
-    Isotonic regression is fitted twice with the new row added: once as a non-event and once as an event. One of the two
-    resulting probabilities is calibrated, whatever the distribution; which one depends on the outcome. With many rows
-    they are close together. The merged probability is never 0, and 1 only if the rows weigh 10¹⁶ or more.
+    Isotonic regression is fitted twice with the new row added: once as a non-event and once as an
+    event. One of the two resulting probabilities is calibrated, whatever the distribution; which
+    one depends on the outcome. With many rows they are close together. The merged probability is
+    never 0, and 1 only if the rows weigh 10¹⁶ or more.
 
     Parameters
     ----------
     folds : int, optional
-        None: one pair, from all rows (inductive). A whole number K ≥ 2: the rows are split into K stratified folds,
-        each fold gives a pair, and the pairs are merged (cross). Fewer rows per fold make wider intervals, but
-        predictions depend less on single rows.
+        None: one pair, from all rows (inductive). A whole number K ≥ 2: the rows are split into K
+        stratified folds, each fold gives a pair, and the pairs are merged (cross). Fewer rows per
+        fold make wider intervals, but predictions depend less on single rows.
     merge : {'log', 'brier'}, default 'log'
         The loss for which the merged probability has the smallest worst-case regret.
     seed : int or Generator, default 0
@@ -157,20 +177,22 @@ class VennAbers(Calibrator):
     .. math:: \frac{p_1}{1 - p_0 + p_1} \quad \text{(log loss)}, \qquad
               p_1 + \frac{p_0^2 - p_1^2}{2} \quad \text{(Brier score)} .
 
-    With several folds, the log loss uses the geometric means of :math:`p_1` and :math:`1 - p_0` over the folds, and the
-    Brier score the mean of the merged probabilities. The cross form has no proven guarantee.
+    With several folds, the log loss uses the geometric means of :math:`p_1` and :math:`1 - p_0`
+    over the folds, and the Brier score the mean of the merged probabilities. The cross form has no
+    proven guarantee.
 
-    Rows of equal score form one cell, which a new row of that score joins. A score between two known ones is pooled
-    with the upper one as an event and with the lower one as a non-event; below all scores :math:`p_0 = 0`, above all
-    :math:`p_1 = 1`. Weights are repetitions, and the new row has weight 1; fractional weights are rounded to 2⁻⁶⁰ of
-    their sum plus one. All three probabilities are non-decreasing in the score.
+    Rows of equal score form one cell, which a new row of that score joins. A score between two
+    known ones is pooled with the upper one as an event and with the lower one as a non-event; below
+    all scores :math:`p_0 = 0`, above all :math:`p_1 = 1`. Weights are repetitions, and the new row
+    has weight 1; fractional weights are rounded to 2⁻⁶⁰ of their sum plus one. All three
+    probabilities are non-decreasing in the score.
 
     References
     ----------
     Vovk, Petej, "Venn-Abers predictors", Uncertainty in Artificial Intelligence, 2014.
 
-    Vovk, Petej, Fedorova, "Large-scale probabilistic predictors with and without guarantees of validity", Advances in
-    Neural Information Processing Systems, 2015.
+    Vovk, Petej, Fedorova, "Large-scale probabilistic predictors with and without guarantees of
+    validity", Advances in Neural Information Processing Systems, 2015.
 
     Examples
     --------
@@ -186,9 +208,17 @@ class VennAbers(Calibrator):
     """
 
     _state: ClassVar = {
-        "edges": Field("where the map has a step; a score equal to an edge is above it", fractions(rising=True)),
-        "p0": Field("probability of each step if the row is a non-event; with folds, their mean", fractions(n_steps)),
-        "p1": Field("probability if the row is an event, likewise", all_of(fractions(n_steps), _not_below_p0)),
+        "edges": Field(
+            "where the map has a step; a score equal to an edge is above it", fractions(rising=True)
+        ),
+        "p0": Field(
+            "probability of each step if the row is a non-event; with folds, their mean",
+            fractions(n_steps),
+        ),
+        "p1": Field(
+            "probability if the row is an event, likewise",
+            all_of(fractions(n_steps), _not_below_p0),
+        ),
         "merged": Field("the predicted probability, likewise", fractions(n_steps)),
     }
 
@@ -199,7 +229,8 @@ class VennAbers(Calibrator):
     def predict_interval(self, y_prob: ArrayLike) -> ProbabilityPair:
         """The two probabilities of each row, p0 < p1.
 
-        With folds they are means over the folds, which show how far apart the pairs are but have no guarantee.
+        With folds they are means over the folds, which show how far apart the pairs are but have no
+        guarantee.
         """
         p = self._accept(y_prob)
         at = ranks(self.edges_, p)
@@ -216,12 +247,19 @@ class VennAbers(Calibrator):
             demand = "must sum to less than 2⁵⁹, so that a new row of weight 1 counts"
             raise InputError("sample_weight", demand, f"got {rows.w.sum():g}")
         if self.folds is not None and self.folds > rows.y.size:
-            raise InputError("folds", f"must be at most the number of rows, {rows.y.size:,}", f"got {self.folds:,}")
+            raise InputError(
+                "folds",
+                f"must be at most the number of rows, {rows.y.size:,}",
+                f"got {self.folds:,}",
+            )
         parts = [rows] if self.folds is None else rows.split(self.folds, self.seed)
         self.edges_, p0, p1 = _on_common_edges([_pair(part) for part in parts])
-        self.p0_, self.p1_ = p0.mean(axis=0), p1.mean(axis=0)
+        self.p0_ = p0.mean(axis=0)
+        self.p1_ = p1.mean(axis=0)
         brier = (p1 + (p0**2 - p1**2) / 2).mean(axis=0)
-        self.merged_ = _merged_for_log(p0, p1) if self.merge == "log" else np.maximum.accumulate(brier)
+        self.merged_ = (
+            _merged_for_log(p0, p1) if self.merge == "log" else np.maximum.accumulate(brier)
+        )
 
     def _formula(self) -> Steps:
         return Steps(self.edges_, self.merged_)
@@ -229,7 +267,8 @@ class VennAbers(Calibrator):
 
 def _pair(rows: CalibrationSet) -> Pair:
     cells = rows.cells()
-    score, diagram = cells.score, corners(cells.weight, cells.events)
+    score = cells.score
+    diagram = corners(cells.weight, cells.events)
     del cells  # frees memory for the sweeps, which take less time than getting more from the system
     return venn_abers(score, diagram)
 
@@ -253,6 +292,7 @@ def _merged_for_log(p0: Floats, p1: Floats) -> Floats:
     if len(p0) == 1:
         return np.asarray(p1[0] / (1 - p0[0] + p1[0]))
     with np.errstate(divide="ignore"):
-        event, non_event = np.exp(np.log(p1).mean(axis=0)), np.exp(np.log1p(-p0).mean(axis=0))
+        event = np.exp(np.log(p1).mean(axis=0))
+        non_event = np.exp(np.log1p(-p0).mean(axis=0))
     # p0 and p1 are non-decreasing; only the rounding of logarithms may break that.
     return np.maximum.accumulate(event / (non_event + event))

@@ -1,4 +1,7 @@
-"""Maps of log-odds: Platt scaling and beta calibration; with a ridge, quadratic scaling and splines."""
+"""Maps of log-odds: Platt scaling and beta calibration.
+
+With a ridge, quadratic scaling and splines.
+"""
 
 import math
 from abc import abstractmethod
@@ -7,7 +10,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from trueness._input.arguments import checked_whole
-from trueness._numerics.logistic import bounded_logistic, recalibration_line, recalibration_shift, ridge_logistic
+from trueness._numerics.logistic import (
+    bounded_logistic,
+    recalibration_line,
+    recalibration_shift,
+    ridge_logistic,
+)
 from trueness.errors import SeparableWarning, warn
 from trueness.recalibrate import _logit_map as shapes
 from trueness.recalibrate._calibration_set import CalibrationSet
@@ -17,7 +25,8 @@ from trueness.recalibrate._saving import Field, all_of, array, meets, number
 from trueness.typing import Floats, Ints
 
 # Outside these magnitudes the squares of logits could overflow, or their differences count as none.
-_SMALL, _LARGE = 1e-3, 1e100
+_SMALL = 1e-3
+_LARGE = 1e100
 _VANISHING = 1e-300
 NO_MAXIMUM = "so the likelihood has no finite maximum. Platt's smoothed targets replaced the labels"
 _DESIGNS = {  # of beta calibration: (a, b, c) = free parameters @ matrix
@@ -37,30 +46,34 @@ class PlattScaling(shapes.LogitMap):
     Parameters
     ----------
     from_logits : bool, default False
-        Whether the scores are logits or other real numbers, such as the margins of a support vector machine, which are
-        used unchanged. Otherwise they are P(positive), whose logit is taken.
+        Whether the scores are logits or other real numbers, such as the margins of a support vector
+        machine, which are used unchanged. Otherwise they are P(positive), whose logit is taken.
     targets : {'labels', 'platt'}, default 'labels'
-        What is regressed: the labels, or Platt's smoothed targets, which prevent overconfidence in small samples.
+        What is regressed: the labels, or Platt's smoothed targets, which prevent overconfidence in
+        small samples.
 
     Notes
     -----
-    A score with logit :math:`x` becomes :math:`1 / (1 + e^{-(a + b x)})`; intercept :math:`a` and slope :math:`b`
-    maximise the likelihood. With `limits`, scores 0 and 1 become 0 and 1 for a positive slope, 1 and 0 for a negative
-    one, and :math:`1 / (1 + e^{-a})` for slope 0.
+    A score with logit :math:`x` becomes :math:`1 / (1 + e^{-(a + b x)})`; intercept :math:`a` and
+    slope :math:`b` maximise the likelihood. With `limits`, scores 0 and 1 become 0 and 1 for a
+    positive slope, 1 and 0 for a negative one, and :math:`1 / (1 + e^{-a})` for slope 0.
 
-    Platt's targets are :math:`(N_1 + 1) / (N_1 + 2)` for events and :math:`1 / (N_0 + 2)` for non-events, with
-    :math:`N_1` and :math:`N_0` their numbers (weights). The optimum is found by Newton's method with step halving.
+    Platt's targets are :math:`(N_1 + 1) / (N_1 + 2)` for events and :math:`1 / (N_0 + 2)` for
+    non-events, with :math:`N_1` and :math:`N_0` their numbers (weights). The optimum is found by
+    Newton's method with step halving.
 
-    If a threshold separates the labels, or all are equal, the likelihood has no finite maximum: Platt's targets, for
-    which it has one, replace the labels, with a :class:`~trueness.errors.SeparableWarning`. If all scores are equal,
-    the slope is not determined and is set to 1, with the same warning.
+    If a threshold separates the labels, or all are equal, the likelihood has no finite maximum:
+    Platt's targets, for which it has one, replace the labels, with a
+    :class:`~trueness.errors.SeparableWarning`. If all scores are equal, the slope is not determined
+    and is set to 1, with the same warning.
 
     References
     ----------
-    J. Platt, Probabilistic outputs for support vector machines and comparisons to regularized likelihood methods, 1999.
+    J. Platt, Probabilistic outputs for support vector machines and comparisons to regularized
+    likelihood methods, 1999.
 
-    H.-T. Lin, C.-J. Lin, R. C. Weng, A note on Platt's probabilistic outputs for support vector machines, Machine
-    Learning 68 (2007).
+    H.-T. Lin, C.-J. Lin, R. C. Weng, A note on Platt's probabilistic outputs for support vector
+    machines, Machine Learning 68 (2007).
 
     Examples
     --------
@@ -77,7 +90,9 @@ class PlattScaling(shapes.LogitMap):
     _state: ClassVar = {
         **shapes.EPS_STATE,
         "slope": Field("factor of the logit of a score", number()),
-        "intercept": Field("number added to it, which gives the log-odds of the prediction", number()),
+        "intercept": Field(
+            "number added to it, which gives the log-odds of the prediction", number()
+        ),
     }
 
     from_logits: bool = False
@@ -87,15 +102,20 @@ class PlattScaling(shapes.LogitMap):
     ridge: float = 0.0
 
     def _fit(self, rows: CalibrationSet) -> None:
-        x, w = self._fit_logits(rows).astype(np.float64), rows.weights
+        x = self._fit_logits(rows).astype(np.float64)
+        w = rows.weights
         unit = _unit(x)
         x = x * unit
         smooth = smoothed_events(rows.y, w)
         events = w * rows.y if self.targets == "labels" else smooth
         if self.ridge:
-            X, ridge = np.column_stack([np.ones_like(x), x]), self.ridge * np.diag([1, unit * unit])
-            ((intercept, slope),) = ridge_logistic(X, w[None], events[None], np.array([0, 1 / unit]), ridge)
-            self.slope_, self.intercept_ = float(slope) * unit, float(intercept)
+            X = np.column_stack([np.ones_like(x), x])
+            ridge = self.ridge * np.diag([1, unit * unit])
+            ((intercept, slope),) = ridge_logistic(
+                X, w[None], events[None], np.array([0, 1 / unit]), ridge
+            )
+            self.slope_ = float(slope) * unit
+            self.intercept_ = float(intercept)
             return
         slope, intercept = recalibration_line(x, w, events)
         if math.isnan(slope):
@@ -103,12 +123,14 @@ class PlattScaling(shapes.LogitMap):
             if math.isnan(slope):
                 shift = recalibration_shift(x / unit, w, events)
                 shift = recalibration_shift(x / unit, w, smooth) if math.isnan(shift) else shift
-                slope, intercept = 1 / unit, shift
+                slope = 1 / unit
+                intercept = shift
                 message = "All scores are equal: the slope is not determined; it is set to 1."
             else:
                 message = f"{_SEPARATE}; the slope is {slope * unit:.4g}."
             warn(message, SeparableWarning)
-        self.slope_, self.intercept_ = slope * unit, intercept
+        self.slope_ = slope * unit
+        self.intercept_ = intercept
 
     def _formula(self) -> LogOdds:
         return self._log_odds(line(self.intercept_, self.slope_))
@@ -133,14 +155,14 @@ def _unit(x: Floats) -> float:
 class BetaCalibration(shapes.LogitMap):
     r"""Beta calibration: the map that is optimal if each class has beta-distributed scores.
 
-    More flexible than :class:`PlattScaling`: the two ends of the scale bend independently. The family contains the
-    identity, so calibrated scores can stay unchanged.
+    More flexible than :class:`PlattScaling`: the two ends of the scale bend independently. The
+    family contains the identity, so calibrated scores can stay unchanged.
 
     Parameters
     ----------
     parameters : {'abm', 'am', 'ab'}, default 'abm'
-        Which parameters are free. 'abm': all three. 'am': one slope for both ends, a = b. 'ab': the map passes through
-        (1/2, 1/2).
+        Which parameters are free. 'abm': all three. 'am': one slope for both ends, a = b. 'ab': the
+        map passes through (1/2, 1/2).
 
     Notes
     -----
@@ -148,19 +170,21 @@ class BetaCalibration(shapes.LogitMap):
 
     .. math:: \frac{1}{1 + e^{-(a \log p - b \log(1 - p) + c)}} , \qquad a, b \ge 0 ,
 
-    with maximum-likelihood parameters under that constraint, which makes the map increasing. (The published procedure
-    drops a parameter that is estimated as negative and refits; the likelihood here is never lower.) With m the score
-    that is mapped to 1/2, :math:`c = b \log(1 - m) - a \log m`. With `limits`, score 0 becomes 0 if a > 0, else
-    :math:`1 / (1 + e^{-c})`; score 1 becomes 1 if b > 0, else the same.
+    with maximum-likelihood parameters under that constraint, which makes the map increasing. (The
+    published procedure drops a parameter that is estimated as negative and refits; the likelihood
+    here is never lower.) With m the score that is mapped to 1/2, :math:`c = b \log(1 - m) - a \log
+    m`. With `limits`, score 0 becomes 0 if a > 0, else :math:`1 / (1 + e^{-c})`; score 1 becomes 1
+    if b > 0, else the same.
 
-    If a threshold separates the labels, or all are equal, there is no finite optimum: Platt's targets replace the
-    labels, with a :class:`~trueness.errors.SeparableWarning` (see :class:`PlattScaling`). If the scores have fewer
-    distinct values than there are parameters, the optimum nearest to the identity is returned, with the same warning.
+    If a threshold separates the labels, or all are equal, there is no finite optimum: Platt's
+    targets replace the labels, with a :class:`~trueness.errors.SeparableWarning` (see
+    :class:`PlattScaling`). If the scores have fewer distinct values than there are parameters, the
+    optimum nearest to the identity is returned, with the same warning.
 
     References
     ----------
-    M. Kull, T. Silva Filho, P. Flach, Beyond sigmoids: how to obtain well-calibrated probabilities from binary
-    classifiers with beta calibration, Electronic Journal of Statistics 11 (2017).
+    M. Kull, T. Silva Filho, P. Flach, Beyond sigmoids: how to obtain well-calibrated probabilities
+    from binary classifiers with beta calibration, Electronic Journal of Statistics 11 (2017).
 
     Examples
     --------
@@ -186,10 +210,12 @@ class BetaCalibration(shapes.LogitMap):
     ridge: float = 0.0
 
     def _fit(self, rows: CalibrationSet) -> None:
-        p, w = rows.p.astype(np.float64), rows.weights
+        p = rows.p.astype(np.float64)
+        w = rows.weights
         make = _DESIGNS[self.parameters]
         slopes = np.asarray(make[:, :2].any(axis=1))  # are not negative, and 1 for the identity
-        X, identity = log_scores(self._fit_logits(rows))[:, [1, 2, 0]] @ make.T, slopes.astype(np.float64)
+        X = log_scores(self._fit_logits(rows))[:, [1, 2, 0]] @ make.T
+        identity = slopes.astype(np.float64)
         events = w * rows.y
         if self.ridge:
             ridge = self.ridge * np.eye(identity.size)
@@ -204,10 +230,13 @@ class BetaCalibration(shapes.LogitMap):
             values = "value does" if n_distinct == 1 else "values do"
             few = f"The scores' {n_distinct} distinct {values} not determine {identity.size} parameters"
             warn(f"{few}; the fit nearest to the identity is returned.", SeparableWarning)
-        self.a_, self.b_, self.c_ = map(float, bounded_logistic(X, w, events, identity, slopes) @ make)
+        self.a_, self.b_, self.c_ = map(
+            float, bounded_logistic(X, w, events, identity, slopes) @ make
+        )
 
     def _separable(self, p: Floats, y: Ints) -> bool:
-        event, rest = p[y == 1], p[y == 0]
+        event = p[y == 1]
+        rest = p[y == 0]
         if self.parameters == "ab":  # log-odds have the sign of p − 1/2, whatever a and b are
             return bool((event >= 0.5).all() and (rest <= 0.5).all() and (p != 0.5).any())
         if not event.size or not rest.size:
@@ -233,8 +262,13 @@ class _Curved(shapes.LogitMap):
     def _fit(self, rows: CalibrationSet) -> None:
         cells = shapes.logit_cells(self._fit_logits(rows), rows.y, rows.w)
         self._adapt(cells)
-        shape, data = self._curve_shape, (cells.weight[None], cells.events[None])
-        options: Any = shape.identity, self.ridge * shape.ridge, shape.bounded if self.monotone else None
+        shape = self._curve_shape
+        data = (cells.weight[None], cells.events[None])
+        options: Any = (
+            shape.identity,
+            self.ridge * shape.ridge,
+            shape.bounded if self.monotone else None,
+        )
         (self.coefficients_,) = ridge_logistic(shape.basis(cells.z), *data, *options)
 
     @abstractmethod
@@ -253,18 +287,19 @@ class _Curved(shapes.LogitMap):
 class QuadraticScaling(_Curved):
     r"""Quadratic scaling of the log-odds: a + b z + c z², or a + b z + c z|z|.
 
-    One parameter more than :class:`PlattScaling`: the slope may differ between low and high scores or, with `signed`,
-    between modest and extreme ones.
+    One parameter more than :class:`PlattScaling`: the slope may differ between low and high scores
+    or, with `signed`, between modest and extreme ones.
 
     Parameters
     ----------
     signed : bool, default False
         Whether the square has the sign of the log-odds, z|z|, which bends both ends alike.
     ridge : float, default 1
-        Half this, times the squared distance of (a, b, c) from the identity (0, 1, 0), is added to the log loss
-        summed over rows.
+        Half this, times the squared distance of (a, b, c) from the identity (0, 1, 0), is added to
+        the log loss summed over rows.
     monotone : bool, default True
-        Whether the map must not decrease between the most extreme scores of the fit; beyond them it is straight.
+        Whether the map must not decrease between the most extreme scores of the fit; beyond them it
+        is straight.
 
     Examples
     --------
@@ -278,8 +313,13 @@ class QuadraticScaling(_Curved):
 
     _state: ClassVar = {
         **shapes.EPS_STATE,
-        "reach": Field("largest distance of fitted log-odds from 0; beyond it, the map is straight", number(above=0)),
-        "coefficients": Field("value at log-odds 0; slopes at −reach (signed: at 0) and at reach", array(lambda _: 3)),
+        "reach": Field(
+            "largest distance of fitted log-odds from 0; beyond it, the map is straight",
+            number(above=0),
+        ),
+        "coefficients": Field(
+            "value at log-odds 0; slopes at −reach (signed: at 0) and at reach", array(lambda _: 3)
+        ),
     }
 
     signed: bool = False
@@ -306,10 +346,11 @@ class SplineCalibration(_Curved):
     Parameters
     ----------
     n_knots : int, default 5
-        Knots at quantiles of the fitted log-odds, from 5 to 95 % in equal steps; fewer if these coincide.
+        Knots at quantiles of the fitted log-odds, from 5 to 95 % in equal steps; fewer if these
+        coincide.
     ridge : float, default 1
-        Half this, times the squared distance of the slopes from 1 and of the value at log-odds 0 from 0, is added to
-        the log loss summed over rows.
+        Half this, times the squared distance of the slopes from 1 and of the value at log-odds 0
+        from 0, is added to the log loss summed over rows.
     monotone : bool, default True
         Whether the curve must not decrease.
 
@@ -326,8 +367,12 @@ class SplineCalibration(_Curved):
 
     _state: ClassVar = {
         **shapes.EPS_STATE,
-        "knots": Field("log-odds of the knots", all_of(array(lambda c: np.size(c.knots_)), _ascending)),
-        "coefficients": Field("value at log-odds 0, then the slopes at knots", array(lambda c: 1 + np.size(c.knots_))),
+        "knots": Field(
+            "log-odds of the knots", all_of(array(lambda c: np.size(c.knots_)), _ascending)
+        ),
+        "coefficients": Field(
+            "value at log-odds 0, then the slopes at knots", array(lambda c: 1 + np.size(c.knots_))
+        ),
     }
 
     n_knots: int = 5

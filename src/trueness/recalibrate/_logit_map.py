@@ -1,7 +1,8 @@
 """Maps on the logit scale: the scores near 0 and 1, and the shapes of curves of log-odds.
 
-One rule holds for scores of 0 and 1, whose log-odds are infinite (`_least_distance`): the votes of a forest, which are
-0 for lack of trees, become modest, and the scores of a model that grades its certainty keep nearly all of their range.
+One rule holds for scores of 0 and 1, whose log-odds are infinite (`_least_distance`): the votes of
+a forest, which are 0 for lack of trees, become modest, and the scores of a model that grades its
+certainty keep nearly all of their range.
 """
 
 from collections.abc import Callable
@@ -14,11 +15,23 @@ from trueness._input.arguments import MOST_ITERATIONS, checked_whole
 from trueness.errors import MovedScoresWarning, NotConvergedWarning, warn
 from trueness.recalibrate._calibration_set import CalibrationSet, Scale
 from trueness.recalibrate._calibrator import Calibrator, check_number
-from trueness.recalibrate._formula import Curve, LogOdds, Logs, bounded_logits, line, log_scores, with_slopes
+from trueness.recalibrate._formula import (
+    Curve,
+    LogOdds,
+    Logs,
+    bounded_logits,
+    line,
+    log_scores,
+    with_slopes,
+)
 from trueness.recalibrate._saving import Field, number
 from trueness.typing import Bools, Floats, Ints
 
-EPS_STATE = {"eps": Field("scores nearer to 0 or 1 than this are moved to that distance", number(above=0, below=0.5))}
+EPS_STATE = {
+    "eps": Field(
+        "scores nearer to 0 or 1 than this are moved to that distance", number(above=0, below=0.5)
+    )
+}
 """What a map keeps that moves scores."""
 
 _ABOUT = {
@@ -63,7 +76,9 @@ class LogitMap(Calibrator):
 
     @property
     def _scale(self) -> Scale:
-        return "logits" if self._takes_logits else "probabilities"
+        if self._takes_logits:
+            return "logits"
+        return "probabilities"
 
     def _check_parameters(self) -> None:
         """Check the parameters that maps of log-odds share, wherever they are among its own."""
@@ -73,7 +88,12 @@ class LogitMap(Calibrator):
         if "max_iter" in own:
             checked_whole(own["max_iter"], "max_iter", MOST_ITERATIONS)
         if self.eps is not None:
-            check_number("eps", self.eps, "be None or lie strictly between 0 and 0.5", lambda eps: 0 < eps < 0.5)
+            check_number(
+                "eps",
+                self.eps,
+                "be None or lie strictly between 0 and 0.5",
+                lambda eps: 0 < eps < 0.5,
+            )
 
     def _fit_logits(self, rows: CalibrationSet) -> NDArray[Any]:
         """Logits of the rows to learn from, after the decision how near to 0 and 1 scores may be."""
@@ -98,14 +118,18 @@ class LogitMap(Calibrator):
         delta = 1 / ((p.shape[1] if p.ndim == 2 else 2) * (n + 1))
         if self._takes_logits:
             return delta
-        least = float(p.min(initial=1)) or float(np.min(p, where=p > 0, initial=1))  # the mask takes ten times as long
+        least = float(p.min(initial=1)) or float(
+            np.min(p, where=p > 0, initial=1)
+        )  # the mask takes ten times as long
         if p.ndim == 1:
             least = min(least, 1 - float(np.max(p, where=p < 1, initial=0)))
         return max(min(delta, least), delta * delta)
 
     @property
     def _moved_by(self) -> float:
-        return 0.0 if self._takes_logits or getattr(self, "limits", False) else float(self.eps_)
+        if self._takes_logits or getattr(self, "limits", False):
+            return 0.0
+        return float(self.eps_)
 
     def _log_odds(self, curve: Curve) -> LogOdds:
         """The map of one score that a curve of its log-odds makes."""
@@ -127,7 +151,10 @@ def warn_not_converged(steps: int) -> None:
 
 
 def _warn_moved(p: NDArray[Any], eps: float) -> None:
-    """Warn if scores are exactly 0 or 1, which only moving makes finite; scores near them are moved as well."""
+    """Warn if scores are exactly 0 or 1, which only moving makes finite.
+
+    Scores near them are moved as well.
+    """
     vector = p.ndim == 1
     ends = int((p == 0).sum()) + (int((p == 1).sum()) if vector else 0)
     if not ends:
@@ -137,14 +164,17 @@ def _warn_moved(p: NDArray[Any], eps: float) -> None:
     others = f" ({near:,} more {'are' if near > 1 else 'is'} nearly so)" if near > 0 else ""
     where = f"into [{eps:.3g}, 1 − {eps:.3g}]" if vector else f"to {eps:.3g}"
     verb = "was moved" if ends + max(near, 0) == 1 else "were moved"
-    warn(f"{subject} exactly {'0 or 1' if vector else '0'}{others} and {verb} {where}.", MovedScoresWarning)
+    warn(
+        f"{subject} exactly {'0 or 1' if vector else '0'}{others} and {verb} {where}.",
+        MovedScoresWarning,
+    )
 
 
 class LogitShape(NamedTuple):
     """A family of maps from log-odds to log-odds, linear in coefficients of which all but the first are not negative.
 
-    The first column of the basis is 1; the others do not decrease in z over the range of the scores. With the bounds, a
-    map never decreases. The identity has the coefficients 0, 1, …, 1.
+    The first column of the basis is 1; the others do not decrease in z over the range of the
+    scores. With the bounds, a map never decreases. The identity has the coefficients 0, 1, …, 1.
     """
 
     natural: Floats  # the matrix that takes the coefficients to those that are penalized
@@ -166,16 +196,20 @@ class LogitShape(NamedTuple):
         return np.asarray(self.natural.T @ self.natural)
 
 
-LINE = LogitShape(np.eye(2), lambda z: np.column_stack([np.ones_like(z), z]), lambda theta: line(*theta))  # a + bz
-LOG_SCORES = LogitShape(np.eye(3), log_scores, lambda theta: line(theta[0], 0.0, *map(float, theta[1:])))
+LINE = LogitShape(
+    np.eye(2), lambda z: np.column_stack([np.ones_like(z), z]), lambda theta: line(*theta)
+)  # a + bz
+LOG_SCORES = LogitShape(
+    np.eye(3), log_scores, lambda theta: line(theta[0], 0.0, *map(float, theta[1:]))
+)
 """c + a log p − b log(1 − p), with p the probability of log-odds z."""
 
 
 def bend(reach: float, *, signed: bool) -> LogitShape:
     """A + bz + c z² (`signed`: c z|z|) for |z| up to `reach`, straight beyond.
 
-    Coefficients are a and the slopes at two points between which the slope is linear: −reach and reach; signed, 0 and
-    reach. The slopes are not negative exactly if the map increases.
+    Coefficients are a and the slopes at two points between which the slope is linear: −reach and
+    reach; signed, 0 and reach. The slopes are not negative exactly if the map increases.
     """
     slope, c = ([0, 1, 0], 0.5 / reach) if signed else ([0, 0.5, 0.5], 0.25 / reach)
     natural = np.array([[1, 0, 0], slope, [0, -c, c]])
@@ -183,13 +217,20 @@ def bend(reach: float, *, signed: bool) -> LogitShape:
     def basis(z: Floats) -> Floats:
         inside = np.clip(z, -reach, reach)
         beyond = z - inside
-        square = inside * (np.abs(inside) if signed else inside) + 2 * (beyond if signed else np.abs(beyond)) * reach
+        square = (
+            inside * (np.abs(inside) if signed else inside)
+            + 2 * (beyond if signed else np.abs(beyond)) * reach
+        )
         # The product with `natural`, without waking threads.
-        return np.column_stack([np.ones_like(z), *(z * natural[1, j] + square * natural[2, j] for j in (1, 2))])
+        return np.column_stack(
+            [np.ones_like(z), *(z * natural[1, j] + square * natural[2, j] for j in (1, 2))]
+        )
 
     def curve(theta: Floats) -> Curve:
         _, low, high = theta
-        breaks, slopes = ([-reach, 0.0, reach], [high, low, high]) if signed else ([-reach, reach], [low, high])
+        breaks, slopes = (
+            ([-reach, 0.0, reach], [high, low, high]) if signed else ([-reach, reach], [low, high])
+        )
         at = np.array(breaks)
         return with_slopes(at, basis(at) @ theta, np.array(slopes))
 
@@ -197,7 +238,10 @@ def bend(reach: float, *, signed: bool) -> LogitShape:
 
 
 def spline(knots: Floats) -> LogitShape:
-    """A curve whose slope is linear between knots and constant outside; coefficients: value at 0, slopes at knots."""
+    """A curve whose slope is linear between knots and constant outside.
+
+    coefficients: value at 0, slopes at knots.
+    """
 
     def areas(z: Floats) -> Floats:
         """The integral of each knot's hat, from the first knot to z."""
@@ -214,7 +258,11 @@ def spline(knots: Floats) -> LogitShape:
     def basis(z: Floats) -> Floats:
         return np.column_stack([np.ones_like(z), areas(z) - areas(np.zeros(1))])
 
-    return LogitShape(np.eye(1 + knots.size), basis, lambda theta: with_slopes(knots, basis(knots) @ theta, theta[1:]))
+    return LogitShape(
+        np.eye(1 + knots.size),
+        basis,
+        lambda theta: with_slopes(knots, basis(knots) @ theta, theta[1:]),
+    )
 
 
 def spline_knots(z: Floats, weight: Floats, number: int) -> Floats:
@@ -248,6 +296,8 @@ def logit_cells(z: Floats, y: Ints, w: Floats | None) -> LogitCells:
         pool = np.minimum((reached * (MOST_CELLS / reached[-1])).astype(np.int64), MOST_CELLS - 1)
         cell = np.unique(pool, return_inverse=True)[1][cell]
     weight = np.bincount(cell, w).astype(np.float64)
-    mean = np.bincount(cell, z if w is None else w * z) / weight if value.size > MOST_CELLS else value
+    mean = (
+        np.bincount(cell, z if w is None else w * z) / weight if value.size > MOST_CELLS else value
+    )
     events = np.bincount(cell, y if w is None else w * y, weight.size).astype(np.float64)
     return LogitCells(mean, weight, events, cell)

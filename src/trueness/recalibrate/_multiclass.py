@@ -20,15 +20,18 @@ from trueness.typing import ArrayLike, Floats, Ints
 
 
 def _check_pooled(calibrator: Any, value: Any) -> str:
-    return fitted_calibrator(calibrator, value) if value is not None or None in calibrator.calibrators_ else ""
+    if value is not None or None in calibrator.calibrators_:
+        return fitted_calibrator(calibrator, value)
+    return ""
 
 
 @base.with_parameters
 class TopLabel(base.Calibrator):
     """Calibrate the probability of the predicted class, separately for each predicted class.
 
-    Each class has its own calibrator, fitted on the rows for which it was predicted. When "cat" is then predicted with
-    0.8, it is a cat in 80 % of these cases; with calibrated confidence alone, errors of classes could cancel.
+    Each class has its own calibrator, fitted on the rows for which it was predicted. When "cat" is
+    then predicted with 0.8, it is a cat in 80 % of these cases; with calibrated confidence alone,
+    errors of classes could cancel.
 
     Parameters
     ----------
@@ -37,17 +40,19 @@ class TopLabel(base.Calibrator):
     kind : {'top-label', 'confidence'}, default 'top-label'
         'confidence': one calibrator for the confidences of all classes together.
     min_rows : int, default 50
-        A class that is predicted less often (counted in weight) uses the calibrator of all classes pooled; a warning
-        names such classes. The default is the smallest number of rows per bin in the experiments of the paper.
+        A class that is predicted less often (counted in weight) uses the calibrator of all classes
+        pooled; a warning names such classes. The default is the smallest number of rows per bin in
+        the experiments of the paper.
 
     Notes
     -----
     The predicted class is the column with the largest score, the first one in case of a tie.
 
-    A guarantee is about :meth:`predict_confidence`, the calibrated probability that the predicted class is correct.
-    :meth:`predict` returns it in a matrix, in place of the largest score; the other entries of the row are rescaled to
-    sum to the rest, and share it equally if they were all 0. If it falls below another entry, the predicted class is
-    still that of :meth:`predict_label`, which uses the original scores.
+    A guarantee is about :meth:`predict_confidence`, the calibrated probability that the predicted
+    class is correct. :meth:`predict` returns it in a matrix, in place of the largest score; the
+    other entries of the row are rescaled to sum to the rest, and share it equally if they were
+    all 0. If it falls below another entry, the predicted class is still that of
+    :meth:`predict_label`, which uses the original scores.
 
     References
     ----------
@@ -67,8 +72,14 @@ class TopLabel(base.Calibrator):
 
     _shape = "matrix"
     _state: ClassVar = {
-        "calibrators": Field("calibrator of each class; null if it uses the pooled one", fitted_calibrators(gaps=True)),
-        "pooled": Field("calibrator of the confidences of all rows; null if every class has its own", _check_pooled),
+        "calibrators": Field(
+            "calibrator of each class; null if it uses the pooled one",
+            fitted_calibrators(gaps=True),
+        ),
+        "pooled": Field(
+            "calibrator of the confidences of all rows; null if every class has its own",
+            _check_pooled,
+        ),
     }
 
     calibrator: base.Calibrator | None = field(default=None, kw_only=False)
@@ -79,7 +90,9 @@ class TopLabel(base.Calibrator):
     def pooled_classes_(self) -> tuple[Any, ...]:
         """The classes that use the pooled calibrator."""
         assert self.classes_ is not None
-        return tuple(name for name, own in zip(self.classes_, self.calibrators_, strict=True) if own is None)
+        return tuple(
+            name for name, own in zip(self.classes_, self.calibrators_, strict=True) if own is None
+        )
 
     def predict_label(self, y_prob: ArrayLike) -> NDArray[Any]:
         """The predicted classes, which have the largest original score."""
@@ -98,36 +111,52 @@ class TopLabel(base.Calibrator):
         calibrator = base.inner_calibrator(self.calibrator, HistogramBinning)
         base.refuse_matrix(calibrator)
         if calibrator._scale != "probabilities":
-            raise InputError("calibrator", "must take probabilities, as confidences are", "it is set to take logits")
+            raise InputError(
+                "calibrator",
+                "must take probabilities, as confidences are",
+                "it is set to take logits",
+            )
         checked_whole(self.min_rows, "min_rows")
 
     def _fit(self, rows: CalibrationSet) -> None:
         assert rows.classes is not None
         top, confidence = _top(rows.p)
-        names, binary = rows.classes, CalibrationSet(confidence, (rows.y == top).astype(np.int64), rows.w, None)
+        names = rows.classes
+        binary = CalibrationSet(confidence, (rows.y == top).astype(np.int64), rows.w, None)
         predicted = np.bincount(top, weights=rows.w, minlength=len(names))
         own = (predicted >= self.min_rows) & (self.kind == "top-label")
         if self.kind == "top-label" and not own.all():
-            few = base.join_names([repr(name) for name, enough in zip(names, own, strict=True) if not enough])
+            few = base.join_names(
+                [repr(name) for name, enough in zip(names, own, strict=True) if not enough]
+            )
             these = "these classes use the calibrator of all classes pooled"
-            warn(f"Fewer than `min_rows={self.min_rows}` rows are predicted as {few}: {these}.", FewRowsWarning)
+            warn(
+                f"Fewer than `min_rows={self.min_rows}` rows are predicted as {few}: {these}.",
+                FewRowsWarning,
+            )
 
         def fit(rows: CalibrationSet) -> base.Calibrator:
             inner: base.Calibrator = clone(base.inner_calibrator(self.calibrator, HistogramBinning))
             return inner.fit(rows.p, rows.y, rows.w)
 
-        fits = ((name, partial(fit, binary.take(top == k)) if own[k] else lambda: None) for k, name in enumerate(names))
+        fits = (
+            (name, partial(fit, binary.take(top == k)) if own[k] else lambda: None)
+            for k, name in enumerate(names)
+        )
         self.calibrators_ = base.fit_each(("Predicted class", "Predicted classes"), fits)
         self.pooled_ = None if own.all() else fit(binary)
 
     def _formula(self) -> PythonOnly:
-        return PythonOnly(self._calibrated, "the map of a row depends on which of its scores is the largest")
+        return PythonOnly(
+            self._calibrated, "the map of a row depends on which of its scores is the largest"
+        )
 
     def _calibrated(self, p: NDArray[Any]) -> Floats:
         top, confidence = _top(p)
         calibrated = np.empty(top.size)
         for k in np.unique(top):
-            calibrator, rows = self.calibrators_[k] or self.pooled_, top == k
+            calibrator = self.calibrators_[k] or self.pooled_
+            rows = top == k
             assert calibrator is not None
             calibrated[rows] = calibrator._formula()(confidence[rows])
         return _with_confidence(p, top, calibrated)
@@ -161,23 +190,26 @@ class OneVsRest(base.Calibrator):
     Parameters
     ----------
     calibrator : Calibrator, optional
-        A calibrator of one score, copied for each class. Default: ``PlattScaling()``. If it takes logits, so does
-        this one.
+        A calibrator of one score, copied for each class. Default: ``PlattScaling()``. If it takes
+        logits, so does this one.
     normalize : bool, default True
-        Whether to divide each row by its sum. Otherwise rows need not sum to one, but each column is exactly what its
-        calibrator predicts: a guarantee of the calibrator is about the columns before normalization.
+        Whether to divide each row by its sum. Otherwise rows need not sum to one, but each column
+        is exactly what its calibrator predicts: a guarantee of the calibrator is about the columns
+        before normalization.
     kind : {'classwise', 'multilabel'}, default 'classwise'
-        'multilabel': each column is a label of its own, of which a row may have any number. Labels are a column of 0/1
-        each, and nothing is normalized.
+        'multilabel': each column is a label of its own, of which a row may have any number. Labels
+        are a column of 0/1 each, and nothing is normalized.
 
     Notes
     -----
-    A row in which every class gets 0 cannot be normalized; it becomes 1/K for each of the K classes, as in
-    scikit-learn. A class without rows is fitted as well, on labels that are all 0; a warning names it.
+    A row in which every class gets 0 cannot be normalized; it becomes 1/K for each of the K
+    classes, as in scikit-learn. A class without rows is fitted as well, on labels that are all 0; a
+    warning names it.
 
     References
     ----------
-    Zadrozny, Elkan, "Transforming classifier scores into accurate multiclass probability estimates", KDD, 2002.
+    Zadrozny, Elkan, "Transforming classifier scores into accurate multiclass probability
+    estimates", KDD, 2002.
 
     Examples
     --------
@@ -190,7 +222,9 @@ class OneVsRest(base.Calibrator):
     """
 
     _shape = "matrix"
-    _state: ClassVar = {"calibrators": Field("the calibrator of each class, in column order", fitted_calibrators())}
+    _state: ClassVar = {
+        "calibrators": Field("the calibrator of each class, in column order", fitted_calibrators())
+    }
 
     calibrator: base.Calibrator | None = field(default=None, kw_only=False)
     normalize: bool = True
@@ -198,7 +232,9 @@ class OneVsRest(base.Calibrator):
 
     @property
     def _rows_shape(self) -> Shape:
-        return "labels" if self.kind == "multilabel" else "matrix"
+        if self.kind == "multilabel":
+            return "labels"
+        return "matrix"
 
     def _check_parameters(self) -> None:
         base.refuse_matrix(base.inner_calibrator(self.calibrator, PlattScaling))
@@ -214,7 +250,9 @@ class OneVsRest(base.Calibrator):
             return own.fit(np.ascontiguousarray(rows.p[:, k]), y, rows.w)
 
         fits = ((name, partial(fit, k)) for k, name in enumerate(rows.classes))
-        self.calibrators_ = base.fit_each(("Label", "Labels") if several else ("Class", "Classes"), fits)
+        self.calibrators_ = base.fit_each(
+            ("Label", "Labels") if several else ("Class", "Classes"), fits
+        )
 
     def _formula(self) -> PerClass:
         columns = tuple(calibrator._formula() for calibrator in self.calibrators_)

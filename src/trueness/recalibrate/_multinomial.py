@@ -12,11 +12,18 @@ from trueness.errors import SeparableWarning, warn
 from trueness.recalibrate._calibration_set import CalibrationSet, Shape
 from trueness.recalibrate._calibrator import with_parameters
 from trueness.recalibrate._formula import Linear, Logs, PythonOnly, Softmax
-from trueness.recalibrate._logit_map import ABOUT_MATRIX, EPS_STATE, LogitMap, check_penalty, warn_not_converged
+from trueness.recalibrate._logit_map import (
+    ABOUT_MATRIX,
+    EPS_STATE,
+    LogitMap,
+    check_penalty,
+    warn_not_converged,
+)
 from trueness.recalibrate._saving import Field, array, n_classes, whole
 from trueness.typing import ArrayLike, Floats
 
-# With larger logits the identity map predicts 0 and 1 alone, so the search starts at the best temperature.
+# With larger logits the identity map predicts 0 and 1 alone, so the search starts at the best
+# temperature.
 _EXTREME = 1e3
 _LARGEST = 1e6  # beyond this, rounding of the logits hides the log-odds that a map makes of them
 
@@ -43,16 +50,27 @@ class _Multinomial(LogitMap):
         self._check_logits(X)
         X = soft.log_softmax(X) if self._normalized else X
         linear, identity, ridge = self._problem(X)
-        start = identity * soft.inverse_temperature(X, rows.y, rows.w).value if np.abs(X).max() > _EXTREME else identity
-        found = soft.multinomial_regression(linear, rows.y, rows.weights, identity, ridge, self.max_iter, start=start)
+        if np.abs(X).max() > _EXTREME:
+            start = identity * soft.inverse_temperature(X, rows.y, rows.w).value
+        else:
+            start = identity
+        found = soft.multinomial_regression(
+            linear, rows.y, rows.weights, identity, ridge, self.max_iter, start=start
+        )
         self.n_iter_ = found.n_steps
         self._keep(found.theta)
         if not found.converged:
             warn_not_converged(found.n_steps)
         absent = np.flatnonzero(np.bincount(rows.y, minlength=X.shape[1]) == 0)
         if found.separable or absent.size:
-            why = "The map separates the labels" if found.separable else f"Class {absent[0]} has no rows"
-            warn(f"{why}: its parameters depend on the penalty alone (l2 = {self.l2:g}).", SeparableWarning)
+            if found.separable:
+                why = "The map separates the labels"
+            else:
+                why = f"Class {absent[0]} has no rows"
+            warn(
+                f"{why}: its parameters depend on the penalty alone (l2 = {self.l2:g}).",
+                SeparableWarning,
+            )
 
     @property
     def _normalized(self) -> bool:
@@ -69,10 +87,15 @@ class _Multinomial(LogitMap):
         if bad.any():
             demand = f"as logits must lie within ±{_LARGEST:g} for this calibrator"
             remedy = "Use `TemperatureScaling`, which has no such limit."
-            refuse_bad("y_prob", demand, bad, f"do not, the first is {logits[bad][0]:g}", remedy=remedy)
+            refuse_bad(
+                "y_prob", demand, bad, f"do not, the first is {logits[bad][0]:g}", remedy=remedy
+            )
 
     def _softmax(self, matrix: Floats) -> Softmax:
-        return Softmax(self._logs(normalized=self._normalized, largest=_LARGEST), Linear(matrix, self.intercept_))
+        return Softmax(
+            self._logs(normalized=self._normalized, largest=_LARGEST),
+            Linear(matrix, self.intercept_),
+        )
 
     @abstractmethod
     def _problem(self, X: Floats) -> tuple[soft.LinearMap, Floats, Floats]:
@@ -89,22 +112,25 @@ class VectorScaling(_Multinomial):
     Parameters
     ----------
     l2 : float, default 1e-6
-        Ridge penalty: half this, times the squared distance of the parameters from the identity map, is added to the
-        mean log loss.
+        Ridge penalty: half this, times the squared distance of the parameters from the identity
+        map, is added to the mean log loss.
     limits : bool, default False
-        Whether `predict` uses probabilities below `eps` unchanged, so that 0 is mapped to the limit of the map.
+        Whether `predict` uses probabilities below `eps` unchanged, so that 0 is mapped to the limit
+        of the map.
 
     Notes
     -----
-    A row of logits :math:`z` becomes the softmax of :math:`s_k z_k + b_k`, with :math:`z = \log p` for probabilities.
-    The ridge penalty makes the optimum unique (a constant added to all shifts changes nothing) and finite. If the map
-    separates the labels, or a class has no rows, the penalty alone determines its size, and a
-    :class:`~trueness.errors.SeparableWarning` is given. With `limits`, a class of probability 0 is mapped to the limit
-    for small probabilities: 0 if its factor is positive.
+    A row of logits :math:`z` becomes the softmax of :math:`s_k z_k + b_k`, with :math:`z = \log p`
+    for probabilities. The ridge penalty makes the optimum unique (a constant added to all shifts
+    changes nothing) and finite. If the map separates the labels, or a class has no rows, the
+    penalty alone determines its size, and a :class:`~trueness.errors.SeparableWarning` is given.
+    With `limits`, a class of probability 0 is mapped to the limit for small probabilities: 0 if its
+    factor is positive.
 
     References
     ----------
-    C. Guo, G. Pleiss, Y. Sun, K. Q. Weinberger, On calibration of modern neural networks, ICML 2017.
+    C. Guo, G. Pleiss, Y. Sun, K. Q. Weinberger, On calibration of modern neural networks,
+    ICML 2017.
 
     Examples
     --------
@@ -139,7 +165,9 @@ class VectorScaling(_Multinomial):
 
     def _formula(self) -> Softmax | PythonOnly:
         if self.limits and not self.from_logits and (self.scale_ <= 0).any():
-            return PythonOnly(self._limit, "with limits=True, which class wins depends on which others are 0")
+            return PythonOnly(
+                self._limit, "with limits=True, which class wins depends on which others are 0"
+            )
         return self._softmax(self.scale_)
 
     def _limit(self, p: NDArray[Any]) -> Floats:
@@ -159,18 +187,20 @@ class MatrixScaling(_Multinomial):
     Parameters
     ----------
     l2 : float, default 0.01
-        Ridge penalty: half this, times the squared distance of the parameters from the identity map, is added to the
-        mean log loss. The published map has no penalty and overfits when there are many classes and few rows; the
-        default was chosen by cross-validation (``benchmarks/cases/regularisation.py``).
+        Ridge penalty: half this, times the squared distance of the parameters from the identity
+        map, is added to the mean log loss. The published map has no penalty and overfits when there
+        are many classes and few rows; the default was chosen by cross-validation
+        (``benchmarks/cases/regularisation.py``).
     odir : float, default 0
-        ODIR penalty: this, times the mean square of the off-diagonal entries of the matrix and times that of the
-        shifts, is added to the mean log loss.
+        ODIR penalty: this, times the mean square of the off-diagonal entries of the matrix and
+        times that of the shifts, is added to the mean log loss.
 
     Notes
     -----
-    A row of logits :math:`z` becomes the softmax of :math:`W z + b`, with :math:`z = \log p` for probabilities. If
-    several probabilities of a row go to 0, the limit depends on how fast each does, so zeros are replaced in `predict`
-    too. Separable labels are treated as in :class:`VectorScaling`, which comes from the same paper.
+    A row of logits :math:`z` becomes the softmax of :math:`W z + b`, with :math:`z = \log p` for
+    probabilities. If several probabilities of a row go to 0, the limit depends on how fast each
+    does, so zeros are replaced in `predict` too. Separable labels are treated as in
+    :class:`VectorScaling`, which comes from the same paper.
 
     References
     ----------
@@ -189,7 +219,10 @@ class MatrixScaling(_Multinomial):
 
     _state: ClassVar = {
         **EPS_STATE,
-        "matrix": Field("row k holds the factors of all logits in the log-odds of class k", array(*[n_classes] * 2)),
+        "matrix": Field(
+            "row k holds the factors of all logits in the log-odds of class k",
+            array(*[n_classes] * 2),
+        ),
         "intercept": Field("number added to each class's log-odds", array(n_classes)),
         "n_iter": Field("steps of Newton's method", whole()),
     }
@@ -209,7 +242,8 @@ class MatrixScaling(_Multinomial):
         return soft.FullMap(X), identity, np.column_stack([matrix, shifts]) + self.l2
 
     def _keep(self, theta: Floats) -> None:
-        self.matrix_, self.intercept_ = theta[:, :-1].copy(), theta[:, -1].copy()
+        self.matrix_ = theta[:, :-1].copy()
+        self.intercept_ = theta[:, -1].copy()
 
     def _formula(self) -> Softmax:
         return self._softmax(self.matrix_)
@@ -219,22 +253,24 @@ class MatrixScaling(_Multinomial):
 class DirichletCalibration(MatrixScaling):
     r"""Dirichlet calibration: the map that is optimal if each class has Dirichlet-distributed probabilities.
 
-    Beta calibration for any number of classes: :class:`MatrixScaling` of log-probabilities, with the authors' penalty
-    on the off-diagonal entries of the matrix and on the shifts.
+    Beta calibration for any number of classes: :class:`MatrixScaling` of log-probabilities, with
+    the authors' penalty on the off-diagonal entries of the matrix and on the shifts.
 
     Parameters
     ----------
     from_logits : bool, default False
         Whether the scores are logits, which are converted to log-probabilities first.
     odir : float, default 100
-        ODIR penalty: this, times the mean square of the off-diagonal entries of the matrix, is added to the mean log
-        loss. More rows need less; choose it by cross-validation where that matters. The default was chosen in this
-        way on many data sets together (``benchmarks/cases/regularisation.py``).
+        ODIR penalty: this, times the mean square of the off-diagonal entries of the matrix, is
+        added to the mean log loss. More rows need less; choose it by cross-validation where that
+        matters. The default was chosen in this way on many data sets together
+        (``benchmarks/cases/regularisation.py``).
     odir_intercept : float, optional
         The same for the mean square of the shifts; `odir` by default.
     l2 : float, default 1e-6
-        Ridge penalty: half this, times the squared distance of the parameters from the identity map, is added to the
-        mean log loss. (The authors' L2 penalty shrinks towards 0, which makes all classes equally likely.)
+        Ridge penalty: half this, times the squared distance of the parameters from the identity
+        map, is added to the mean log loss. (The authors' L2 penalty shrinks towards 0, which makes
+        all classes equally likely.)
 
     Notes
     -----
@@ -242,15 +278,17 @@ class DirichletCalibration(MatrixScaling):
 
     .. math::
 
-        \text{mean log loss} + \frac{\lambda}{K (K - 1)} \sum_{j \ne k} w_{kj}^2 + \frac{\mu}{K} \sum_k b_k^2
-        + \frac{l_2}{2} \left( \|W - I\|^2 + \|b\|^2 \right) ,
+        \text{mean log loss} + \frac{\lambda}{K (K - 1)} \sum_{j \ne k} w_{kj}^2 + \frac{\mu}{K}
+        \sum_k b_k^2 + \frac{l_2}{2} \left( \|W - I\|^2 + \|b\|^2 \right) ,
 
-    with λ = `odir` and μ = `odir_intercept`. Probabilities of 0 are treated as in :class:`MatrixScaling`.
+    with λ = `odir` and μ = `odir_intercept`. Probabilities of 0 are treated as in
+    :class:`MatrixScaling`.
 
     References
     ----------
-    M. Kull, M. Perello-Nieto, M. Kängsepp, T. Silva Filho, H. Song, P. Flach, Beyond temperature scaling: obtaining
-    well-calibrated multi-class probabilities with Dirichlet calibration, NeurIPS 2019.
+    M. Kull, M. Perello-Nieto, M. Kängsepp, T. Silva Filho, H. Song, P. Flach, Beyond temperature
+    scaling: obtaining well-calibrated multi-class probabilities with Dirichlet calibration,
+    NeurIPS 2019.
 
     Examples
     --------

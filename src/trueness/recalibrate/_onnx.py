@@ -13,16 +13,29 @@ from trueness.errors import MissingLibraryError
 from trueness.recalibrate import _formula as formulas
 from trueness.typing import Floats
 
-_OPSET, _IR_VERSION = 17, 8  # old enough for runtimes of the last years; the operators used have not changed since
+_OPSET, _IR_VERSION = (
+    17,
+    8,
+)  # old enough for runtimes of the last years; the operators used have not changed since
 
 
-def onnx_of(formula: formulas.Map, n_classes: int | None, path: str | PathLike[str] | None, dtype: str) -> Any:
+def onnx_of(
+    formula: formulas.Map, n_classes: int | None, path: str | PathLike[str] | None, dtype: str
+) -> Any:
     """The model of a formula, written to `path` if there is one."""
     checked_word(dtype, "dtype", ("float64", "float32"))
     graph, (low, high) = _Graph(), formulas.domain(formula)
-    scores = "scores" if dtype == "float64" else graph.add("Cast", "scores", to=graph.kind("float64"))
-    valid = graph.add("And", graph.add("GreaterOrEqual", scores, low), graph.add("LessOrEqual", scores, high))
-    of_rows: Any = {formulas.PerClass: _per_class, formulas.Mixture: _mixture, formulas.Softmax: _softmax}
+    scores = (
+        "scores" if dtype == "float64" else graph.add("Cast", "scores", to=graph.kind("float64"))
+    )
+    valid = graph.add(
+        "And", graph.add("GreaterOrEqual", scores, low), graph.add("LessOrEqual", scores, high)
+    )
+    of_rows: Any = {
+        formulas.PerClass: _per_class,
+        formulas.Mixture: _mixture,
+        formulas.Softmax: _softmax,
+    }
     if type(formula) in of_rows:
         out = of_rows[type(formula)](graph, formula, scores)
         valid = graph.add("ReduceMin", graph.add("Where", valid, 1.0, 0.0), axes=[1], keepdims=1)
@@ -42,7 +55,9 @@ class _Graph:
         try:
             import onnx
         except ImportError:
-            raise MissingLibraryError("`to_onnx` needs onnx: `pip install 'trueness[onnx]'`.") from None
+            raise MissingLibraryError(
+                "`to_onnx` needs onnx: `pip install 'trueness[onnx]'`."
+            ) from None
         self._onnx: Any = onnx
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
@@ -59,10 +74,14 @@ class _Graph:
         kind = self.kind(dtype)
         self._nodes.append(helper.make_node("Cast", [out], ["calibrated"], to=kind))
         shape = ["n"] if n_classes is None else ["n", n_classes]
-        ends = [helper.make_tensor_value_info(name, kind, shape) for name in ("scores", "calibrated")]
+        ends = [
+            helper.make_tensor_value_info(name, kind, shape) for name in ("scores", "calibrated")
+        ]
         graph = helper.make_graph(self._nodes, "calibration", ends[:1], ends[1:], self._constants)
         options = {"ir_version": _IR_VERSION, "opset_imports": [helper.make_opsetid("", _OPSET)]}
-        model = helper.make_model(graph, producer_name="trueness", producer_version=__version__, **options)
+        model = helper.make_model(
+            graph, producer_name="trueness", producer_version=__version__, **options
+        )
         self._onnx.checker.check_model(model)
         return model
 
@@ -102,7 +121,9 @@ def _piece(graph: _Graph, edges: Floats, p: str) -> str:
     if not edges.size:
         return index
     step = 1 << (int(edges.size).bit_length() - 1)
-    padded = np.concatenate([[-np.inf], edges, np.full(2 * step - edges.size, np.nan)])  # nothing reaches nan
+    padded = np.concatenate(
+        [[-np.inf], edges, np.full(2 * step - edges.size, np.nan)]
+    )  # nothing reaches nan
     while step:
         further = add("Add", index, step)
         reached = add("GreaterOrEqual", p, add("Gather", padded, further))
@@ -112,10 +133,12 @@ def _piece(graph: _Graph, edges: Floats, p: str) -> str:
 
 
 def _lines(graph: _Graph, lines: formulas.Lines, p: str) -> str:
-    add, index = graph.add, _piece(graph, lines.x, p)
+    add = graph.add
+    index = _piece(graph, lines.x, p)
     rise = np.concatenate([[0.0], np.diff(lines.y), [0.0]])
     width = np.concatenate([[1.0], np.diff(lines.x), [1.0]])
-    start, base = np.concatenate([[0.0], lines.x]), np.concatenate([lines.y[:1], lines.y])
+    start = np.concatenate([[0.0], lines.x])
+    base = np.concatenate([lines.y[:1], lines.y])
     fraction = add("Div", add("Sub", p, add("Gather", start, index)), add("Gather", width, index))
     return add("Add", add("Gather", base, index), add("Mul", fraction, add("Gather", rise, index)))
 
@@ -137,9 +160,12 @@ def _curve(graph: _Graph, curve: formulas.Curve, p: str, from_logits: bool) -> s
         softplus = add("Log", add("Add", 1.0, add("Exp", add("Neg", add("Abs", z)))))
         log_p, log_q = (add("Sub", add("Min", side, 0.0), softplus) for side in (z, add("Neg", z)))
     else:
-        log_p, log_q = add("Log", p), add("Log", rest)
+        log_p = add("Log", p)
+        log_q = add("Log", rest)
     total = add("Add", total, add("Mul", curve.a, log_p)) if curve.a else total
-    return add("Sub", total, add("Mul", curve.b, log_q)) if curve.b else total
+    if curve.b:
+        return add("Sub", total, add("Mul", curve.b, log_q))
+    return total
 
 
 def _expit(graph: _Graph, z: str) -> str:
@@ -168,7 +194,9 @@ def _mixture(graph: _Graph, formula: formulas.Mixture, scores: str) -> str:
 
 
 def _softmax(graph: _Graph, formula: formulas.Softmax, scores: str) -> str:
-    add, logs, z = graph.add, formula.logs, scores
+    add = graph.add
+    logs = formula.logs
+    z = scores
     if not logs.from_logits:
         z = add("Log", add("Max", scores, logs.eps) if logs.eps else scores)
     if logs.normalized:
@@ -179,10 +207,13 @@ def _softmax(graph: _Graph, formula: formulas.Softmax, scores: str) -> str:
 
 
 def _linear(graph: _Graph, linear: formulas.Linear, z: str) -> str:
-    add, total = graph.add, z
+    add = graph.add
+    total = z
     if linear.centred:
         total = add("Sub", z, add("ReduceMean", z, axes=[1], keepdims=1))
-    if linear.matrix is not None and linear.matrix.ndim == 1:  # a product with zeros would make nan of −inf
+    if (
+        linear.matrix is not None and linear.matrix.ndim == 1
+    ):  # a product with zeros would make nan of −inf
         total = add("Mul", total, linear.matrix)
     elif linear.matrix is not None:
         total = add("MatMul", total, np.ascontiguousarray(linear.matrix.T))
@@ -191,7 +222,9 @@ def _linear(graph: _Graph, linear: formulas.Linear, z: str) -> str:
     if linear.beta is None:
         return total
     share = add("Softmax", z, axis=1)
-    others = add("MatMul", share, 1 - np.eye(linear.beta.shape[0]))  # not 1 − share, which may round to 0
+    others = add(
+        "MatMul", share, 1 - np.eye(linear.beta.shape[0])
+    )  # not 1 − share, which may round to 0
     c, a, b = linear.beta.T
     ends = add("Sub", add("Mul", a, add("Log", share)), add("Mul", b, add("Log", others)))
     cost = add("Log", add("Add", 1.0, add("Exp", add("Neg", add("Add", c, ends)))))

@@ -12,7 +12,12 @@ import numpy as np
 
 from trueness._input.arguments import checked_fraction, checked_whole, checked_word
 from trueness._keywords import suggests_keywords
-from trueness._numerics.concentration import binomial_epsilon, certainly_fails, hoeffding_failure, least_size
+from trueness._numerics.concentration import (
+    binomial_epsilon,
+    certainly_fails,
+    hoeffding_failure,
+    least_size,
+)
 from trueness.errors import InputError
 
 Scheme: TypeAlias = Literal["umd", "randomized", "original", "split", "fixed-width"]
@@ -20,13 +25,18 @@ Bound: TypeAlias = Literal["hoeffding", "exact", "clopper-pearson", "bernstein"]
 GuaranteeKind: TypeAlias = Literal["conditional", "marginal", "expected-ece"]
 Function = TypeVar("Function", bound=Callable[..., int])
 
-SCHEMES, KINDS = get_args(Scheme), get_args(GuaranteeKind)
+SCHEMES = get_args(Scheme)
+KINDS = get_args(GuaranteeKind)
 
 DELTA = 1e-9
-"""How far `scheme="randomized"` may move a value so that no two bins share one; float64 can represent it."""
+"""How far `scheme="randomized"` may move a value so that no two bins share one; float64 can
+represent it."""
 
 _MOST_ROWS = 1 << 53
-_MOST_EXACT, _MOST_SEARCHED = 10**6, 10**5  # beyond these, a bound would take many seconds to compute
+_MOST_EXACT, _MOST_SEARCHED = (
+    10**6,
+    10**5,
+)  # beyond these, a bound would take many seconds to compute
 
 
 class _Plan(NamedTuple):
@@ -41,11 +51,15 @@ class _Plan(NamedTuple):
     @property
     def delta(self) -> float:
         """How far a value may have been moved."""
-        return DELTA if self.scheme == "randomized" else 0.0
+        if self.scheme == "randomized":
+            return DELTA
+        return 0.0
 
     def level(self, B: int) -> float:
         """The probability with which each of B bins may fail."""
-        return per_bin(self.alpha, B) if self.kind == "conditional" else self.alpha
+        if self.kind == "conditional":
+            return per_bin(self.alpha, B)
+        return self.alpha
 
 
 @suggests_keywords
@@ -70,16 +84,17 @@ def epsilon(
     alpha : float, default 0.1
         Probability with which the bound may fail; not used for 'expected-ece'.
     kind : {'conditional', 'marginal', 'expected-ece'}, default 'conditional'
-        'conditional': with probability 1 − alpha, every bin's value is within ε of the bin's event rate. 'marginal':
-        with probability 1 − alpha, the value of a new row's bin is within ε of that bin's rate. 'expected-ece': the
-        expected l1 or l2 calibration error is at most ε.
+        'conditional': with probability 1 − alpha, every bin's value is within ε of the bin's event
+        rate. 'marginal': with probability 1 − alpha, the value of a new row's bin is within ε of
+        that bin's rate. 'expected-ece': the expected l1 or l2 calibration error is at most ε.
     scheme : {'umd', 'randomized', 'original', 'split', 'fixed-width'}, default 'umd'
-        The scheme of :class:`HistogramBinning`. Bins of 'fixed-width' may be empty: only their expected error has a
-        bound.
+        The scheme of :class:`HistogramBinning`. Bins of 'fixed-width' may be empty: only their
+        expected error has a bound.
     bound : {'hoeffding', 'exact'}, default 'hoeffding'
-        'hoeffding' is as published. 'exact' replaces Hoeffding's inequality by the binomial distribution at its worst
-        rate: smaller and equally valid. Not for 'expected-ece'. The bounds 'clopper-pearson' and 'bernstein' depend on
-        the labels; see :meth:`HistogramBinning.guarantee`.
+        'hoeffding' is as published. 'exact' replaces Hoeffding's inequality by the binomial
+        distribution at its worst rate: smaller and equally valid. Not for 'expected-ece'. The
+        bounds 'clopper-pearson' and 'bernstein' depend on the labels; see
+        :meth:`HistogramBinning.guarantee`.
     split : float, default 0.5
         Fraction of the rows that places the bins, for ``scheme="split"``.
 
@@ -94,22 +109,24 @@ def epsilon(
 
     .. math:: \varepsilon_{cond} = \sqrt{\log(2B/\alpha) / 2m}, \quad \varepsilon_{marg} = \sqrt{\log(2/\alpha) / 2m}
 
-    (Theorem 3, and Theorem 4 with its δ). 'original' adds 1/(m + 1) (Corollary 1), 'randomized' adds δ = 1e-9. The
-    expected error is at most :math:`\sqrt{\sum_b (N_b + 1) / 4 N_b (n + 1)} \le \sqrt{B / 2(n + 1)}`, with N_b the
-    number of labels averaged in bin b; the published :math:`\sqrt{B/2n}` is larger, but the last step of its proof
-    fails if few labels are averaged.
+    (Theorem 3, and Theorem 4 with its δ). 'original' adds 1/(m + 1) (Corollary 1), 'randomized'
+    adds δ = 1e-9. The expected error is at most :math:`\sqrt{\sum_b (N_b + 1) / 4 N_b (n + 1)} \le
+    \sqrt{B / 2(n + 1)}`, with N_b the number of labels averaged in bin b; the published
+    :math:`\sqrt{B/2n}` is larger, but the last step of its proof fails if few labels are averaged.
 
-    'exact' uses :math:`\varepsilon(N, d) = \min\{e : \sup_p P(|\mathrm{Bin}(N, p)/N - p| > e) \le d\}` with d = alpha,
-    or :math:`1 - (1 - \alpha)^{1/B}` for all bins together (they are independent given their boundaries), and the
-    larger of the values for the two bin sizes that occur. It is not monotone in n.
+    'exact' uses :math:`\varepsilon(N, d) = \min\{e : \sup_p P(|\mathrm{Bin}(N, p)/N - p| > e) \le
+    d\}` with d = alpha, or :math:`1 - (1 - \alpha)^{1/B}` for all bins together (they are
+    independent given their boundaries), and the larger of the values for the two bin sizes that
+    occur. It is not monotone in n.
 
-    For 'split', the number of rows in a bin is beta-binomial for any distribution of untied scores, which gives the
-    mean of Hoeffding's bound; ε is where the sum over bins equals alpha. The theorems are those of Gupta and Ramdas
-    (2021); see :class:`HistogramBinning`.
+    For 'split', the number of rows in a bin is beta-binomial for any distribution of untied scores,
+    which gives the mean of Hoeffding's bound; ε is where the sum over bins equals alpha. The
+    theorems are those of Gupta and Ramdas (2021); see :class:`HistogramBinning`.
 
     References
     ----------
-    Gupta, Ramdas, "Distribution-free calibration guarantees for histogram binning without sample splitting", ICML 2021.
+    Gupta, Ramdas, "Distribution-free calibration guarantees for histogram binning without sample
+    splitting", ICML 2021.
 
     Examples
     --------
@@ -120,7 +137,8 @@ def epsilon(
     0.07612
     """
     plan = _plan(alpha, kind, scheme, bound, split)
-    n, n_bins = checked_whole(n, "n", _MOST_ROWS), checked_whole(n_bins, "n_bins", _MOST_ROWS)
+    n = checked_whole(n, "n", _MOST_ROWS)
+    n_bins = checked_whole(n_bins, "n_bins", _MOST_ROWS)
     if n < 2 * n_bins:
         raise InputError("n", f"must be at least {2 * n_bins:,}, two rows per bin", f"got {n:,}")
     return _epsilon(n, n_bins, plan)
@@ -131,7 +149,9 @@ def _spells_out_options(function: Function) -> Function:
     options = re.search(r"    alpha : .*?\n\n(?=    Returns)", str(epsilon.__doc__), re.DOTALL)
     references = re.search(r"    References\n.*?\n\n", str(epsilon.__doc__), re.DOTALL)
     assert options and references
-    text = str(function.__doc__).replace("    **options\n        As of :func:`epsilon`.\n\n", options[0])
+    text = str(function.__doc__).replace(
+        "    **options\n        As of :func:`epsilon`.\n\n", options[0]
+    )
     function.__doc__ = text.replace("    Examples\n", f"{references[0]}    Examples\n")
     return function
 
@@ -162,8 +182,8 @@ def sample_size(
     Returns
     -------
     int
-        The smallest n such that :func:`epsilon` is at most ε for it and every larger n. A smaller n may suffice if the
-        bound is not monotone (`bound="exact"`).
+        The smallest n such that :func:`epsilon` is at most ε for it and every larger n. A smaller n
+        may suffice if the bound is not monotone (`bound="exact"`).
 
     Examples
     --------
@@ -174,9 +194,12 @@ def sample_size(
     1709
     """
     plan = _plan(alpha, kind, scheme, bound, split)
-    B, e = checked_whole(n_bins, "n_bins", _MOST_ROWS), checked_fraction(epsilon, "epsilon")
+    B = checked_whole(n_bins, "n_bins", _MOST_ROWS)
+    e = checked_fraction(epsilon, "epsilon")
     if e - plan.delta <= 0:
-        raise InputError("epsilon", f"must exceed δ = {DELTA:g} for `scheme='randomized'`", f"got {e!r}")
+        raise InputError(
+            "epsilon", f"must exceed δ = {DELTA:g} for `scheme='randomized'`", f"got {e!r}"
+        )
     if plan.kind == "expected-ece":
         return _first_true(lambda n: _epsilon(n, B, plan) <= e, 2 * B)
     if plan.scheme == "split":
@@ -187,10 +210,17 @@ def sample_size(
             demand = f"is too small for `bound='exact'`, which is searched for up to {_MOST_SEARCHED:,} rows per bin"
             remedy = "'hoeffding' takes any epsilon."
             raise InputError("epsilon", demand, f"{e:g} needs about {needs:,.0f}", remedy=remedy)
-        allowed, below = e - plan.delta, plan.scheme == "original" and B > 1  # if a bin has the label of its boundary
-        size = least_size(lambda n: (allowed * (n + 1) - 1) / n if below else allowed, plan.level(B))
+        allowed, below = (
+            e - plan.delta,
+            plan.scheme == "original" and B > 1,
+        )  # if a bin has the label of its boundary
+        size = least_size(
+            lambda n: (allowed * (n + 1) - 1) / n if below else allowed, plan.level(B)
+        )
         return max(2 * B, B * (size + 1) - 1)
-    return B * _first_true(lambda rows: _epsilon(rows * B, B, plan) <= e, 2)  # these bounds depend on ⌊n/B⌋ alone
+    return B * _first_true(
+        lambda rows: _epsilon(rows * B, B, plan) <= e, 2
+    )  # these bounds depend on ⌊n/B⌋ alone
 
 
 @_spells_out_options
@@ -219,7 +249,8 @@ def max_bins(
     Returns
     -------
     int
-        The largest number of bins whose :func:`epsilon` is at most ε; 0 if not even one bin achieves it.
+        The largest number of bins whose :func:`epsilon` is at most ε; 0 if not even one bin
+        achieves it.
 
     Examples
     --------
@@ -228,7 +259,8 @@ def max_bins(
     (5, 8)
     """
     plan = _plan(alpha, kind, scheme, bound, split)
-    n, e = checked_whole(n, "n", _MOST_ROWS), checked_fraction(epsilon, "epsilon")
+    n = checked_whole(n, "n", _MOST_ROWS)
+    e = checked_fraction(epsilon, "epsilon")
     if n < 2:
         return 0
     if plan.bound == "exact" and plan.kind != "expected-ece":
@@ -237,11 +269,15 @@ def max_bins(
 
 
 def cut_rows(n: int, split: float) -> int:
-    """The number of rows that place the bins; at least one row is left for the means, since n · split < n."""
+    """The number of rows that place the bins.
+
+    At least one row is left for the means, since n · split < n.
+    """
     return math.floor(n * split)
 
 
-# Figure 2 of Gupta and Ramdas (2021): rows and recommended bins (ε of Theorem 3 ≤ 0.12, 0.08 and 0.06).
+# Figure 2 of Gupta and Ramdas (2021): rows and recommended bins (ε of Theorem 3 ≤ 0.12, 0.08 and
+# 0.06).
 _ADVICE = ((1_000, 5), (5_000, 10), (20_000, 22))
 
 
@@ -273,7 +309,8 @@ def _epsilon(n: int, B: int, plan: _Plan) -> float:
 def expected_ece(n: int, B: int, scheme: str, split: float = 0.5) -> float:
     """A bound on the expected l2 error, and hence on the expected l_p error for every p ≤ 2."""
     if scheme in ("split", "fixed-width"):
-        # Given the bins, E[1/N; N > 0] ≤ 2 / (rows + 1) / mass; a bin is empty with probability (1 − mass)^rows.
+        # Given the bins, E[1/N; N > 0] ≤ 2 / (rows + 1) / mass; a bin is empty with probability (1
+        # − mass)^rows.
         rows = n - cut_rows(n, split) if scheme == "split" else n
         empty = (rows / (rows + 1)) ** rows / (rows + 1)
         return math.sqrt(B / (2 * (rows + 1)) + B * empty)
@@ -288,15 +325,20 @@ def expected_ece(n: int, B: int, scheme: str, split: float = 0.5) -> float:
 def _square(gaps: int, scheme: str) -> float:
     """A bound on `gaps` times the mean squared error of a bin that spans that many gaps between ranks."""
     inside = gaps - 1
-    return (inside / 4 + 1) / gaps if scheme == "original" else gaps / (4 * inside)
+    if scheme == "original":
+        return (inside / 4 + 1) / gaps
+    return gaps / (4 * inside)
 
 
 def _exact(n: int, B: int, plan: _Plan) -> float:
-    least, most = (n + 1) // B - 1, -(-(n + 1) // B) - 1
+    least = (n + 1) // B - 1
+    most = -(-(n + 1) // B) - 1
     d = plan.level(B)
     errors = [size_epsilon(size, d) for size in {least, most}]
     if plan.scheme == "original" and B > 1:
-        errors += [(size * e + 1) / (size + 1) for size, e in zip({least, most}, errors, strict=True)]
+        errors += [
+            (size * e + 1) / (size + 1) for size, e in zip({least, most}, errors, strict=True)
+        ]
     return max(errors) + plan.delta
 
 
@@ -316,8 +358,9 @@ def per_bin(alpha: float, B: int) -> float:
 
 def _most_exact(n: int, e: float, plan: _Plan) -> int:
     """The largest B that keeps ε: monotone only among the B of equal rows per bin, of which there are few runs."""
-    # The m ≤ 2Ne counts next to a rate near one half have probability at most 0.43 / √(Npq) each (Herzog 1947), and
-    # must together have 1 − alpha; this excludes bins with fewer than `fewest` rows.
+    # The m ≤ 2Ne counts next to a rate near one half have probability at most 0.43 / √(Npq) each
+    # (Herzog 1947), and must together have 1 − alpha; this excludes bins with fewer than `fewest`
+    # rows.
     fewest = (1 - plan.alpha) ** 2 / (3.2 * e * e) - 1
     runs = _runs_of_equal_size(n, n // 2 if fewest < 10 else int((n + 1) / fewest))
     searched = 0
@@ -332,7 +375,11 @@ def _most_exact(n: int, e: float, plan: _Plan) -> int:
             if _epsilon(n, last, plan) <= e:
                 return last
             if first < last and _epsilon(n, first, plan) <= e:
-                return first + bisect_left(range(first, last), True, key=lambda B: _epsilon(n, B, plan) > e) - 1
+                return (
+                    first
+                    + bisect_left(range(first, last), True, key=lambda B: _epsilon(n, B, plan) > e)
+                    - 1
+                )
     return 0
 
 
@@ -346,12 +393,15 @@ def _runs_of_equal_size(n: int, most: int) -> Iterator[tuple[int, int]]:
 
 def _split_epsilon(n: int, B: int, plan: _Plan) -> float:
     """The ε at which the failure probabilities of all bins, averaged over their sizes, sum to alpha."""
-    low, high = 0.0, 1.0
+    low = 0.0
+    high = 1.0
     if _split_failure(high, n, B, plan) > plan.alpha:
         return high  # a bin is too likely to be empty; an error cannot exceed 1
     while high - low > 1e-12:
         middle = (low + high) / 2
-        low, high = (low, middle) if _split_failure(middle, n, B, plan) <= plan.alpha else (middle, high)
+        low, high = (
+            (low, middle) if _split_failure(middle, n, B, plan) <= plan.alpha else (middle, high)
+        )
     return high
 
 
@@ -365,7 +415,9 @@ def _split_failure(e: float, n: int, B: int, plan: _Plan) -> float:
         if number and plan.kind == "conditional":
             total += number * hoeffding_failure(e, n - cut, span, cut + 1 - span)
         elif number:  # a new row falls into a bin with probability equal to its mass
-            total += number * span / (cut + 1) * hoeffding_failure(e, n - cut, span + 1, cut + 1 - span)
+            total += (
+                number * span / (cut + 1) * hoeffding_failure(e, n - cut, span + 1, cut + 1 - span)
+            )
     return total
 
 
@@ -373,7 +425,8 @@ def _split_size(B: int, e: float, plan: _Plan) -> int:
     def holds(n: int) -> bool:
         return _split_failure(e, n, B, plan) <= plan.alpha
 
-    # The pattern of ranks repeats after this many rows; within a period the failure need not decrease in n.
+    # The pattern of ranks repeats after this many rows; within a period the failure need not
+    # decrease in n.
     period = math.ceil(B / min(plan.split, 1 - plan.split)) + 2
     n = _first_true(lambda n: all(holds(n + i) for i in {0, period // 2, period}), 2 * B) + period
     while n > 2 * B and holds(n - 1):
@@ -385,33 +438,48 @@ def _first_true(holds: Callable[[int], bool], start: int) -> int:
     """The smallest whole number ≥ `start` that holds, if all larger ones do."""
     if holds(start):
         return start
-    low, step = start, 1
+    low = start
+    step = 1
     while not holds(low + step):
-        low, step = low + step, 2 * step
+        low = low + step
+        step = 2 * step
         if low > _MOST_ROWS:
             raise InputError("epsilon", "is too small for any number of rows")
     return low + 1 + bisect_left(range(low + 1, low + step), True, key=holds)
 
 
 def _plan(alpha: Any, kind: Any, scheme: Any, bound: Any, split: Any) -> _Plan:
-    kind, scheme = checked_word(kind, "kind", KINDS), checked_word(scheme, "scheme", SCHEMES)
+    kind = checked_word(kind, "kind", KINDS)
+    scheme = checked_word(scheme, "scheme", SCHEMES)
     if isinstance(bound, str) and bound in ("clopper-pearson", "bernstein"):
-        demand, remedy = "must be 'hoeffding' or 'exact' before data are seen", "Use `HistogramBinning(...).fit(...)"
+        demand = "must be 'hoeffding' or 'exact' before data are seen"
+        remedy = "Use `HistogramBinning(...).fit(...)"
         remedy = f"{remedy}.guarantee(bound={bound!r})`."
         raise InputError("bound", demand, f"{bound!r} depends on the labels", remedy=remedy)
     bound = checked_word(bound, "bound", ("hoeffding", "exact"))
     if scheme == "fixed-width" and kind != "expected-ece":
         remedy = "The number of rows in a bin depends on the scores: after `fit`, `guarantee` counts them."
-        raise InputError("kind", "must be 'expected-ece' for `scheme='fixed-width'`", f"got {kind!r}", remedy=remedy)
+        raise InputError(
+            "kind",
+            "must be 'expected-ece' for `scheme='fixed-width'`",
+            f"got {kind!r}",
+            remedy=remedy,
+        )
     if scheme == "split" and bound == "exact" and kind != "expected-ece":
         demand = "must be 'hoeffding' for `scheme='split'` before data are seen, since the rows per bin are random"
-        raise InputError("bound", demand, remedy="After `fit`, `guarantee(bound='exact')` counts them.")
-    return _Plan(checked_fraction(alpha, "alpha"), kind, scheme, bound, checked_split(split, scheme))
+        raise InputError(
+            "bound", demand, remedy="After `fit`, `guarantee(bound='exact')` counts them."
+        )
+    return _Plan(
+        checked_fraction(alpha, "alpha"), kind, scheme, bound, checked_split(split, scheme)
+    )
 
 
 def checked_split(split: Any, scheme: str) -> float:
     """A fraction of the rows, which only scheme 'split' uses."""
     share = checked_fraction(split, "split")
     if scheme != "split" and share != 0.5:
-        raise InputError("split", "is only for `scheme='split'`", f"got split={split!r} with scheme={scheme!r}")
+        raise InputError(
+            "split", "is only for `scheme='split'`", f"got split={split!r} with scheme={scheme!r}"
+        )
     return share

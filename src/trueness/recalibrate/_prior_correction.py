@@ -23,9 +23,11 @@ from trueness.typing import ArrayLike, Floats
 
 _LARGEST_LOG = 300.0  # beyond this, a weight is too near the largest float to be multiplied by
 _SUM_TOLERANCE = 1e-6
-# The ridge, per row, that keeps shifts finite which nothing determines; it changes others by about as much.
+# The ridge, per row, that keeps shifts finite which nothing determines; it changes others by about
+# as much.
 _RIDGE = 1e-9
-_MAX_STEPS, _MAX_HALVINGS = 100, 60
+_MAX_STEPS = 100
+_MAX_HALVINGS = 60
 _CONVERGED = 1e-10
 
 
@@ -44,11 +46,12 @@ def prior_correction(
     y_prob : array-like of shape (n,) or (n, K)
         P(positive), or one column per class.
     weight : float, or array-like of shape (K,) for a matrix
-        The factor by which the odds are too high: the weight of positives in training if negatives had weight 1, or w
-        if one in w negatives was kept. For a matrix, the weight of each class; a common factor has no effect.
+        The factor by which the odds are too high: the weight of positives in training if negatives
+        had weight 1, or w if one in w negatives was kept. For a matrix, the weight of each class; a
+        common factor has no effect.
     rate_train, rate_deploy : float, or array-like of shape (K,) for a matrix
-        Instead of `weight`: the rate of positives in training, after any sampling, and where the scores will be used.
-        For a matrix, the shares of the classes, which sum to one.
+        Instead of `weight`: the rate of positives in training, after any sampling, and where the
+        scores will be used. For a matrix, the shares of the classes, which sum to one.
 
     Returns
     -------
@@ -64,15 +67,17 @@ def prior_correction(
         \mathrm{logit}\,p' = \mathrm{logit}\,p - \log w , \qquad
         w = \frac{\mathrm{odds}(\text{rate\_train})}{\mathrm{odds}(\text{rate\_deploy})} ;
 
-    for a matrix :math:`p'_k \propto p_k / w_k` with :math:`w_k = \text{rate\_train}_k / \text{rate\_deploy}_k`.
-    The inverse is the same correction with weight 1/w. If the weight is unknown, :func:`trueness.prior_shift` and
-    :class:`trueness.PriorCorrection` estimate it from labels.
+    for a matrix :math:`p'_k \propto p_k / w_k` with :math:`w_k = \text{rate\_train}_k /
+    \text{rate\_deploy}_k`. The inverse is the same correction with weight 1/w. If the weight is
+    unknown, :func:`trueness.prior_shift` and :class:`trueness.PriorCorrection` estimate it from
+    labels.
 
     References
     ----------
     C. Elkan, The foundations of cost-sensitive learning, IJCAI 2001.
-    A. Dal Pozzolo, O. Caelen, R. A. Johnson, G. Bontempi, Calibrating probability with undersampling for unbalanced
-    classification, IEEE Symposium Series on Computational Intelligence 2015.
+    A. Dal Pozzolo, O. Caelen, R. A. Johnson, G. Bontempi, Calibrating probability with
+    undersampling for unbalanced classification, IEEE Symposium Series on Computational
+    Intelligence 2015.
 
     Examples
     --------
@@ -113,12 +118,18 @@ def _check_choice(weight: Any, rate_train: Any, rate_deploy: Any) -> bool:
     return weight is not None or all(rates)
 
 
-def _log_weights(weight: Any, rate_train: Any, rate_deploy: Any, classes: int | None) -> float | Floats:
+def _log_weights(
+    weight: Any, rate_train: Any, rate_deploy: Any, classes: int | None
+) -> float | Floats:
     """The logarithm of the weight of positives, or of each of K classes."""
     if not _check_choice(weight, rate_train, rate_deploy):
-        raise InputError("weight", "must be given, or both `rate_train` and `rate_deploy`", "got neither")
+        raise InputError(
+            "weight", "must be given, or both `rate_train` and `rate_deploy`", "got neither"
+        )
     if weight is not None:
-        return np.log(_numbers(weight, "weight", classes)) if classes else float(np.log(_number(weight)))
+        if classes:
+            return np.log(_numbers(weight, "weight", classes))
+        return float(np.log(_number(weight)))
     rates = {"rate_train": rate_train, "rate_deploy": rate_deploy}
     if classes is None:
         train, deploy = (checked_fraction(rate, name) for name, rate in rates.items())
@@ -126,15 +137,21 @@ def _log_weights(weight: Any, rate_train: Any, rate_deploy: Any, classes: int | 
     shares = {name: _numbers(rate, name, classes) for name, rate in rates.items()}
     for name, share in shares.items():
         if abs(share.sum() - 1) > _SUM_TOLERANCE:
-            raise InputError(name, "must sum to 1", f"got {share.tolist()}, which sum to {share.sum():g}")
+            raise InputError(
+                name, "must sum to 1", f"got {share.tolist()}, which sum to {share.sum():g}"
+            )
     return np.asarray(np.log(shares["rate_train"]) - np.log(shares["rate_deploy"]))
 
 
 def _number(weight: Any) -> float:
     one = isinstance(weight, Real) and not isinstance(weight, bool | np.bool_)
-    plain = weight.item() if isinstance(weight, np.generic) else weight  # a float32 cannot hold the largest float64
+    plain = (
+        weight.item() if isinstance(weight, np.generic) else weight
+    )  # a float32 cannot hold the largest float64
     if not one or not 0 < plain <= sys.float_info.max:
-        raise InputError("weight", "must be one finite number above 0 for a vector of scores", f"got {weight!r}")
+        raise InputError(
+            "weight", "must be one finite number above 0 for a vector of scores", f"got {weight!r}"
+        )
     return float(weight)
 
 
@@ -155,7 +172,9 @@ def _logs(calibrator: Any, value: Any) -> str:
 
 def _limit(calibrator: Any, value: Any) -> str:
     is_infinite = isinstance(value, float) and math.isinf(value) and calibrator.n_classes_ is None
-    return "" if is_infinite else _logs(calibrator, value)
+    if is_infinite:
+        return ""
+    return _logs(calibrator, value)
 
 
 @with_parameters
@@ -165,8 +184,8 @@ class PriorCorrection(Calibrator):
     Parameters
     ----------
     weight : float, or array-like of shape (K,) for a matrix, optional
-        The factor by which the odds are too high, such as the weight that positives had in training; for a matrix, one
-        factor per class. Estimated by default.
+        The factor by which the odds are too high, such as the weight that positives had in
+        training; for a matrix, one factor per class. Estimated by default.
     rate_train, rate_deploy : float, or array-like of shape (K,) for a matrix, optional
         Rates of positives from which the weight follows, instead of `weight`.
     level : float, default 0.95
@@ -183,22 +202,25 @@ class PriorCorrection(Calibrator):
 
     Notes
     -----
-    A score with logit :math:`x` becomes :math:`1 / (1 + e^{-(x - \log w)})`; a row of a matrix becomes
-    :math:`p_k / w_k`, divided by its sum. The estimate maximises the likelihood, which makes the expected number of
-    events of each class equal to the observed one: :math:`w = e^{-a}` with the calibration intercept :math:`a`. Its
-    limits are those of the likelihood ratio (matrix: Wald).
+    A score with logit :math:`x` becomes :math:`1 / (1 + e^{-(x - \log w)})`; a row of a matrix
+    becomes :math:`p_k / w_k`, divided by its sum. The estimate maximises the likelihood, which
+    makes the expected number of events of each class equal to the observed one: :math:`w = e^{-a}`
+    with the calibration intercept :math:`a`. Its limits are those of the likelihood ratio (matrix:
+    Wald).
 
-    With a single parameter, a few events are enough to fit it. The order of the scores never changes, and scores that
-    are too extreme stay so: :func:`trueness.prior_shift` says whether one weight is the right map.
+    With a single parameter, a few events are enough to fit it. The order of the scores never
+    changes, and scores that are too extreme stay so: :func:`trueness.prior_shift` says whether one
+    weight is the right map.
 
-    Scores of exactly 0 and 1 stay as they are and are left out of the fit, as are rows of a matrix that give their
-    label the probability 0. If a class has no rows, Platt's smoothed targets replace the labels; if no score can move,
-    the weight is 1; both with a :class:`~trueness.errors.SeparableWarning`.
+    Scores of exactly 0 and 1 stay as they are and are left out of the fit, as are rows of a matrix
+    that give their label the probability 0. If a class has no rows, Platt's smoothed targets
+    replace the labels; if no score can move, the weight is 1; both with a
+    :class:`~trueness.errors.SeparableWarning`.
 
     References
     ----------
-    M. Saerens, P. Latinne, C. Decaestecker, Adjusting the outputs of a classifier to new a priori probabilities,
-    Neural Computation 14 (2002).
+    M. Saerens, P. Latinne, C. Decaestecker, Adjusting the outputs of a classifier to new a priori
+    probabilities, Neural Computation 14 (2002).
 
     Examples
     --------
@@ -216,9 +238,15 @@ class PriorCorrection(Calibrator):
 
     _shape: ClassVar[Shape] = "any"
     _state: ClassVar = {
-        "log_weight": Field("logarithm of the number that the odds, or each column, are divided by", _logs),
-        "log_weight_low": Field("lower confidence limit of the same; null if the weight was given", _limit, True),
-        "log_weight_high": Field("upper confidence limit of the same; null if the weight was given", _limit, True),
+        "log_weight": Field(
+            "logarithm of the number that the odds, or each column, are divided by", _logs
+        ),
+        "log_weight_low": Field(
+            "lower confidence limit of the same; null if the weight was given", _limit, True
+        ),
+        "log_weight_high": Field(
+            "upper confidence limit of the same; null if the weight was given", _limit, True
+        ),
     }
 
     weight: float | ArrayLike | None = None
@@ -226,9 +254,16 @@ class PriorCorrection(Calibrator):
     rate_deploy: float | ArrayLike | None = None
     level: float = 0.95
 
-    weight_ = property(lambda self: _exp(self.log_weight_), doc="The factor, or factors, by which odds are divided.")
-    weight_low_ = property(lambda self: _exp(self.log_weight_low_), doc="Lower confidence limit, or None.")
-    weight_high_ = property(lambda self: _exp(self.log_weight_high_), doc="Upper confidence limit, or None.")
+    weight_ = property(
+        lambda self: _exp(self.log_weight_),
+        doc="The factor, or factors, by which odds are divided.",
+    )
+    weight_low_ = property(
+        lambda self: _exp(self.log_weight_low_), doc="Lower confidence limit, or None."
+    )
+    weight_high_ = property(
+        lambda self: _exp(self.log_weight_high_), doc="Upper confidence limit, or None."
+    )
 
     def _check_parameters(self) -> None:
         _check_choice(self.weight, self.rate_train, self.rate_deploy)
@@ -248,37 +283,58 @@ class PriorCorrection(Calibrator):
         p = rows.p.astype(np.float64)
         inside = (p > 0) & (p < 1)
         if not inside.any():
-            warn("No score lies strictly between 0 and 1: the weight is set to 1.", SeparableWarning)
-            self.log_weight_, self.log_weight_low_, self.log_weight_high_ = 0.0, -math.inf, math.inf
+            warn(
+                "No score lies strictly between 0 and 1: the weight is set to 1.", SeparableWarning
+            )
+            self.log_weight_ = 0.0
+            self.log_weight_low_ = -math.inf
+            self.log_weight_high_ = math.inf
             return
         found = shift_limits(rows.cells(), float(self.level))
-        shift, low, high = found.value, found.low, found.high
+        shift = found.value
+        low = found.low
+        high = found.high
         if math.isnan(shift):
-            x, w = np.log(p[inside]) - np.log1p(-p[inside]), rows.weights[inside]
+            x = np.log(p[inside]) - np.log1p(-p[inside])
+            w = rows.weights[inside]
             shift = recalibration_shift(x, w, smoothed_events(rows.y[inside], w))
             weight = f"the weight is {math.exp(min(-shift, 700)):.4g}"
             warn(f"The rows have one class only, {NO_MAXIMUM}; {weight}.", SeparableWarning)
-        self.log_weight_, self.log_weight_low_, self.log_weight_high_ = -shift, -high, -low
+        self.log_weight_ = -shift
+        self.log_weight_low_ = -high
+        self.log_weight_high_ = -low
 
     def _fit_matrix(self, rows: CalibrationSet) -> None:
-        p, w = rows.p.astype(np.float64), rows.weights
+        p = rows.p.astype(np.float64)
+        w = rows.weights
         possible = p[np.arange(p.shape[0]), rows.y] > 0
-        p, y, w = p[possible], rows.y[possible], w[possible]
+        p = p[possible]
+        y = rows.y[possible]
+        w = w[possible]
         K = p.shape[1]
         totals = np.bincount(y, w, minlength=K).astype(np.float64)
         if not totals.all():
             count = int((totals == 0).sum())
             subject = "1 class has no rows" if count == 1 else f"{count:,} classes have no rows"
-            message = f"{subject} that its scores allow: Platt's smoothed targets replaced the labels."
+            message = (
+                f"{subject} that its scores allow: Platt's smoothed targets replaced the labels."
+            )
             warn(message, SeparableWarning)
             others = totals / (totals + K)  # from the rows of each class to each other class
-            totals = np.where(totals > 0, totals * (totals + 1) / (totals + K), 0) + others.sum() - others
+            totals = (
+                np.where(totals > 0, totals * (totals + 1) / (totals + K), 0)
+                + others.sum()
+                - others
+            )
         with np.errstate(divide="ignore"):
             shifts, information = _class_shifts(np.log(p), w, totals)
         variance = np.diag(np.linalg.inv(information[1:, 1:]))
-        reach = float(ndtri((1 + float(self.level)) / 2)) * np.sqrt(np.concatenate([[0.0], variance]))
+        reach = float(ndtri((1 + float(self.level)) / 2)) * np.sqrt(
+            np.concatenate([[0.0], variance])
+        )
         self.log_weight_ = shifts[0] - shifts
-        self.log_weight_low_, self.log_weight_high_ = self.log_weight_ - reach, self.log_weight_ + reach
+        self.log_weight_low_ = self.log_weight_ - reach
+        self.log_weight_high_ = self.log_weight_ + reach
 
     def _formula(self) -> Odds | LogOdds | Softmax:
         return _division(self.log_weight_)
@@ -287,7 +343,9 @@ class PriorCorrection(Calibrator):
 def _exp(value: Any) -> Any:
     with np.errstate(over="ignore"):
         found = None if value is None else np.exp(value)
-    return float(found) if isinstance(found, float) else found
+    if isinstance(found, float):
+        return float(found)
+    return found
 
 
 def _class_shifts(x: Floats, w: Floats, totals: Floats) -> tuple[Floats, Floats]:
@@ -300,7 +358,8 @@ def _class_shifts(x: Floats, w: Floats, totals: Floats) -> tuple[Floats, Floats]
         return float(w @ np.logaddexp.reduce(x + b, axis=1) - totals @ b + ridge * (b @ b) / 2)
 
     b = np.zeros(totals.size)
-    value, information = loss(b), np.eye(totals.size) * ridge
+    value = loss(b)
+    information = np.eye(totals.size) * ridge
     for _ in range(_MAX_STEPS):
         q = softmax(x + b) if x.size else np.zeros_like(x)
         expected = w @ q
@@ -311,7 +370,8 @@ def _class_shifts(x: Floats, w: Floats, totals: Floats) -> tuple[Floats, Floats]
             if trial <= value + 1e-12 * abs(value):
                 break
             step = step / 2
-        b, value = b + step, trial
+        b = b + step
+        value = trial
         if np.max(np.abs(step)) <= _CONVERGED * (1 + np.max(np.abs(b))):
             break
     return b, information

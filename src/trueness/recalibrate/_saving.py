@@ -23,13 +23,16 @@ SCHEMA = 1  # version of the stored form; newer versions are refused when read
 _DEMAND = "must be what a calibrator's `to_dict` returned"
 
 Check: TypeAlias = Callable[[Any, Any], str]
-"""A function of the calibrator and a value that returns the demand the value does not meet; empty if it is fine."""
+"""A function of the calibrator and a value that returns the demand the value does not meet; empty
+if it is fine."""
 
 Size: TypeAlias = Callable[[Any], int]  # a length that depends on what the calibrator has learnt
 
 _LARGEST = 1e300  # of a stored number: of a logit, too
 _ROUNDED = 1e-6  # how far from one probabilities may sum
-_SLACK = 1e-9  # weighted sums are rounded, and a map of an earlier version may exceed 1 by that much
+_SLACK = (
+    1e-9  # weighted sums are rounded, and a map of an earlier version may exceed 1 by that much
+)
 
 
 def meets(demand: str, good: Callable[[Any, Any], object]) -> Check:
@@ -69,7 +72,12 @@ def _is_whole(value: Any) -> bool:
 
 
 def number(*, least: float = -_LARGEST, above: float = -np.inf, below: float = np.inf) -> Check:
-    limit = f" ≥ {least:g}" if least > -_LARGEST else f" above {above:g}" if above > -np.inf else ""
+    if least > -_LARGEST:
+        limit = f" ≥ {least:g}"
+    elif above > -np.inf:
+        limit = f" above {above:g}"
+    else:
+        limit = ""
     limit += f" and below {below:g}" if below < np.inf else f" of size up to {_LARGEST:g}"
 
     def good(_: Any, value: Any) -> bool:
@@ -97,7 +105,9 @@ def array(*sizes: Size, dtypes: Sequence[str] = ("float64",), least: float = -_L
             return f"an array of shape {shape} of {' or '.join(dtypes)}"
         if not (np.abs(value) <= _LARGEST).all():
             return f"finite and of size up to {_LARGEST:g}"
-        return f"at least {least:g}" if (value < least).any() else ""
+        if (value < least).any():
+            return f"at least {least:g}"
+        return ""
 
     return check
 
@@ -113,18 +123,24 @@ def fractions(size: Size | None = None, *, rising: bool = False, at_least: int =
             return f"of length {at_least} at least"
         if value.size and not (value.min() >= -_SLACK and value.max() <= 1 + _SLACK):
             return "in [0, 1]"
-        return "ascending" if rising and (np.diff(value) < 0).any() else ""
+        if rising and (np.diff(value) < 0).any():
+            return "ascending"
+        return ""
 
     return check
 
 
 def all_of(*checks: Check) -> Check:
     """All of several checks; the first demand that is not met counts."""
-    return lambda calibrator, value: next((demand for check in checks if (demand := check(calibrator, value))), "")
+    return lambda calibrator, value: next(
+        (demand for check in checks if (demand := check(calibrator, value))), ""
+    )
 
 
 def names_of(demand: str) -> Check:
-    return meets(demand, lambda _, value: isinstance(value, tuple) and value and {*map(type, value)} == {str})
+    return meets(
+        demand, lambda _, value: isinstance(value, tuple) and value and {*map(type, value)} == {str}
+    )
 
 
 def n_classes(calibrator: Any) -> int:
@@ -143,8 +159,12 @@ def fitted_calibrators(*, gaps: bool = False) -> Check:
     def check(calibrator: Any, value: Any) -> str:
         if not isinstance(value, list) or len(value) != calibrator.n_classes_:
             return f"a list of {calibrator.n_classes_} calibrators"
-        bad = any(fitted_calibrator(calibrator, inner) for inner in value if inner is not None or not gaps)
-        return "a list of fitted calibrators of a vector of scores" if bad else ""
+        bad = any(
+            fitted_calibrator(calibrator, inner) for inner in value if inner is not None or not gaps
+        )
+        if bad:
+            return "a list of fitted calibrators of a vector of scores"
+        return ""
 
     return check
 
@@ -152,30 +172,46 @@ def fitted_calibrators(*, gaps: bool = False) -> Check:
 def _number_of_classes(calibrator: Any, value: Any) -> str:
     if value is None and calibrator._shape != "matrix":
         return ""
-    return "null, as it takes a vector" if calibrator._shape == "vector" else whole(2)(calibrator, value)
+    if calibrator._shape == "vector":
+        return "null, as it takes a vector"
+    return whole(2)(calibrator, value)
 
 
 _class_names = meets(
     "a tuple of names, one per class; null for a vector",
-    lambda c, value: value is None if c.n_classes_ is None else isinstance(value, tuple) and len(value) == c.n_classes_,
+    lambda c, value: (
+        value is None
+        if c.n_classes_ is None
+        else isinstance(value, tuple) and len(value) == c.n_classes_
+    ),
 )
 _text = meets("null, or text", lambda _, value: isinstance(value, str))
 _one_per_class = meets(
-    "null, or a tuple of names, one per class", lambda c, value: isinstance(value, tuple) and len(value) == c.n_classes_
+    "null, or a tuple of names, one per class",
+    lambda c, value: isinstance(value, tuple) and len(value) == c.n_classes_,
 )
 
 COMMON = {
     "n_rows": Field("rows of positive weight that it was fitted on", whole(1)),
-    "n_classes": Field("columns of the scores; null for a vector of P(positive)", _number_of_classes),
+    "n_classes": Field(
+        "columns of the scores; null for a vector of P(positive)", _number_of_classes
+    ),
     "classes": Field("names of the columns in order; null for a vector", _class_names),
-    "columns": Field("column names of the frame that it was fitted on; null for an array", _one_per_class, True),
+    "columns": Field(
+        "column names of the frame that it was fitted on; null for an array", _one_per_class, True
+    ),
     "score_names": Field(
-        "columns of the scores; null if they had no names", names_of("null, or a tuple of names"), True
+        "columns of the scores; null if they had no names",
+        names_of("null, or a tuple of names"),
+        True,
     ),
     "label_name": Field("column that the labels were in; null if it had no name", _text, True),
     "date": Field("day of the fit, in UTC", _text, True),
     "version": Field("version of trueness that fitted it", _text, True),
-    "seen": Field("CRC-32 of some of the scores it was fitted on, to warn when it is evaluated on them", whole()),
+    "seen": Field(
+        "CRC-32 of some of the scores it was fitted on, to warn when it is evaluated on them",
+        whole(),
+    ),
 }
 """What every calibrator keeps."""
 
@@ -183,17 +219,21 @@ COMMON = {
 class Savable:
     """A calibrator that can be saved and loaded.
 
-    `_state` describes what `fit` leaves behind, by name without the trailing underscore. Values may be None, bool, int,
-    float, str, arrays of numbers, tuples of plain values, calibrators and lists of calibrators.
+    `_state` describes what `fit` leaves behind, by name without the trailing underscore. Values may
+    be None, bool, int, float, str, arrays of numbers, tuples of plain values, calibrators and lists
+    of calibrators.
     """
 
     _state: ClassVar[Mapping[str, Field]] = {}
 
     def to_dict(self) -> dict[str, Any]:
-        """The fitted map as plain Python, each number with its meaning; JSON stores it without loss.
+        """The fitted map as plain Python, each number with its meaning.
 
-        Its keys are `trueness` (version), `schema`, `type`, `parameters` and `learnt`, which has a `value` and an
-        `about` for each name; also `about`, if `about_` is not empty. `checksum` tells whether anything was changed.
+        JSON stores it without loss.
+
+        Its keys are `trueness` (version), `schema`, `type`, `parameters` and `learnt`, which has a
+        `value` and an `about` for each name; also `about`, if `about_` is not empty. `checksum`
+        tells whether anything was changed.
         """
         described = self._described()
         return {**described, "checksum": _checksum(described)}
@@ -214,19 +254,31 @@ class Savable:
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Self:
-        """The map that :meth:`to_dict` wrote, perhaps by way of JSON; it predicts the same numbers, to the bit."""
+        """The map that :meth:`to_dict` wrote, perhaps by way of JSON.
+
+        It predicts the same numbers, to the bit.
+        """
         calibrator = calibrator_from_dict(stored)
         if not isinstance(calibrator, cls):
-            raise InputError("stored", f"must be a {cls.__name__}", f"it is a {type(calibrator).__name__}")
+            raise InputError(
+                "stored", f"must be a {cls.__name__}", f"it is a {type(calibrator).__name__}"
+            )
         return calibrator
 
     def to_json(self) -> str:
         """The text that :meth:`save` writes."""
-        return visible_json(json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)) + "\n"
+        return (
+            visible_json(json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False))
+            + "\n"
+        )
 
     def save(self, path: str | Path) -> None:
-        """Write the fitted map to a JSON file; if that fails, an existing file is left unchanged."""
-        target, text = as_path(path), self.to_json()
+        """Write the fitted map to a JSON file.
+
+        If that fails, an existing file is left unchanged.
+        """
+        target = as_path(path)
+        text = self.to_json()
         replace_file(target, lambda file: file.write(text.encode("utf-8", "backslashreplace")))
 
     @classmethod
@@ -238,11 +290,15 @@ class Savable:
 def calibrator_from_dict(stored: Mapping[str, Any]) -> Any:
     """The fitted calibrator of any class that `to_dict` described, perhaps by way of JSON."""
     # The checksum fails for what is nested too deeply, or too long, to be read.
-    content = {name: one for name, one in stored.items() if name != "checksum"} if isinstance(stored, Mapping) else {}
+    kept = stored.items() if isinstance(stored, Mapping) else ()
+    content = {name: value for name, value in kept if name != "checksum"}
     expected = _checksum(content)
     calibrator = _restored(stored)
     if stored.get("checksum") != expected:
-        found = "its checksum is wrong: a value was changed" if "checksum" in stored else "it has no 'checksum'"
+        if "checksum" in stored:
+            found = "its checksum is wrong: a value was changed"
+        else:
+            found = "it has no 'checksum'"
         raise InputError("stored", _DEMAND, found, remedy="Save the calibrator again.")
     return calibrator
 
@@ -259,7 +315,15 @@ def _restored(stored: Any) -> Any:
         for name, field in calibrator._fields().items():
             field.check(calibrator, name)
         fault = "" if _predicts(calibrator) else "some probabilities are no probabilities"
-    except (ArithmeticError, AssertionError, AttributeError, LookupError, StopIteration, TypeError, ValueError) as why:
+    except (
+        ArithmeticError,
+        AssertionError,
+        AttributeError,
+        LookupError,
+        StopIteration,
+        TypeError,
+        ValueError,
+    ) as why:
         if isinstance(why, InputError):
             raise
         fault = f"{type(why).__name__}: {why}"
@@ -282,9 +346,15 @@ def _predicts(calibrator: Any) -> bool:
         scores = 100 * (scores - 0.5)
     with np.errstate(all="ignore"):
         found = np.asarray(calibrator._formula()(scores))
-    summed = k is not None and getattr(calibrator, "normalize", True) and calibrator._rows_shape != "labels"
+    summed = (
+        k is not None
+        and getattr(calibrator, "normalize", True)
+        and calibrator._rows_shape != "labels"
+    )
     sums = found.sum(axis=1) if summed else np.ones(1)
-    return bool(((found >= -_SLACK) & (found <= 1 + _SLACK)).all() and (np.abs(sums - 1) <= _ROUNDED).all())
+    return bool(
+        ((found >= -_SLACK) & (found <= 1 + _SLACK)).all() and (np.abs(sums - 1) <= _ROUNDED).all()
+    )
 
 
 @suggests_keywords
@@ -293,16 +363,26 @@ def load_calibrator(path: str | Path) -> Any:
     data = as_path(path).read_bytes()
     try:
         stored = json.loads(data.decode("utf-8"))
-    except (ValueError, RecursionError) as reason:  # not UTF-8, not JSON, too long a number, too deep
-        got = "nested too deeply" if isinstance(reason, RecursionError) else str(reason).partition(";")[0]
-        raise InputError("path", "must be a JSON file of a calibrator", f"{str(path)!r} is not: {got}") from None
+    except (
+        ValueError,
+        RecursionError,
+    ) as reason:  # not UTF-8, not JSON, too long a number, too deep
+        if isinstance(reason, RecursionError):
+            got = "nested too deeply"
+        else:
+            got = str(reason).partition(";")[0]
+        raise InputError(
+            "path", "must be a JSON file of a calibrator", f"{str(path)!r} is not: {got}"
+        ) from None
     return calibrator_from_dict(stored)
 
 
 def _checksum(described: Mapping[str, Any]) -> str:
     """CRC-32 of the content, whatever the order of keys, and whether whole floats are written as 1.0 or 1."""
     try:
-        text = json.dumps(_canonical(described), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+        text = json.dumps(
+            _canonical(described), sort_keys=True, ensure_ascii=True, separators=(",", ":")
+        )
     except (TypeError, ValueError, RecursionError) as reason:
         raise InputError("stored", _DEMAND, f"JSON cannot store it: {reason}") from None
     return f"{zlib.crc32(text.encode()):08x}"
@@ -313,7 +393,9 @@ def _canonical(value: Any) -> Any:
         return {key: _canonical(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
         return [_canonical(one) for one in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
 
 
 def _check_form(stored: Any) -> None:
@@ -327,14 +409,19 @@ def _check_form(stored: Any) -> None:
         raise InputError("stored", demand, f"it has {stored['schema']!r}")
     if not isinstance(stored["parameters"], Mapping) or not isinstance(stored["learnt"], Mapping):
         raise InputError("stored", _DEMAND, "its 'parameters' and 'learnt' must be objects")
-    if any(not isinstance(entry, Mapping) or "value" not in entry for entry in stored["learnt"].values()):
+    if any(
+        not isinstance(entry, Mapping) or "value" not in entry
+        for entry in stored["learnt"].values()
+    ):
         raise InputError("stored", _DEMAND, "each entry of its 'learnt' must have a 'value'")
 
 
 def _notes(about: Any) -> dict[str, Any]:
     """A copy of the free notes about a map, as JSON stores them."""
     if not isinstance(about, Mapping) or not all(isinstance(key, str) for key in about):
-        raise InputError("about_", "must be a mapping with string keys", f"got {reprlib.repr(about)}")
+        raise InputError(
+            "about_", "must be a mapping with string keys", f"got {reprlib.repr(about)}"
+        )
     try:
         copy: dict[str, Any] = json.loads(json.dumps(dict(about), allow_nan=False))
     except (TypeError, ValueError, RecursionError) as reason:
@@ -351,14 +438,20 @@ def _check_names(where: str, names: set[str], known: set[str]) -> None:
 
 def _outline(calibrator: Any) -> dict[str, Any]:
     parameters = calibrator.get_params(deep=False)
-    return {"type": type(calibrator).__name__, "parameters": {k: _plain(v) for k, v in parameters.items()}}
+    return {
+        "type": type(calibrator).__name__,
+        "parameters": {k: _plain(v) for k, v in parameters.items()},
+    }
 
 
 def _unfitted_calibrator(outline: Mapping[str, Any]) -> Any:
-    home, name = import_module("trueness.recalibrate"), outline.get("type")
+    home = import_module("trueness.recalibrate")
+    name = outline.get("type")
     cls = getattr(home, name) if isinstance(name, str) and name in home.__all__ else None
     if not (isinstance(cls, type) and issubclass(cls, Savable)):
-        raise InputError("stored", "must name a calibrator of this version as its type", f"got {name!r}")
+        raise InputError(
+            "stored", "must name a calibrator of this version as its type", f"got {name!r}"
+        )
     parameters = outline["parameters"]
     _check_names("parameters", set(parameters), set(cls._get_param_names()))  # type: ignore[attr-defined]
     return cls(**{key: _from_plain(value, key) for key, value in parameters.items()})
@@ -367,7 +460,9 @@ def _unfitted_calibrator(outline: Mapping[str, Any]) -> Any:
 def _plain(value: Any) -> Any:
     """A value as JSON stores it; containers and calibrators are marked by a key."""
     if isinstance(value, Savable):
-        return {"calibrator": value._described()} if hasattr(value, "n_rows_") else {"unfitted": _outline(value)}
+        if hasattr(value, "n_rows_"):
+            return {"calibrator": value._described()}
+        return {"unfitted": _outline(value)}
     if isinstance(value, np.random.Generator):
         return None  # it decided what was learnt and has no part in what is predicted
     if isinstance(value, np.ndarray):
@@ -380,7 +475,11 @@ def _plain(value: Any) -> Any:
         return {"float": repr(value)}
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    raise InputError("", "A calibrator's parameters must be plain values to be saved", f"got a {type(value).__name__}")
+    raise InputError(
+        "",
+        "A calibrator's parameters must be plain values to be saved",
+        f"got a {type(value).__name__}",
+    )
 
 
 def _from_plain(value: Any, name: str) -> Any:
@@ -410,7 +509,8 @@ def _from_plain(value: Any, name: str) -> Any:
 
 
 _ENTRIES: dict[str, set[type]] = {"b": {bool}, "i": {int}, "u": {int}, "f": {int, float}}
-"""What JSON holds for an array of each kind of number; NumPy would read 0.5 as the whole number 0, and "1" as 1."""
+"""What JSON holds for an array of each kind of number; NumPy would read 0.5 as the whole number 0,
+and "1" as 1."""
 
 
 def _array(values: Any, dtype: Any, name: str) -> NDArray[Any]:

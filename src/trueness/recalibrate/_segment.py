@@ -17,23 +17,36 @@ from trueness._tally.row_sums import are_whole
 from trueness.errors import FewRowsWarning, InputError, TruenessWarning, warn
 from trueness.recalibrate import _calibrator as base
 from trueness.recalibrate._auto import AutoCalibration
-from trueness.recalibrate._auto_candidates import LEAST_CHANCE, chance_of_gain, cluster_effect, deal_rows, mean_gain
+from trueness.recalibrate._auto_candidates import (
+    LEAST_CHANCE,
+    chance_of_gain,
+    cluster_effect,
+    deal_rows,
+    mean_gain,
+)
 from trueness.recalibrate._calibration_set import CalibrationSet, group_codes, used_rows
 from trueness.recalibrate._formula import Map, PythonOnly
 from trueness.recalibrate._logistic import PlattScaling
 from trueness.recalibrate._saving import Field, array, fitted_calibrator, meets, real
 from trueness.typing import ArrayLike, Floats, Ints
 
-_FOLDS, _LEVEL, _VALUES = 5, 0.95, {str, type(None)}
+_FOLDS = 5
+_LEVEL = 0.95
+_VALUES = {str, type(None)}
 _ROUNDING = 1e-12  # a gain below this share of the loss is none
-# The gain of the map itself differs from that of the maps of the folds as much as the mean over rows
-# varies, and more where segments are alike. Chosen on 23 laws, where limits had covered 0.73 to 0.94
-# (some are in `benchmarks/cases/gains.py`).
+# The gain of the map itself differs from that of the maps of the folds as much as the mean over
+# rows varies, and more where segments are alike. Chosen on 23 laws, where limits had covered 0.73
+# to 0.94 (some are in `benchmarks/cases/gains.py`).
 _WIDER = 1.7
-_names = meets("a tuple of names", lambda _, value: isinstance(value, tuple) and all(type(v) is str for v in value))
+_names = meets(
+    "a tuple of names",
+    lambda _, value: isinstance(value, tuple) and all(type(v) is str for v in value),
+)
 _keys = meets(
     "a tuple of tuples of names",
-    lambda c, keys: all(type(k) is tuple and len(k) == len(c.by_names_) and {*map(type, k)} <= _VALUES for k in keys),
+    lambda c, keys: all(
+        type(k) is tuple and len(k) == len(c.by_names_) and {*map(type, k)} <= _VALUES for k in keys
+    ),
 )
 
 
@@ -48,13 +61,15 @@ class SegmentCalibration(base.Calibrator):
 
     Notes
     -----
-    The shifts are those of `shrunk_gap` of :func:`trueness.segments`: the fewer rows a segment has, and the more alike
-    all segments are, the nearer to 0. Rows of unknown segments get the map of all rows, and a warning says so.
+    The shifts are those of `shrunk_gap` of :func:`trueness.segments`: the fewer rows a segment has,
+    and the more alike all segments are, the nearer to 0. Rows of unknown segments get the map of
+    all rows, and a warning says so.
 
-    `gain_` is what the shifts gain beyond the map of all rows: the reduction of the log loss in rows that neither has
-    seen, in five folds. Its limits are 1.7 times as wide as those of a mean over rows: the shifts themselves are as
-    uncertain as what they gain. If `leave_alone_`, the map of all rows is as good: `gain_` is below 0.61 standard
-    errors of the mean over rows. A gain within the rounding of the loss is 0.
+    `gain_` is what the shifts gain beyond the map of all rows: the reduction of the log loss in
+    rows that neither has seen, in five folds. Its limits are 1.7 times as wide as those of a mean
+    over rows: the shifts themselves are as uncertain as what they gain. If `leave_alone_`, the map
+    of all rows is as good: `gain_` is below 0.61 standard errors of the mean over rows. A gain
+    within the rounding of the loss is 0.
 
     Examples
     --------
@@ -70,13 +85,17 @@ class SegmentCalibration(base.Calibrator):
     [0.46, 0.3]
     """
 
-    __metadata_request__fit: ClassVar[dict[str, Any]] = dict.fromkeys(("by", "cluster"), metadata_routing.UNUSED)
+    __metadata_request__fit: ClassVar[dict[str, Any]] = dict.fromkeys(
+        ("by", "cluster"), metadata_routing.UNUSED
+    )
     __metadata_request__predict: ClassVar[dict[str, str]] = {"by": metadata_routing.UNUSED}
     _state: ClassVar = {
         "overall": Field("the map of all rows", fitted_calibrator),
         "by_names": Field("columns of the segments", _names),
         "segments": Field("values of these columns, null where they are missing", _keys),
-        "shifts": Field("what is added to the log-odds of each segment", array(lambda c: len(c.segments_))),
+        "shifts": Field(
+            "what is added to the log-odds of each segment", array(lambda c: len(c.segments_))
+        ),
         "gain": Field("reduction of the held-out log loss per row by the shifts", real),
         "gain_low": Field("lower 95 % limit of it", real),
         "gain_high": Field("upper 95 % limit of it", real),
@@ -103,7 +122,9 @@ class SegmentCalibration(base.Calibrator):
         self.by_names_, keys, code = _segments(by, y_true, used.size)
         there, self._code = np.unique(code[used], return_inverse=True)
         self.segments_ = tuple(keys[i] for i in there)
-        self._cluster = None if cluster is None else group_codes(cluster, "cluster", used.size)[used]
+        self._cluster = (
+            None if cluster is None else group_codes(cluster, "cluster", used.size)[used]
+        )
         try:
             return super().fit(y_prob, y_true, sample_weight, labels=labels, pos_label=pos_label)
         finally:
@@ -118,64 +139,104 @@ class SegmentCalibration(base.Calibrator):
     )
 
     def predict(self, y_prob: ArrayLike, by: Any = None) -> Floats:
-        """Calibrated probabilities; `by` has the segments, in columns of the same names as in `fit`."""
+        """Calibrated probabilities.
+
+        `by` has the segments, in columns of the same names as in `fit`.
+        """
         p = self._accept(y_prob)
         columns, keys, code = _segments(by, y_prob, p.shape[0])
         if sorted(columns) != sorted(self.by_names_):
-            known, got = (", ".join(map(repr, some)) or "none" for some in (self.by_names_, columns))
+            known, got = (
+                ", ".join(map(repr, some)) or "none" for some in (self.by_names_, columns)
+            )
             remedy = "A dict or frame names them, such as `by={'region': regions}`."
-            raise InputError("by", f"must have the columns of `fit`: {known}", f"got {got}", remedy=remedy)
+            raise InputError(
+                "by", f"must have the columns of `fit`: {known}", f"got {got}", remedy=remedy
+            )
         keys = [tuple(key[columns.index(name)] for name in self.by_names_) for key in keys]
         shifts = dict(zip(self.segments_, self.shifts_.tolist(), strict=True))
         if unknown := int(np.array([key not in shifts for key in keys], bool)[code].sum()):
             seen = f"{unknown:,} of {code.size:,} rows"
-            warn(f"Segments that `fit` has not seen get the map of all rows: {seen}.", FewRowsWarning)
-        return _shifted(self.overall_._formula()(p), np.array([shifts.get(key, 0.0) for key in keys])[code])
+            warn(
+                f"Segments that `fit` has not seen get the map of all rows: {seen}.", FewRowsWarning
+            )
+        return _shifted(
+            self.overall_._formula()(p), np.array([shifts.get(key, 0.0) for key in keys])[code]
+        )
 
     def _fit(self, rows: CalibrationSet) -> None:
-        code, cluster, w = self._code, self._cluster, rows.weights
+        code = self._code
+        cluster = self._cluster
+        w = rows.weights
         self.overall_, self.shifts_ = self._parts(rows, code, cluster)
-        (gain, loss), units = np.zeros((2, rows.y.size)), rows.y.size if cluster is None else np.unique(cluster).size
+        (gain, loss), units = (
+            np.zeros((2, rows.y.size)),
+            rows.y.size if cluster is None else np.unique(cluster).size,
+        )
         worth = float(w.sum() if are_whole(w) else w.sum() ** 2 / (w @ w))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", TruenessWarning)  # what they say of parts, they said of all rows
+            warnings.simplefilter(
+                "ignore", TruenessWarning
+            )  # what they say of parts, they said of all rows
             folds = min(_FOLDS, units) if len(self.segments_) > 1 else 1
             (fold,) = deal_rows(np.asarray(rows.p, np.float64), rows.y, rows.w, cluster, folds, 1)
             for out in (fold == f for f in range(folds) if folds > 1):
-                overall, shifts = self._parts(rows.take(~out), code[~out], None if cluster is None else cluster[~out])
+                overall, shifts = self._parts(
+                    rows.take(~out), code[~out], None if cluster is None else cluster[~out]
+                )
                 plain = overall._formula()(rows.p[out])
                 before, after = (
                     np.maximum(np.where(rows.y[out] == 1, q, 1 - q), 1e-300)
                     for q in (plain, _shifted(plain, shifts[code[out]]))
                 )
-                gain[out], loss[out] = np.log(after / before), -np.log(before)
+                gain[out] = np.log(after / before)
+                loss[out] = -np.log(before)
         if abs(w @ gain) <= _ROUNDING * (w @ loss):
             gain[:] = 0.0
         self.gain_, low, high = mean_gain(gain, w, cluster, _LEVEL, worth)
         self.gain_low_ = self.gain_ - _WIDER * (self.gain_ - low)
         self.gain_high_ = self.gain_ + _WIDER * (high - self.gain_)
 
-    def _parts(self, rows: CalibrationSet, code: Ints, cluster: Ints | None) -> tuple[base.Calibrator, Floats]:
+    def _parts(
+        self, rows: CalibrationSet, code: Ints, cluster: Ints | None
+    ) -> tuple[base.Calibrator, Floats]:
         """The map of all rows, and the shifts of the segments."""
         overall: Any = clone(base.inner_calibrator(self.calibrator, PlattScaling))
-        overall.fit(rows.p, rows.y, rows.w, **({"cluster": cluster} if isinstance(overall, AutoCalibration) else {}))
-        shifts, (there, code), w = np.zeros(len(self.segments_)), np.unique(code, return_inverse=True), rows.weights
+        overall.fit(
+            rows.p,
+            rows.y,
+            rows.w,
+            **({"cluster": cluster} if isinstance(overall, AutoCalibration) else {}),
+        )
+        shifts, (there, code), w = (
+            np.zeros(len(self.segments_)),
+            np.unique(code, return_inverse=True),
+            rows.weights,
+        )
         if shifts.size > 1:
             q = overall._formula()(rows.p)
-            effective = np.ones(there.size) if are_whole(w) else np.bincount(code, w) / np.bincount(code, w * w)
+            if are_whole(w):
+                effective = np.ones(there.size)
+            else:
+                effective = np.bincount(code, w) / np.bincount(code, w * w)
             effective /= cluster_effect(rows.y - q, w, cluster)
             shifts[there] = shrink(q, w, w * rows.y, code, effective, _LEVEL).shift
         return overall, shifts
 
     def _formula(self) -> Map:
         overall = self.overall_._formula()
-        return PythonOnly(overall, "the map of a row depends on its segment") if self.by_names_ else overall
+        if self.by_names_:
+            return PythonOnly(overall, "the map of a row depends on its segment")
+        return overall
 
     @property
     def leave_alone_(self) -> bool:
         """Whether the map of all rows is as good: `gain_` is below 0.61 standard errors of the mean over rows."""
         low, high = ((end - self.gain_) / _WIDER for end in (self.gain_low_, self.gain_high_))
-        return not chance_of_gain(self.gain_, self.gain_ + low, self.gain_ + high, _LEVEL) >= LEAST_CHANCE
+        return (
+            not chance_of_gain(self.gain_, self.gain_ + low, self.gain_ + high, _LEVEL)
+            >= LEAST_CHANCE
+        )
 
     def summary(self) -> str:
         """What the shifts gain, in words."""
@@ -197,19 +258,27 @@ def advice(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TruenessWarning)
-            fitted = SegmentCalibration().fit(y_prob, y_true, by={name: columns[name] for name in names}, **rows)
+            fitted = SegmentCalibration().fit(
+                y_prob, y_true, by={name: columns[name] for name in names}, **rows
+            )
     except InputError:  # a matrix, logits, or numbers that were cut
         return ()
     gains = f"lowers the held-out log loss by {fitted.gain_:.2g} per row: `trueness fit{' --by '.join(['', *names])}`."
-    return () if fitted.leave_alone_ else (f"A map by {TIMES.join(names)} {gains}",)
+    if fitted.leave_alone_:
+        return ()
+    return (f"A map by {TIMES.join(names)} {gains}",)
 
 
-def _segments(by: Any, rows: ArrayLike, n: int) -> tuple[tuple[str, ...], list[tuple[str | None, ...]], Ints]:
+def _segments(
+    by: Any, rows: ArrayLike, n: int
+) -> tuple[tuple[str, ...], list[tuple[str | None, ...]], Ints]:
     """The names of the columns, the values that occur together, None if missing, and which of these each row has."""
     columns = read_by(by, rows, np.ones(n, bool), whole="names")
     if cut := [one.name for one in columns if one.edges]:
         got = f"{cut[0]!r} has many other numbers"
-        raise InputError("by", "must hold names or whole numbers", got, remedy="Cut them into groups first.")
+        raise InputError(
+            "by", "must hold names or whole numbers", got, remedy="Cut them into groups first."
+        )
     if not columns:
         return (), [()], np.zeros(n, np.int64)
     distinct, code = np.unique(np.stack([one.code for one in columns]), axis=1, return_inverse=True)

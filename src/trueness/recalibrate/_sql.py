@@ -13,7 +13,8 @@ from trueness.typing import Floats
 
 Dialect: TypeAlias = Literal["duckdb", "sqlite", "postgresql", "spark", "bigquery"]
 
-# exp() of larger numbers overflows, which is an error in some databases; of smaller ones it underflows.
+# exp() of larger numbers overflows, which is an error in some databases; of smaller ones it
+# underflows.
 _LARGEST_EXPONENT = 700
 _ROUNDING = 1e-9  # sums of rows of a matrix that are equal but for rounding
 
@@ -33,7 +34,9 @@ class _Writer(NamedTuple):
 
     def name(self, column: str) -> str:
         if "\0" in column:  # which ends a text in many databases
-            raise InputError("", "Columns and tables in SQL must have names without NUL", f"got {column!r}")
+            raise InputError(
+                "", "Columns and tables in SQL must have names without NUL", f"got {column!r}"
+            )
         text = column.replace("\\", "\\\\") if self.escape == "\\" else column
         return f"{self.quote}{text.replace(self.quote, self.escape + self.quote)}{self.quote}"
 
@@ -42,8 +45,11 @@ class _Writer(NamedTuple):
         text = repr(float(value))
         if self.suffix:
             return text + self.suffix
-        # Without an exponent, some databases would read a decimal, and convert it with another rounding.
-        return text if "e" in text else f"{text}e0"
+        # Without an exponent, some databases would read a decimal, and convert it with another
+        # rounding.
+        if "e" in text:
+            return text
+        return f"{text}e0"
 
     def clamp(self, text: str) -> str:
         """Numbers whose exponential is neither too large nor too small."""
@@ -54,7 +60,12 @@ class _Writer(NamedTuple):
 WRITERS: dict[str, _Writer] = {
     "duckdb": _Writer(),
     # A column of text would be compared as text; and text that is no number would be read as 0.
-    "sqlite": _Writer(least="min", greatest="max", read="CAST({} AS REAL)", is_number="CAST({0} AS REAL) = {0} AND "),
+    "sqlite": _Writer(
+        least="min",
+        greatest="max",
+        read="CAST({} AS REAL)",
+        is_number="CAST({0} AS REAL) = {0} AND ",
+    ),
     "postgresql": _Writer(cast="CAST({} AS double precision)", fence=" OFFSET 0"),
     "spark": _Writer("`", "`", suffix="D"),
     "bigquery": _Writer("`", "\\"),
@@ -81,13 +92,17 @@ def sql_of(formula: formulas.Map, columns: Sequence[str], dialect: Dialect) -> l
     return [writer.cast.format(f"CASE WHEN {valid} THEN {text} END") for text in texts]
 
 
-def sql_in_steps(formula: formulas.Map, columns: Sequence[str], dialect: Dialect) -> tuple[dict[str, str], list[str]]:
+def sql_in_steps(
+    formula: formulas.Map, columns: Sequence[str], dialect: Dialect
+) -> tuple[dict[str, str], list[str]]:
     """Columns to compute first, by name, and the expressions of :func:`sql_of` in terms of them."""
-    # A formula for each class stands in the sum of all of them too: in steps it is written and computed once.
+    # A formula for each class stands in the sum of all of them too: in steps it is written and
+    # computed once.
     if not (isinstance(formula, formulas.PerClass) and formula.normalize):
         return {}, sql_of(formula, columns, dialect)
     first = sql_of(formula._replace(normalize=False), columns, dialect)
-    own, writer = [f"{column}_alone" for column in columns], WRITERS[dialect]
+    own = [f"{column}_alone" for column in columns]
+    writer = WRITERS[dialect]
     return dict(zip(own, first, strict=True)), _shares(writer, [writer.name(name) for name in own])
 
 
@@ -96,7 +111,9 @@ def query_of(formula: formulas.Map, columns: Sequence[str], table: Any, dialect:
     first, last = sql_in_steps(formula, columns, dialect)
     parts = [table] if isinstance(table, str) else list(table)
     if not parts or not all(isinstance(part, str) and part for part in parts):
-        raise InputError("table", "must be the name of a table, or its parts as a list", f"got {table!r}")
+        raise InputError(
+            "table", "must be the name of a table, or its parts as a list", f"got {table!r}"
+        )
     writer = WRITERS[dialect]
     source = ".".join(map(writer.name, parts))
     if first:
@@ -111,9 +128,14 @@ def check_columns(column: Any, calibrator: Any, argument: str = "column") -> lis
     n = calibrator.n_features_in_
     if column is None:
         column = calibrator.score_names_ or ("p" if calibrator.n_classes_ is None else ())
-    names = list(column) if isinstance(column, Iterable) and not isinstance(column, str) else [column]
+    names = (
+        list(column) if isinstance(column, Iterable) and not isinstance(column, str) else [column]
+    )
     if len(names) != n or not all(isinstance(name, str) and name for name in names):
-        demand = "must name the column of the scores" if n == 1 else f"must name the {n} columns of the scores"
+        if n == 1:
+            demand = "must name the column of the scores"
+        else:
+            demand = f"must name the {n} columns of the scores"
         raise InputError(argument, demand, f"got {column!r}")
     return names
 
@@ -137,7 +159,10 @@ def _vector(writer: _Writer, formula: formulas.Map, name: str) -> str:
 
 
 def _cases(writer: _Writer, name: str, edges: Floats, texts: list[str]) -> str:
-    """One of the texts: the first below the first edge, and so on; nested, so that few comparisons find it."""
+    """One of the texts: the first below the first edge, and so on.
+
+    Nested, so that few comparisons find it.
+    """
     if len(set(texts)) == 1:
         return texts[0]
     middle = len(texts) // 2
@@ -149,7 +174,9 @@ def _cases(writer: _Writer, name: str, edges: Floats, texts: list[str]) -> str:
 def _lines(writer: _Writer, name: str, lines: formulas.Lines) -> str:
     number = writer.number
     texts = [number(lines.y[0])]
-    for x, width, y, rise in zip(lines.x, np.diff(lines.x), lines.y, np.diff(lines.y), strict=False):
+    for x, width, y, rise in zip(
+        lines.x, np.diff(lines.x), lines.y, np.diff(lines.y), strict=False
+    ):
         # Not a slope, which would overflow where points are closer than 1e-308.
         part = f" + ({name} - {number(x)}) / {number(width)} * {number(rise)}" if rise else ""
         texts.append(f"{number(y)}{part}")
@@ -157,14 +184,17 @@ def _lines(writer: _Writer, name: str, lines: formulas.Lines) -> str:
 
 
 def _curve(writer: _Writer, curve: formulas.Curve, name: str, from_logits: bool) -> str:
-    number, one = writer.number, writer.number(1)
+    number = writer.number
+    one = writer.number(1)
     z = name if from_logits else f"LN({name} / ({one} - {name}))"
     texts = [_polynomial(writer, z, *piece) for piece in zip(*curve[1:5], strict=True)]
     terms = [_cases(writer, name, curve.breaks if from_logits else expit(curve.breaks), texts)]
-    log_p, log_q = f"LN({name})", f"LN({one} - {name})"
+    log_p = f"LN({name})"
+    log_q = f"LN({one} - {name})"
     if from_logits:
         # log p = min(z, 0) − s and log(1 − p) = min(−z, 0) − s, with s = log(1 + exp(−|z|)).
-        softplus, zero = f"LN({one} + EXP({writer.clamp(f'-ABS({z})')}))", number(0)
+        softplus = f"LN({one} + EXP({writer.clamp(f'-ABS({z})')}))"
+        zero = number(0)
         log_p, log_q = (f"({writer.least}({side}, {zero}) - {softplus})" for side in (z, f"-{z}"))
     terms += [f"{number(curve.a)} * {log_p}"] if curve.a else []
     terms += [f"{number(-curve.b)} * {log_q}"] if curve.b else []
@@ -176,7 +206,9 @@ def _polynomial(writer: _Writer, z: str, at: float, value: float, slope: float, 
     away = f"({z} - {number(at)})" if at else z
     if bend:
         return f"{number(value)} + {away} * ({number(slope)} + {number(bend)} * {away})"
-    return f"{number(value)} + {number(slope)} * {away}" if slope else number(value)
+    if slope:
+        return f"{number(value)} + {number(slope)} * {away}"
+    return number(value)
 
 
 def _expit(writer: _Writer, text: str) -> str:
@@ -186,29 +218,45 @@ def _expit(writer: _Writer, text: str) -> str:
 
 def _per_class(writer: _Writer, formula: formulas.PerClass, names: list[str]) -> list[str]:
     texts = [_vector(writer, one, name) for one, name in zip(formula.columns, names, strict=True)]
-    return _shares(writer, [f"({text})" for text in texts]) if formula.normalize else texts
+    if formula.normalize:
+        return _shares(writer, [f"({text})" for text in texts])
+    return texts
 
 
 def _shares(writer: _Writer, texts: list[str]) -> list[str]:
     """Each divided by the sum of all."""
-    total, even = " + ".join(texts), writer.number(1 / len(texts))
-    return [f"CASE WHEN {total} = {writer.number(0)} THEN {even} ELSE {text} / ({total}) END" for text in texts]
+    total = " + ".join(texts)
+    even = writer.number(1 / len(texts))
+    return [
+        f"CASE WHEN {total} = {writer.number(0)} THEN {even} ELSE {text} / ({total}) END"
+        for text in texts
+    ]
 
 
 def _mixture(writer: _Writer, formula: formulas.Mixture, names: list[str], k: int) -> str:
     texts = [_softmax(writer, part, names, k) for part in formula.parts]
-    terms = [f"{writer.number(weight)} * ({text})" for weight, text in zip(formula.weights, texts, strict=True)]
+    terms = [
+        f"{writer.number(weight)} * ({text})"
+        for weight, text in zip(formula.weights, texts, strict=True)
+    ]
     return " + ".join([writer.number(formula.constant), *terms])
 
 
 def _softmax(writer: _Writer, formula: formulas.Softmax, names: list[str], k: int) -> str:
     """The reciprocal of the sum over classes of the exponential of how much larger their logits are."""
-    number, zero, logs = writer.number, writer.number(0), formula.logs
+    number = writer.number
+    zero = writer.number(0)
+    logs = formula.logs
     linear = formulas.Linear() if formula.linear is None else formula.linear
     matrix, shift = linear.plain(len(names))
-    if logs.normalized and logs.from_logits and np.ptp(matrix.sum(axis=1)) > _ROUNDING * np.abs(matrix).max():
+    if (
+        logs.normalized
+        and logs.from_logits
+        and np.ptp(matrix.sum(axis=1)) > _ROUNDING * np.abs(matrix).max()
+    ):
         formulas.refuse(formula, "it normalizes logits first; fit it on probabilities instead")
-    matrix, shift = matrix / formula.temperature, shift / formula.temperature
+    matrix = matrix / formula.temperature
+    shift = shift / formula.temperature
     keeps_zeros = not logs.from_logits and not logs.eps
     scores = names
     if logs.eps and not logs.from_logits:
@@ -218,26 +266,42 @@ def _softmax(writer: _Writer, formula: formulas.Softmax, names: list[str], k: in
     for j, name in enumerate(names):
         if j == k:
             continue
-        factors, more = matrix[j] - matrix[k], shift[j] - shift[k]
-        if np.count_nonzero(factors) == 2 and factors[j] == -factors[k]:  # exact differences of large logits
+        factors = matrix[j] - matrix[k]
+        more = shift[j] - shift[k]
+        if (
+            np.count_nonzero(factors) == 2 and factors[j] == -factors[k]
+        ):  # exact differences of large logits
             parts = [f"{number(factors[j])} * ({z[j]} - {z[k]})"]
         else:
-            parts = [f"{number(factor)} * {log}" for factor, log in zip(factors, z, strict=True) if factor]
+            parts = [
+                f"{number(factor)} * {log}"
+                for factor, log in zip(factors, z, strict=True)
+                if factor
+            ]
         if linear.beta is not None:
             own, other = (_beta(writer, formula, linear.beta[i], scores, i) for i in (k, j))
             parts.append(f"{number(linear.beta_weight)} * ({own} - {other})")
         text = f"EXP({writer.clamp(' + '.join([*parts, *([number(more)] if more or not parts else [])]))})"
-        terms.append(f"CASE WHEN {name} = {zero} THEN {zero} ELSE {text} END" if keeps_zeros else text)
+        terms.append(
+            f"CASE WHEN {name} = {zero} THEN {zero} ELSE {text} END" if keeps_zeros else text
+        )
     text = f"{number(1)} / ({' + '.join(terms)})"
-    return f"CASE WHEN {names[k]} = {zero} THEN {zero} ELSE {text} END" if keeps_zeros else text
+    if keeps_zeros:
+        return f"CASE WHEN {names[k]} = {zero} THEN {zero} ELSE {text} END"
+    return text
 
 
-def _beta(writer: _Writer, formula: formulas.Softmax, cab: Floats, scores: list[str], k: int) -> str:
+def _beta(
+    writer: _Writer, formula: formulas.Softmax, cab: Floats, scores: list[str], k: int
+) -> str:
     """Minus the logarithm of the probability that beta calibration of one class against the others gives it."""
     if formula.logs.from_logits:
         demand = "beta calibration of single classes, a part of this map, is written in SQL for probabilities only"
-        raise InputError("", demand, "it was fitted with from_logits=True", remedy="`to_onnx` can write it.")
-    others, total = " + ".join(text for j, text in enumerate(scores) if j != k), " + ".join(scores)
+        raise InputError(
+            "", demand, "it was fitted with from_logits=True", remedy="`to_onnx` can write it."
+        )
+    others = " + ".join(text for j, text in enumerate(scores) if j != k)
+    total = " + ".join(scores)
     c, a, b = map(writer.number, cab)
     log_odds = f"{c} + {a} * LN({scores[k]} / ({total})) - {b} * LN(({others}) / ({total}))"
     return f"LN({writer.number(1)} + EXP({writer.clamp(f'-({log_odds})')}))"

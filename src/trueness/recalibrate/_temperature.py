@@ -12,37 +12,51 @@ from trueness.recalibrate._calibration_set import CalibrationSet, Shape
 from trueness.recalibrate._calibrator import with_parameters
 from trueness.recalibrate._formula import Linear, LogOdds, Mixture, Softmax, line
 from trueness.recalibrate._logit_map import ABOUT_MATRIX, EPS_STATE, LogitMap, warn_not_converged
-from trueness.recalibrate._saving import Field, all_of, array, fractions, n_classes, number, sums_to_one, whole
+from trueness.recalibrate._saving import (
+    Field,
+    all_of,
+    array,
+    fractions,
+    n_classes,
+    number,
+    sums_to_one,
+    whole,
+)
 from trueness.typing import Floats, Ints
 
 Structure: TypeAlias = Literal["matrix", "vector"]
 
 # Penalties of factors, shifts and mixing terms, as numbers of rows.
 _FACTORS: dict[str, float] = {"vector": 1.0, "matrix": 5.0}
-_SHIFTS, _MIXING = 1.0, 20.0
-_EM_STEPS, _EM_CONVERGED = 1000, 1e-10
+_SHIFTS = 1.0
+_MIXING = 20.0
+_EM_STEPS = 1000
+_EM_CONVERGED = 1e-10
 
 
 @with_parameters
 class TemperatureScaling(LogitMap):
     r"""Temperature scaling: divide all logits by one temperature.
 
-    The temperature minimises the log loss. Above 1, predictions were over-confident and are softened; below 1, they
-    were under-confident and are sharpened. The order of the classes in a row never changes.
+    The temperature minimises the log loss. Above 1, predictions were over-confident and are
+    softened; below 1, they were under-confident and are sharpened. The order of the classes in a
+    row never changes.
 
     Parameters
     ----------
     from_logits : bool, default False
-        Whether the scores are logits. A vector is P(positive) or its logit; a matrix has one column per class.
+        Whether the scores are logits. A vector is P(positive) or its logit; a matrix has one column
+        per class.
     eps : float, optional
-        Smaller probabilities are set to this, and those of a vector above 1 − eps to 1 − eps; `fit` warns if some are
-        exactly 0 or 1. Default: 1 / (K (n + 1)) for n rows and K classes, or less if some scores are nearer to 0 or 1,
-        but at least the square of that.
+        Smaller probabilities are set to this, and those of a vector above 1 − eps to 1 − eps; `fit`
+        warns if some are exactly 0 or 1. Default: 1 / (K (n + 1)) for n rows and K classes, or less
+        if some scores are nearer to 0 or 1, but at least the square of that.
     limits : bool, default False
-        Whether `predict` uses scores outside [eps, 1 − eps] unchanged, so that 0 stays 0 and 1 stays 1.
+        Whether `predict` uses scores outside [eps, 1 − eps] unchanged, so that 0 stays 0 and 1
+        stays 1.
     ridge : float, default 0
-        Half this, times the squared distance of 1/T from 1, is added to the log loss summed over rows: it shrinks the
-        map towards the identity where rows are few. 1 is a good choice.
+        Half this, times the squared distance of 1/T from 1, is added to the log loss summed over
+        rows: it shrinks the map towards the identity where rows are few. 1 is a good choice.
 
     Notes
     -----
@@ -51,17 +65,20 @@ class TemperatureScaling(LogitMap):
     .. math:: \frac{e^{z_k / T}}{\sum_j e^{z_j / T}} , \qquad z = \log p \text{ for probabilities},
 
     and P(positive) :math:`p` becomes :math:`1 / (1 + e^{-x / T})`, :math:`x = \log(p / (1 - p))`.
-    The log loss is convex in 1/T; a safeguarded search by its derivatives finds the minimum to a relative 1e-8.
+    The log loss is convex in 1/T; a safeguarded search by its derivatives finds the minimum to a
+    relative 1e-8.
 
-    In three cases there is no minimum, and a :class:`~trueness.errors.SeparableWarning` is given. If every label has
-    the largest score of its row, labels are smoothed by Platt's rule: in its own rows, a class of weight N has the
-    target (N + 1) / (N + K). If no finite T is better than T = ∞, T is 10⁶ times the spread of the logits (the root
-    mean square of their deviations from the row mean), which makes all classes nearly equally likely. If the logits of
-    every row are equal, T is 1.
+    In three cases there is no minimum, and a :class:`~trueness.errors.SeparableWarning` is given.
+    If every label has the largest score of its row, labels are smoothed by Platt's rule: in its own
+    rows, a class of weight N has the target (N + 1) / (N + K). If no finite T is better than T = ∞,
+    T is 10⁶ times the spread of the logits (the root mean square of their deviations from the row
+    mean), which makes all classes nearly equally likely. If the logits of every row are equal, T
+    is 1.
 
     References
     ----------
-    C. Guo, G. Pleiss, Y. Sun, K. Q. Weinberger, On calibration of modern neural networks, ICML 2017.
+    C. Guo, G. Pleiss, Y. Sun, K. Q. Weinberger, On calibration of modern neural networks,
+    ICML 2017.
 
     Examples
     --------
@@ -76,7 +93,10 @@ class TemperatureScaling(LogitMap):
     """
 
     _shape: ClassVar[Shape] = "any"
-    _state: ClassVar = {**EPS_STATE, "temperature": Field("number that all logits are divided by", number(above=0))}
+    _state: ClassVar = {
+        **EPS_STATE,
+        "temperature": Field("number that all logits are divided by", number(above=0)),
+    }
 
     from_logits: bool = False
     eps: float | None = None
@@ -116,13 +136,14 @@ class EnsembleTemperatureScaling(LogitMap):
 
     Notes
     -----
-    The temperature is that of :class:`TemperatureScaling`; then the weights minimise the log loss, which is convex in
-    them, by expectation-maximisation. The order of the classes in a row never changes.
+    The temperature is that of :class:`TemperatureScaling`; then the weights minimise the log loss,
+    which is convex in them, by expectation-maximisation. The order of the classes in a row never
+    changes.
 
     References
     ----------
-    J. Zhang, B. Kailkhura, T. Y.-J. Han, Mix-n-Match: ensemble and compositional methods for uncertainty calibration in
-    deep learning, ICML 2020.
+    J. Zhang, B. Kailkhura, T. Y.-J. Han, Mix-n-Match: ensemble and compositional methods for
+    uncertainty calibration in deep learning, ICML 2020.
 
     Examples
     --------
@@ -138,7 +159,10 @@ class EnsembleTemperatureScaling(LogitMap):
     _state: ClassVar = {
         **EPS_STATE,
         "temperature": Field("number that logits are divided by", number(above=0)),
-        "weights": Field("weights of tempered scores, scores and 1/K", all_of(fractions(lambda _: 3), sums_to_one)),
+        "weights": Field(
+            "weights of tempered scores, scores and 1/K",
+            all_of(fractions(lambda _: 3), sums_to_one),
+        ),
     }
 
     from_logits: bool = False
@@ -157,7 +181,8 @@ class EnsembleTemperatureScaling(LogitMap):
             total = share.sum(axis=1, keepdims=True)
             after = weight @ (share / np.where(total > 0, total, 1))
             after = after / after.sum()
-            moved, mixture = float(np.abs(after - mixture).max()), after
+            moved = float(np.abs(after - mixture).max())
+            mixture = after
             if moved < _EM_CONVERGED:
                 break
         self.weights_ = mixture
@@ -172,16 +197,24 @@ def fit_structured(
     logits: NDArray[Any], y: Ints, w: Floats, structure: Structure, ridge: float, max_iter: int
 ) -> tuple[float, Linear, soft.Regression]:
     """One temperature, log-odds that are linear in centred logits, with a ridge towards it, and how they fitted."""
-    z, n = Linear(centred=True)(logits), float(w.sum())
+    z = Linear(centred=True)(logits)
+    n = float(w.sum())
     k = z.shape[1]
     beta = soft.inverse_temperature(z, y, w, ridge).value
-    factor, shift, mixing = (ridge * penalty / n for penalty in (_FACTORS[structure], _SHIFTS, _MIXING))
+    factor, shift, mixing = (
+        ridge * penalty / n for penalty in (_FACTORS[structure], _SHIFTS, _MIXING)
+    )
     linear: soft.LinearMap
     if structure == "vector":
-        linear, centre, penalty = soft.DiagonalMap(z), np.tile([beta, 0.0], (k, 1)), np.tile([factor, shift], (k, 1))
+        linear = soft.DiagonalMap(z)
+        centre = np.tile([beta, 0.0], (k, 1))
+        penalty = np.tile([factor, shift], (k, 1))
     else:
-        linear, centre = soft.FullMap(z), beta * np.eye(k, k + 1)
-        penalty = np.column_stack([np.where(np.eye(k, dtype=bool), factor, mixing), np.full(k, shift)])
+        linear = soft.FullMap(z)
+        centre = beta * np.eye(k, k + 1)
+        penalty = np.column_stack(
+            [np.where(np.eye(k, dtype=bool), factor, mixing), np.full(k, shift)]
+        )
     found = soft.multinomial_regression(linear, y, w, centre, penalty, max_iter)
     matrix = np.diag(found.theta[:, 0]) if structure == "vector" else found.theta[:, :-1].copy()
     return 1 / beta, Linear(matrix, found.theta[:, -1].copy(), centred=True), found
@@ -191,14 +224,16 @@ def fit_structured(
 class StructuredScaling(LogitMap):
     r"""Structured scaling: vector or matrix scaling with penalties that pull towards one temperature.
 
-    Plain :class:`VectorScaling` and :class:`MatrixScaling` overfit when classes are many and rows are few. Here a
-    temperature is fitted first; factors of single classes, shifts and, with ``structure="matrix"``, influences of one
-    class on another depart from it only as far as the data support.
+    Plain :class:`VectorScaling` and :class:`MatrixScaling` overfit when classes are many and rows
+    are few. Here a temperature is fitted first; factors of single classes, shifts and, with
+    ``structure="matrix"``, influences of one class on another depart from it only as far as the
+    data support.
 
     Parameters
     ----------
     structure : {'matrix', 'vector'}, default 'matrix'
-        Whether classes may influence each other. The matrix has K² parameters: up to about 100 classes.
+        Whether classes may influence each other. The matrix has K² parameters: up to about 100
+        classes.
     from_logits : bool, default False
         Whether the scores are logits. A number added to all logits of a row does not matter.
     ridge : float, default 1
@@ -206,14 +241,16 @@ class StructuredScaling(LogitMap):
 
     Notes
     -----
-    With :math:`z` the logits of a row minus their mean, the map is the softmax of :math:`W z + b`. The log loss, summed
-    over rows, plus :math:`\frac12 (\lambda \sum_k (w_{kk} - 1/T)^2 + 20 \sum_{j \ne k} w_{kj}^2 + \sum_k b_k^2)` is
-    minimised, :math:`\lambda = 5` for a matrix and 1 for a vector, whose :math:`w_{kj}` are 0. As the loss is
-    summed, the penalties fade as rows increase.
+    With :math:`z` the logits of a row minus their mean, the map is the softmax of :math:`W z + b`.
+    The log loss, summed over rows, plus :math:`\frac12 (\lambda \sum_k (w_{kk} - 1/T)^2 + 20
+    \sum_{j \ne k} w_{kj}^2 + \sum_k b_k^2)` is minimised, :math:`\lambda = 5` for a matrix and 1
+    for a vector, whose :math:`w_{kj}` are 0. As the loss is summed, the penalties fade as rows
+    increase.
 
     References
     ----------
-    E. Berta, D. Holzmüller, M. I. Jordan, F. Bach, Structured matrix scaling for multi-class calibration, 2025.
+    E. Berta, D. Holzmüller, M. I. Jordan, F. Bach, Structured matrix scaling for multi-class
+    calibration, 2025.
 
     Examples
     --------
@@ -229,7 +266,9 @@ class StructuredScaling(LogitMap):
     _state: ClassVar = {
         **EPS_STATE,
         "temperature": Field("temperature towards which the map is pulled", number(above=0)),
-        "matrix": Field("row k holds the factors of all centred logits in class k", array(n_classes, n_classes)),
+        "matrix": Field(
+            "row k holds the factors of all centred logits in class k", array(n_classes, n_classes)
+        ),
         "intercept": Field("number added to each class's log-odds", array(n_classes)),
         "n_iter": Field("steps of Newton's method", whole()),
     }

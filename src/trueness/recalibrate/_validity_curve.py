@@ -26,43 +26,48 @@ def validity_curve(
 ) -> ValidityCurve:
     r"""The fraction of predictions whose miscalibration is at most ε, as a function of ε.
 
-    Each predicted value is compared with the mean label of its rows. The curve increases from the fraction of
-    predictions that are exactly right to 1, with a jump where another predicted value is within the tolerance.
+    Each predicted value is compared with the mean label of its rows. The curve increases from the
+    fraction of predictions that are exactly right to 1, with a jump where another predicted value
+    is within the tolerance.
 
     Parameters
     ----------
     y_true : array-like of shape (n,), or Tally
         Outcomes of rows that were used neither for the classifier nor for the calibrator.
     y_prob : array-like of shape (n,) or (n, K)
-        Predictions with few distinct values, as after binning. For a matrix, `kind` chooses what is compared.
+        Predictions with few distinct values, as after binning. For a matrix, `kind` chooses what is
+        compared.
     bins : int, sequence of edges or bin rule, optional
-        Default: every distinct value separately. Predictions that are nearly all distinct need bins; the curve is then
-        about the mean prediction in each bin.
+        Default: every distinct value separately. Predictions that are nearly all distinct need
+        bins; the curve is then about the mean prediction in each bin.
     **rows
         As for :func:`trueness.ece`.
 
     Returns
     -------
     ValidityCurve
-        ``curve(0.05)`` is the fraction of predictions off by at most 0.05, ``curve.epsilon(0.9)`` the tolerance that
-        90 % of them meet, ``curve.area`` the integral.
+        ``curve(0.05)`` is the fraction of predictions off by at most 0.05, ``curve.epsilon(0.9)``
+        the tolerance that 90 % of them meet, ``curve.area`` the integral.
 
     Notes
     -----
-    For predicted values (or bins) :math:`b` with weight :math:`w_b`, mean prediction :math:`p_b` and rate :math:`r_b`,
+    For predicted values (or bins) :math:`b` with weight :math:`w_b`, mean prediction :math:`p_b`
+    and rate :math:`r_b`,
 
     .. math:: V(\varepsilon) = \sum_b \frac{w_b}{\sum_c w_c} \, 1\{|r_b - p_b| \le \varepsilon\} , \qquad
        \int_0^1 V = 1 - \mathrm{ECE}_1 ,
 
-    the l1 error of :func:`trueness.ece` with the same bins (`tn.Distinct()` by default). For a matrix, 'classwise'
-    gives the mean of the curves of the classes, 'top-label' their mean weighted by how often each class is predicted.
+    the l1 error of :func:`trueness.ece` with the same bins (`tn.Distinct()` by default). For a
+    matrix, 'classwise' gives the mean of the curves of the classes, 'top-label' their mean weighted
+    by how often each class is predicted.
 
-    V is biased downwards, as the calibration error is biased upwards, because rates of few rows vary by chance.
+    V is biased downwards, as the calibration error is biased upwards, because rates of few rows
+    vary by chance.
 
     References
     ----------
-    Gupta, Ramdas, "Distribution-free calibration guarantees for histogram binning without sample splitting",
-    ICML, 2021.
+    Gupta, Ramdas, "Distribution-free calibration guarantees for histogram binning without sample
+    splitting", ICML, 2021.
 
     Examples
     --------
@@ -74,16 +79,23 @@ def validity_curve(
     (0.5, 1.0, 0.25, 0.875)
     """
     sums = as_binned(y_true, y_prob, Distinct() if bins is None else as_rule(bins), rows)
-    values, seen = (sum(each) for each in zip(*((part.size, part.totals.rows) for part in sums.parts), strict=True))
+    values, seen = (
+        sum(each)
+        for each in zip(*((part.size, part.totals.rows) for part in sums.parts), strict=True)
+    )
     if bins is None and seen < _FEW * values:
         times = f"The predictions have {values:,} distinct values, each seen {seen / values:.1f} times on average"
         chance = "rates of so few labels vary by chance, and validity is far too low. `bins=` pools adjacent values."
         warn(f"{times}: {chance}", FewRowsWarning)
     every = [
-        (part.weight[some], part.events[some], part.score[some]) for part in sums.parts for some in [part.count > 0]
+        (part.weight[some], part.events[some], part.score[some])
+        for part in sums.parts
+        for some in [part.count > 0]
     ]
     # Classes have all rows each and count equally, top labels as often as they are predicted.
-    weight, events, score = (np.concatenate(column).astype(np.float64) for column in zip(*every, strict=True))
+    weight, events, score = (
+        np.concatenate(column).astype(np.float64) for column in zip(*every, strict=True)
+    )
     # Gaps that are equal but for rounding, as those of two complementary classes, are one jump.
     gaps = np.asarray(np.round(np.abs(events / weight - score), _DIGITS), np.float64)
     jumps, at = np.unique(gaps, return_inverse=True)
@@ -94,9 +106,10 @@ def validity_curve(
 def mean_validity(curves: Iterable[ValidityCurve]) -> ValidityRuns:
     r"""Validity over several runs: marginal, and conditional.
 
-    One run, with its own rows to fit a calibrator on and its own test rows, says how many of its predictions are off by
-    at most ε. Over several runs, V is averaged; and the share of runs in which *every* predicted value is off by at
-    most ε estimates the probability that a conditional guarantee holds.
+    One run, with its own rows to fit a calibrator on and its own test rows, says how many of its
+    predictions are off by at most ε. Over several runs, V is averaged; and the share of runs in
+    which *every* predicted value is off by at most ε estimates the probability that a conditional
+    guarantee holds.
 
     Parameters
     ----------
@@ -106,8 +119,8 @@ def mean_validity(curves: Iterable[ValidityCurve]) -> ValidityRuns:
     Returns
     -------
     ValidityRuns
-        ``found(0.05)`` is the mean of V, ``found.error_at(0.05)`` its standard error, ``found.conditional(0.05)`` the
-        share of runs with all values within 0.05.
+        ``found(0.05)`` is the mean of V, ``found.error_at(0.05)`` its standard error,
+        ``found.conditional(0.05)`` the share of runs with all values within 0.05.
 
     Notes
     -----
@@ -120,8 +133,8 @@ def mean_validity(curves: Iterable[ValidityCurve]) -> ValidityRuns:
 
     References
     ----------
-    Gupta, Ramdas, "Distribution-free calibration guarantees for histogram binning without sample splitting",
-    ICML, 2021, sections 2.1 and 4.
+    Gupta, Ramdas, "Distribution-free calibration guarantees for histogram binning without sample
+    splitting", ICML, 2021, sections 2.1 and 4.
 
     Examples
     --------
@@ -140,14 +153,26 @@ def mean_validity(curves: Iterable[ValidityCurve]) -> ValidityRuns:
     if not runs:
         raise InputError("curves", "must hold at least one curve", "got none")
     if not all(isinstance(curve, ValidityCurve) for curve in runs):
-        raise InputError("curves", "must be records of `validity_curve`", f"got {type(runs[0]).__name__}")
+        raise InputError(
+            "curves", "must be records of `validity_curve`", f"got {type(runs[0]).__name__}"
+        )
     worst = _mean_of_steps([(curve.jumps[-1:], np.ones(1)) for curve in runs], None)
     return _mean_of_steps([(curve.jumps, curve.share) for curve in runs], worst)
 
 
-def _mean_of_steps(curves: list[tuple[Floats, Floats]], conditional: ValidityRuns | None) -> ValidityRuns:
+def _mean_of_steps(
+    curves: list[tuple[Floats, Floats]], conditional: ValidityRuns | None
+) -> ValidityRuns:
     jumps = np.unique(np.concatenate([own for own, _ in curves]))
-    every = np.array([np.append(0.0, share)[np.searchsorted(own, jumps, side="right")] for own, share in curves])
+    every = np.array(
+        [np.append(0.0, share)[np.searchsorted(own, jumps, side="right")] for own, share in curves]
+    )
     degrees = len(curves) - 1
     error = every.std(axis=0) / np.sqrt(degrees) if degrees else np.full(jumps.size, np.nan)
-    return ValidityRuns(jumps=jumps, share=every.mean(axis=0), error=error, runs=len(curves), conditional=conditional)
+    return ValidityRuns(
+        jumps=jumps,
+        share=every.mean(axis=0),
+        error=error,
+        runs=len(curves),
+        conditional=conditional,
+    )

@@ -35,7 +35,8 @@ class Answers(Record):
     right_option: NDArray[np.int64]
     """The number of the right option, from 0; -1 if there is none or more than one."""
     options: NDArray[np.float64] | None
-    """The probabilities of all options, a row per answer; None unless all questions have equally many."""
+    """The probabilities of all options, a row per answer; None unless all questions have equally
+    many."""
     missing: dict[str, int]
     """Samples that do not count, by reason."""
     notes: tuple[str, ...]
@@ -44,7 +45,18 @@ class Answers(Record):
     """The further fields that were asked for, as arrays."""
 
     _columns = (
-        *("label", "confidence", "question", "epoch", "task", "subject", "source", "model", "answer", "right_option"),
+        *(
+            "label",
+            "confidence",
+            "question",
+            "epoch",
+            "task",
+            "subject",
+            "source",
+            "model",
+            "answer",
+            "right_option",
+        ),
     )
 
     @property
@@ -58,9 +70,11 @@ class Answers(Record):
         found: dict[str, NDArray[np.object_]] = {}
         for name in ("source", "model", "task", "subject"):
             values = getattr(self, name)
-            # Two columns split alike if no pair of their values needs more groups than each of them.
+            # Two columns split alike if no pair of their values needs more groups than each of
+            # them.
             alike = any(
-                len(set(zip(values, one, strict=True))) == len(set(one)) == len(set(values)) for one in found.values()
+                len(set(zip(values, one, strict=True))) == len(set(one)) == len(set(values))
+                for one in found.values()
             )
             if len(set(values)) > 1 and not alike:
                 found[name] = values
@@ -75,13 +89,19 @@ class Answers(Record):
             lines.append(
                 dict(zip(("source", "model", "task"), key, strict=True))
                 | {"n": int(at.sum()), "questions": len(set(self.question[at].tolist()))}
-                | {"accuracy": float(self.label[at].mean()), "mean_confidence": float(self.confidence[at].mean())}
+                | {
+                    "accuracy": float(self.label[at].mean()),
+                    "mean_confidence": float(self.confidence[at].mean()),
+                }
             )
         return lines
 
     def __str__(self) -> str:
-        n, sources = len(self.label), sorted({str(one) for one in self.source.tolist()})
+        n = len(self.label)
+        sources = sorted({str(one) for one in self.source.tolist()})
         lost = ", ".join(f"{reason}: {number:,}" for reason, number in self.missing.items())
-        lines = [f"{n:,} answers to {len(set(self.question.tolist())):,} questions. Confidence: {'; '.join(sources)}."]
+        lines = [
+            f"{n:,} answers to {len(set(self.question.tolist())):,} questions. Confidence: {'; '.join(sources)}."
+        ]
         lines += [f"Not counted: {lost}."] if lost else []
         return "\n".join([*lines, *self.notes])

@@ -50,8 +50,8 @@ class Bin(Record):
 class BinTable(Record):
     """One row per bin, including empty bins.
 
-    The columns are arrays of equal length; :meth:`to_dict`, :meth:`rows` and :meth:`to_frame` give the same numbers in
-    other forms.
+    The columns are arrays of equal length; :meth:`to_dict`, :meth:`rows` and :meth:`to_frame` give
+    the same numbers in other forms.
     """
 
     _columns = _COLUMNS
@@ -88,7 +88,10 @@ class BinTable(Record):
 
     @property
     def ratio(self) -> Floats:
-        """Observed / expected events: event rate / mean score. If none is expected: inf with events, else nan."""
+        """Observed / expected events: event rate / mean score.
+
+        If none is expected: inf with events, else nan.
+        """
         return self.over_score(self.rate)
 
     @property
@@ -104,7 +107,8 @@ class BinTable(Record):
     def over_score(self, rates: Floats) -> Floats:
         """Rates divided by the mean score of their bin."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            # Without expected events all three are 0/0 or all are infinite, whatever the limits of the rate.
+            # Without expected events all three are 0/0 or all are infinite, whatever the limits of
+            # the rate.
             return np.asarray(np.where(self.score == 0, self.rate, rates) / self.score)
 
     def _entries(self) -> dict[str, Any]:
@@ -126,7 +130,10 @@ class BinTable(Record):
         if self.n[i] == 0:
             return [*start, *[""] * 6]
         interval = "" if np.isnan(self.low[i]) else f"{self.low[i]:.4f} to {self.high[i]:.4f}"
-        limits = "" if np.isnan(self.ratio_low[i]) else span(self.ratio_low[i], self.ratio_high[i], ratio)
+        if np.isnan(self.ratio_low[i]):
+            limits = ""
+        else:
+            limits = span(self.ratio_low[i], self.ratio_high[i], ratio)
         found = f"{self.score[i]:.4f}", f"{self.rate[i]:.4f}", interval, f"{self.gap[i]:+.4f}"
         return [*start, *found, ratio(self.ratio[i]), limits]
 
@@ -135,8 +142,8 @@ class BinTable(Record):
 class Bands(BinTable):
     """A table of bins whose columns `low` and `high` are a band.
 
-    'pointwise' and 'simultaneous' bands surround the rate and should contain the mean score; 'consistency' bands
-    surround the score and should contain the rate.
+    'pointwise' and 'simultaneous' bands surround the rate and should contain the mean score;
+    'consistency' bands surround the score and should contain the rate.
     """
 
     _columns = (*_COLUMNS, "outside")
@@ -144,11 +151,15 @@ class Bands(BinTable):
     band: str
     """'pointwise', 'simultaneous', 'consistency' or 'simultaneous-consistency'."""
     level_each: float
-    """Level of each bin by itself (the smallest, if classes differ); equals `level` unless simultaneous."""
+    """Level of each bin by itself (the smallest, if classes differ); equals `level` unless
+    simultaneous."""
 
     @property
     def outside(self) -> Bools:
-        """Whether the mean score (the rate, for consistency) lies outside the band; False in an empty bin."""
+        """Whether the mean score (the rate, for consistency) lies outside the band.
+
+        False in an empty bin.
+        """
         value = self.rate if self.band.endswith("consistency") else self.score
         with np.errstate(invalid="ignore"):
             return np.asarray((value < self.low) | (value > self.high))
@@ -210,7 +221,8 @@ class Histogram(Record):
 
     def columns(self) -> dict[str, list[Any]]:
         """One row per bar: its edges and its weight."""
-        edges, weight = self.edges.tolist(), self.weight.tolist()
+        edges = self.edges.tolist()
+        weight = self.weight.tolist()
         return {"low_edge": edges[:-1], "high_edge": edges[1:], "weight": weight}
 
     def __str__(self) -> str:

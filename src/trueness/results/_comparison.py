@@ -33,12 +33,17 @@ class Difference(Record):
     adjusted_pvalue: float
     """The p-value adjusted for the number of comparisons."""
     simultaneous_low: float
-    """Lower end of the simultaneous interval, which covers jointly with those of all other comparisons."""
+    """Lower end of the simultaneous interval, which covers jointly with those of all other
+    comparisons."""
     simultaneous_high: float
     """Upper end."""
 
     def __neg__(self) -> "Difference":  # the second minus the first
-        changed: dict[str, Any] = {"first": self.second, "second": self.first, "difference": 0.0 - self.difference}
+        changed: dict[str, Any] = {
+            "first": self.second,
+            "second": self.first,
+            "difference": 0.0 - self.difference,
+        }
         for low, high in (("low", "high"), ("simultaneous_low", "simultaneous_high")):
             changed |= {low: 0.0 - getattr(self, high), high: 0.0 - getattr(self, low)}
         return replace(self, **changed)
@@ -75,7 +80,8 @@ class Comparison(Table):
     0.012
     """
 
-    _columns, _also = ("pairs",), ("sentence",)
+    _columns = ("pairs",)
+    _also = ("sentence",)
 
     measure: str
     """The measure compared."""
@@ -113,38 +119,55 @@ class Comparison(Table):
                 return pair
             if names == (pair.second, pair.first):
                 return -pair
-        raise InputError("", f"There is no pair {names!r}", f"the models are {', '.join(map(repr, self.models))}")
+        raise InputError(
+            "", f"There is no pair {names!r}", f"the models are {', '.join(map(repr, self.models))}"
+        )
 
     def _entries(self) -> dict[str, Any]:
         """The pairs as columns, then the fields that describe the whole comparison, and its sentence."""
-        return self.columns() | {name: value for name, value in super()._entries().items() if name != "pairs"}
+        return self.columns() | {
+            name: value for name, value in super()._entries().items() if name != "pairs"
+        }
 
     @property
     def _ahead(self) -> tuple[str, str, float]:
         """The model with the best estimate, and the one that it is least sure to beat, with the adjusted p-value."""
-        best = (max if self.better == "more" else min)(self.estimates, key=lambda name: self.estimates[name])
+        best = (max if self.better == "more" else min)(
+            self.estimates, key=lambda name: self.estimates[name]
+        )
         rivals = {name: self[best, name].adjusted_pvalue for name in self.estimates if name != best}
         rival = max(rivals, key=lambda name: rivals[name])
         return best, rival, rivals[rival]
 
     @property
     def winner(self) -> str | None:
-        """The model that is better than every other by adjusted p-values of at most 1 − level; None without one."""
+        """The model that is better than every other by adjusted p-values of at most 1 − level.
+
+        None without one.
+        """
         best, _, pvalue = self._ahead
-        return best if self.better and pvalue <= Level(self.level).alpha else None
+        if self.better and pvalue <= Level(self.level).alpha:
+            return best
+        return None
 
     @property
     def sentence(self) -> str:
         """Which model is the best, or that none is."""
         name, (best, rival, pvalue) = self.name or self.measure, self._ahead
-        several, more = len(self.pairs) > 1, self.better == "more"
+        several = len(self.pairs) > 1
+        more = self.better == "more"
         if not self.better:
             differ = sum(pair.adjusted_pvalue <= Level(self.level).alpha for pair in self.pairs)
             if not several and not differ:
                 return f"No winner: the difference in {name} may be chance ({p_value(pvalue)})."
             pairs = f"{differ} of {len(self.pairs)} pairs" if several else "the models"
             return f"No winner: {pairs} differ in {name}, of which neither less nor more is better."
-        degree = ("highest" if more else "lowest") if several else "higher" if more else "lower"
+        if several:
+            degree = "highest" if more else "lowest"
+        elif more:
+            degree = "higher"
+        else:
+            degree = "lower"
         p = ("adjusted " if several else "") + p_value(pvalue)
         if self.winner is not None:
             return f"{best!r} has the {degree} {name} ({p})."
@@ -157,8 +180,14 @@ class Comparison(Table):
         how += [] if self.clusters is None else [f"{self.clusters:,} clusters"]
         how += [self.bins] if self.bins else []
         digits = _digits(self.pairs)
-        models = [["model", "estimate"], *([name, f"{value:z.{digits}f}"] for name, value in self.estimates.items())]
-        lines = [f"{self.measure} of {len(self.estimates)} models ({', '.join(how)})", align(models, [False, True])]
+        models = [
+            ["model", "estimate"],
+            *([name, f"{value:z.{digits}f}"] for name, value in self.estimates.items()),
+        ]
+        lines = [
+            f"{self.measure} of {len(self.estimates)} models ({', '.join(how)})",
+            align(models, [False, True]),
+        ]
         pairs = self._table(digits)
         table = align(pairs, [i > 0 for i in range(len(pairs[0]))])
         return "\n".join([*lines, table, self.multiplicity, self.sentence])
@@ -167,19 +196,32 @@ class Comparison(Table):
         return str(self).partition("\n")[0]
 
     def _table(self, digits: int) -> list[list[str]]:
-        table = [["pair", "difference", f"{level_percent(self.level)} interval", "p", "simultaneous", "adjusted p"]]
+        table = [
+            [
+                "pair",
+                "difference",
+                f"{level_percent(self.level)} interval",
+                "p",
+                "simultaneous",
+                "adjusted p",
+            ]
+        ]
         for pair in self.pairs:
             line = [f"{pair.first} − {pair.second}", f"{pair.difference:+z.{digits}f}"]
             line += [_span(pair.low, pair.high, digits), p_value(pair.pvalue, named=False)]
             line += [_span(pair.simultaneous_low, pair.simultaneous_high, digits)]
             table.append([*line, p_value(pair.adjusted_pvalue, named=False)])
-        return table if len(table) > 2 else [line[:4] for line in table]
+        if len(table) > 2:
+            return table
+        return [line[:4] for line in table]
 
 
 def _digits(pairs: Iterable[Difference]) -> int:
     """Decimals that show two digits of the smallest standard error; at least four."""
     errors = [pair.standard_error for pair in pairs if pair.standard_error > 0]
-    return max(4, 1 - floor(log10(min(errors)))) if errors else 4
+    if errors:
+        return max(4, 1 - floor(log10(min(errors))))
+    return 4
 
 
 def _span(low: float, high: float, digits: int) -> str:

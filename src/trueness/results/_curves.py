@@ -20,8 +20,8 @@ CURVE_COLUMNS = ("x", "y", "n", "weight", "low_edge", "high_edge")
 class Curve(Table):
     """Event rate against score: one point per bin, isotonic block, kernel position or score of a flexible curve.
 
-    The columns are arrays of equal length. For a matrix of scores they list the curves of all classes one after the
-    other; :meth:`parts` separates them.
+    The columns are arrays of equal length. For a matrix of scores they list the curves of all
+    classes one after the other; :meth:`parts` separates them.
     """
 
     _columns = (*CURVE_COLUMNS, "label")
@@ -29,15 +29,19 @@ class Curve(Table):
     x: Floats
     """Mean score of the rows of the point; nan in an empty bin. The place of a spline or loess."""
     y: Floats
-    """Event rate of the rows of the point; nan in an empty bin. The fitted rate of a spline or loess."""
+    """Event rate of the rows of the point; nan in an empty bin. The fitted rate of a spline or
+    loess."""
     n: Ints
-    """Rows of positive weight; without bins or blocks, rows whose scores are nearest to the point."""
+    """Rows of positive weight; without bins or blocks, rows whose scores are nearest to the
+    point."""
     weight: Numbers
     """Total weight of these rows."""
     low_edge: Floats
-    """Lower edge of the bin; smallest score of the isotonic block; centre of the kernel; place of a spline or loess."""
+    """Lower edge of the bin; smallest score of the isotonic block; centre of the kernel; place of a
+    spline or loess."""
     high_edge: Floats
-    """Upper edge of the bin; largest score of the isotonic block; centre of the kernel; place of a spline or loess."""
+    """Upper edge of the bin; largest score of the isotonic block; centre of the kernel; place of a
+    spline or loess."""
     label: tuple[Any, ...] | None = None
     """The class of each point; None for a single problem."""
     method: str = "binned"
@@ -67,7 +71,9 @@ class Curve(Table):
     def _entries(self) -> dict[str, Any]:
         """Columns as lists, then the fields that describe the whole curve."""
         plain = super()._entries()
-        return plain if self.label is not None else {k: v for k, v in plain.items() if k != "label"}
+        if self.label is not None:
+            return plain
+        return {k: v for k, v in plain.items() if k != "label"}
 
     def __str__(self) -> str:
         what = self.bins if self.method == "binned" else self.method
@@ -88,15 +94,17 @@ class CurveBand(Record):
     high: Floats
     """Upper end."""
     level: float
-    """Level of the band: for the whole curve if it is simultaneous, otherwise for each score by itself."""
+    """Level of the band: for the whole curve if it is simultaneous, otherwise for each score by
+    itself."""
     method: str
     """The curve: 'isotonic', 'smooth', 'spline' or 'loess'."""
     resamples: int
     """Number of sets of labels drawn; 0 for a confidence band."""
     band: str = "simultaneous-consistency"
-    """'pointwise' or 'simultaneous': a confidence band around the curve, for each score by itself or for all jointly.
-    'consistency' or 'simultaneous-consistency': the range of the curve of calibrated scores. 'monotone': a
-    simultaneous confidence band for any event probability that rises with the score."""
+    """'pointwise' or 'simultaneous': a confidence band around the curve, for each score by itself
+    or for all jointly. 'consistency' or 'simultaneous-consistency': the range of the curve of
+    calibrated scores. 'monotone': a simultaneous confidence band for any event probability that
+    rises with the score."""
     y: Floats | None = None
     """The curve, if the band is around it."""
     note: str = ""
@@ -111,7 +119,9 @@ class CurveBand(Record):
             "spline": "the spline nearest to the true event probability, not bends that it cannot follow",
             "loess": "the local mean of the true event probability, not bends within it",
         }
-        return "" if self.band.endswith("consistency") else of_curve.get(self.method, "")
+        if self.band.endswith("consistency"):
+            return ""
+        return of_curve.get(self.method, "")
 
     def __str__(self) -> str:
         level = level_percent(self.level)
@@ -122,7 +132,9 @@ class CurveBand(Record):
             width = self.high - self.low
             what = f"{level} {each} confidence band of a {self.method} curve at {count(len(self.x), 'score')}"
             if np.isnan(width).all():  # or there is no score
-                return f"{what}: no finite estimate" if len(self.x) else what
+                if len(self.x):
+                    return f"{what}: no finite estimate"
+                return what
             return f"{what}, at most {np.nanmax(width):.4f} wide. It covers {self.covers}."
         return f"{level} {each} consistency band of a {self.method} curve ({self.resamples:,} resamples)"
 
@@ -134,7 +146,8 @@ class Decomposition(Record):
     score: float
     """The mean score of the predictions."""
     miscalibration: float
-    """The gap to isotonic regression of the same rows; at least 0, and above it for every calibrated model."""
+    """The gap to isotonic regression of the same rows; at least 0, and above it for every
+    calibrated model."""
     discrimination: float
     """The gain of the recalibrated predictions over the base rate; at least 0."""
     uncertainty: float
@@ -182,8 +195,8 @@ class Reliability(Record):
     note: str
     """Why the floor or the interval is missing although requested; otherwise empty."""
     estimate: Estimate | None = None
-    """The confidence interval of the ECE of bins, or of the Brier score of an isotonic curve. Other numbers have none
-    that is valid, only a noise floor."""
+    """The confidence interval of the ECE of bins, or of the Brier score of an isotonic curve. Other
+    numbers have none that is valid, only a noise floor."""
 
     def __str__(self) -> str:
         who = self.name if self.label is None else f"{self.name}, class {self.label}"
@@ -203,11 +216,13 @@ class Walk(Record):
     height: Floats
     """Σw(y − p) over the rows passed, divided by Σw over all rows; it starts at 0."""
     half: Floats
-    """Half-width of the pointwise band: each height lies within ± this with probability `level` under calibration."""
+    """Half-width of the pointwise band: each height lies within ± this with probability `level`
+    under calibration."""
     level: float
     """Level of the bands."""
     reach: float
-    """Half-width of the simultaneous band: the whole walk stays within ± this with probability `level`."""
+    """Half-width of the simultaneous band: the whole walk stays within ± this with probability
+    `level`."""
     ks: Significance
     """Test based on the largest distance from 0."""
     kuiper: Significance
@@ -226,8 +241,9 @@ class Walk(Record):
 class MonotoneBand(Record):
     """A simultaneous confidence band for the event probability as a function of the score, if that function rises.
 
-    The columns are arrays of equal length. Between two consecutive scores the lower end is that of the left one and
-    the upper end that of the right one; below the first score the lower end is 0, above the last the upper end is 1.
+    The columns are arrays of equal length. Between two consecutive scores the lower end is that of
+    the left one and the upper end that of the right one; below the first score the lower end is 0,
+    above the last the upper end is 1.
     """
 
     _columns = ("score", "low", "high", "distance", "share")
@@ -239,8 +255,8 @@ class MonotoneBand(Record):
     high: Floats
     """Upper end of the band. Where it lies below `low`, no rising function fits."""
     distance: Floats = field(repr=False)
-    """The largest possible distance of a score from its event probability, for the rows from the previous score to
-    this one."""
+    """The largest possible distance of a score from its event probability, for the rows from the
+    previous score to this one."""
     share: Floats = field(repr=False)
     """The share of these rows in all rows."""
     level: float
@@ -259,13 +275,17 @@ class MonotoneBand(Record):
 
     @property
     def rising(self) -> bool:
-        """Whether any increasing function lies inside the band; if not, the assumption is rejected at this level."""
+        """Whether any increasing function lies inside the band.
+
+        If not, the assumption is rejected at this level.
+        """
         return bool((self.low <= self.high).all())
 
     def share_within(self, eps: float) -> float:
         """The share of rows whose event probability is shown to be within `eps` of the score.
 
-        At the lowest and the highest scores there are too few rows to show much, so it is hardly ever 1.
+        At the lowest and the highest scores there are too few rows to show much, so it is hardly
+        ever 1.
         """
         _check_fraction("eps", eps)
         return float(self.share[self.distance <= eps].sum())
@@ -285,5 +305,9 @@ class MonotoneBand(Record):
 
 
 def _check_fraction(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= value <= 1:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float | np.number)
+        or not 0 <= value <= 1
+    ):
         raise InputError(name, "must be a number between 0 and 1", f"got {value!r}")

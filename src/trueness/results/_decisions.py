@@ -25,7 +25,8 @@ class AcceptThreshold(Record):
     certified: bool
     """Whether the promise holds for new rows with confidence `level`."""
     observed: float
-    """Share that was right among the accepted; for the recall, share of the events that were kept."""
+    """Share that was right among the accepted; for the recall, share of the events that were
+    kept."""
     accepted: int
     """Rows that are accepted."""
     n: int
@@ -37,24 +38,34 @@ class AcceptThreshold(Record):
     criterion: str
     """'accuracy', 'precision' or 'recall'."""
     rows_needed: int | None = None
-    """If nothing is certified: rows with which it would be if the rates stay; None if more rows would not help."""
+    """If nothing is certified: rows with which it would be if the rates stay; None if more rows
+    would not help."""
 
     def __str__(self) -> str:
-        goal, level = f"{self.criterion} at least {level_percent(self.accuracy)}", level_percent(self.level)
+        goal = f"{self.criterion} at least {level_percent(self.accuracy)}"
+        level = level_percent(self.level)
         if not self.certified:
             more = "more rows would not help"
             if self.rows_needed is not None:
                 more = f"about {count(self.rows_needed, 'row')} would be needed"
             return f"No threshold can be certified for {goal} with {count(self.n, 'row')} at {level}: {more}."
-        share, low, high = (percentage(100 * value) for value in (self.coverage, self.coverage_low, self.coverage_high))
-        digits = 4 if self.threshold < 0.999 else 2 + math.ceil(-math.log10(max(1 - self.threshold, 1e-12)))
+        share, low, high = (
+            percentage(100 * value)
+            for value in (self.coverage, self.coverage_low, self.coverage_high)
+        )
+        if self.threshold < 0.999:
+            digits = 4
+        else:
+            digits = 2 + math.ceil(-math.log10(max(1 - self.threshold, 1e-12)))
         start = f"Accept from {number(self.threshold, digits)} on: {share} of rows ({low.removesuffix(' %')} to {high})"
         return f"{start}, {goal}, certified at {level}."
 
 
 def by_model(one: Any) -> dict[str, Any]:
     """What a field holds for each model; a single one has no name."""
-    return one if isinstance(one, dict) else {"": one}
+    if isinstance(one, dict):
+        return one
+    return {"": one}
 
 
 class _Curves(Record):
@@ -62,8 +73,12 @@ class _Curves(Record):
 
     def columns(self) -> dict[str, list[Any]]:
         """The table by column."""
-        lines = {name: len(values) for name, values in by_model(getattr(self, self._columns[1])).items()}
-        found: dict[str, list[Any]] = {} if "" in lines else {"model": [m for m, n in lines.items() for _ in range(n)]}
+        lines = {
+            name: len(values) for name, values in by_model(getattr(self, self._columns[1])).items()
+        }
+        found: dict[str, list[Any]] = (
+            {} if "" in lines else {"model": [m for m, n in lines.items() for _ in range(n)]}
+        )
         for name in self._columns:
             values = getattr(self, name)
             each = values.values() if isinstance(values, dict) else [values] * len(lines)
@@ -73,7 +88,10 @@ class _Curves(Record):
 
 @dataclass(frozen=True)
 class RiskCoverage(_Curves):
-    """The share of errors among the most confident rows, against their share of all rows; or each of them by model."""
+    """The share of errors among the most confident rows, against their share of all rows.
+
+    Or each of them by model.
+    """
 
     _columns = ("threshold", "coverage", "risk")
 
@@ -88,7 +106,8 @@ class RiskCoverage(_Curves):
     excess: float | dict[str, float]
     """`aurc` beyond that of the ideal order, with all errors at the lowest confidences."""
     differences: dict[tuple[str, str], Floats] = field(default_factory=dict)
-    """For two models: `aurc` of the first less that of the second, with its lower and its upper limit."""
+    """For two models: `aurc` of the first less that of the second, with its lower and its upper
+    limit."""
 
     def __str__(self) -> str:
         excess = by_model(self.excess)
@@ -131,7 +150,8 @@ class NetBenefit(_Curves):
     treat_all: Floats
     """Net benefit of treating all; that of treating none is 0."""
     differences: dict[tuple[str, str], Floats]
-    """For two models: the difference of the first and the second, with its lower and its upper limit."""
+    """For two models: the difference of the first and the second, with its lower and its upper
+    limit."""
     level: float
     """Confidence level."""
     n: int
@@ -144,7 +164,10 @@ class NetBenefit(_Curves):
         """Interventions avoided per row without a missed event more: the gain, divided by the odds of the threshold."""
         factor = (1 - self.threshold) / self.threshold
         found = {name: gain * factor for name, gain in by_model(self.gain).items()}
-        return found if isinstance(self.gain, dict) else found[""]
+        if isinstance(self.gain, dict):
+            return found
+        single: Floats = found[""]
+        return single
 
     def useful(self, name: str = "") -> Floats:
         """The thresholds at which decisions by a model are better than treating all and treating none."""
@@ -154,7 +177,8 @@ class NetBenefit(_Curves):
 
     def gaps(self, name: str = "") -> bool:
         """Whether some thresholds between the useful ones are not useful."""
-        t, useful = self.threshold, self.useful(name)
+        t = self.threshold
+        useful = self.useful(name)
         return useful.size > 0 and bool(((t >= useful[0]) & (t <= useful[-1])).sum() > useful.size)
 
     def __str__(self) -> str:
@@ -164,7 +188,10 @@ class NetBenefit(_Curves):
             where = f"from {useful[0]:g} to {useful[-1]:g}" if useful.size else "at no threshold"
             where += ", with gaps" if self.gaps(name) else ""
             lines.append(f"{name + ': ' if name else ''}better than treating all or none {where}")
-        return "; ".join(lines) + f" ({level_percent(self.level)} limits at one threshold, n = {self.n:,})"
+        return (
+            "; ".join(lines)
+            + f" ({level_percent(self.level)} limits at one threshold, n = {self.n:,})"
+        )
 
 
 @dataclass(frozen=True)
@@ -188,7 +215,8 @@ class Decision(Record):
     miscalibration: Estimate
     """What miscalibration costs at the threshold, with its noise floor."""
     most_to_save: float
-    """Upper limit of what any increasing map of the scores could save, at any threshold for costs of this sum."""
+    """Upper limit of what any increasing map of the scores could save, at any threshold for costs
+    of this sum."""
     cost_fp: float
     """Cost of acting on a row without the event."""
     cost_fn: float
@@ -199,7 +227,10 @@ class Decision(Record):
     """Rows."""
 
     def __str__(self) -> str:
-        best = f"at the best threshold ({number(self.best_threshold)})" if self.best_threshold <= 1 else "acting never"
+        if self.best_threshold <= 1:
+            best = f"at the best threshold ({number(self.best_threshold)})"
+        else:
+            best = "acting never"
         worth = min(self.always.value, self.never.value)
         plain = "always" if self.always.value <= self.never.value else "never"
         lines = [

@@ -9,10 +9,17 @@ from trueness._text.numbers import count, level_percent, number, p_value, rule_i
 from trueness.results._record import Record
 
 Quantity: TypeAlias = Literal["ece", "l2", "oe"]
-Outcome: TypeAlias = Literal["certified", "not certified", "exceeded", "not exceeded", "too good", "unknown"]
+Outcome: TypeAlias = Literal[
+    "certified", "not certified", "exceeded", "not exceeded", "too good", "unknown"
+]
 _NAMES = {"ece": "ECE", "l2": "l2 error", "oe": "O/E"}
 _WORDS = {"l2": "l2 calibration error", "oe": "observed/expected"}
-_ARROWS = {"exceeded": "fails", "not exceeded": "passes", "too good": "not passed", "unknown": "not passed"}
+_ARROWS = {
+    "exceeded": "fails",
+    "not exceeded": "passes",
+    "too good": "not passed",
+    "unknown": "not passed",
+}
 
 
 @dataclass(frozen=True)
@@ -44,13 +51,16 @@ class Finding(Record):
     pvalue: float | None = None
     """That of the equivalence test, if the bound had to be shown to be kept."""
     too_good: float | None = None
-    """The p-value for labels that agree with the scores better than chance allows, where that decided."""
+    """The p-value for labels that agree with the scores better than chance allows, where that
+    decided."""
     contradicted: int = 0
     """Labels that contradict a score of exactly 0 or 1, if the bound is certified all the same."""
     condition: str = ""
-    """What a certificate presumes, and the rows cannot show: that the error varies smoothly with the score."""
+    """What a certificate presumes, and the rows cannot show: that the error varies smoothly with
+    the score."""
     shown_by_ties: float = 0.0
-    """The l2 error that rows with the same score show, if that contradicts a certificate; otherwise 0."""
+    """The l2 error that rows with the same score show, if that contradicts a certificate; otherwise
+    0."""
 
     @property
     def passed(self) -> bool:
@@ -65,17 +75,23 @@ class Finding(Record):
     @property
     def demand(self) -> str:
         """The bound."""
-        return f"within 1 ± {self.bound:g}" if self.quantity == "oe" else f"≤ {self.bound:g}"
+        if self.quantity == "oe":
+            return f"within 1 ± {self.bound:g}"
+        return f"≤ {self.bound:g}"
 
     @property
     def ends(self) -> tuple[float, float]:
         """Smallest and largest value allowed."""
-        return (1 - self.bound, 1 + self.bound) if self.quantity == "oe" else (-math.inf, self.bound)
+        if self.quantity == "oe":
+            return (1 - self.bound, 1 + self.bound)
+        return (-math.inf, self.bound)
 
     @property
     def words(self) -> str:
         """The quantity in full."""
-        return f"ECE in {rule_in_words(self.bins)}" if self.quantity == "ece" else _WORDS[self.quantity]
+        if self.quantity == "ece":
+            return f"ECE in {rule_in_words(self.bins)}"
+        return _WORDS[self.quantity]
 
     @property
     def reason(self) -> str:
@@ -86,7 +102,9 @@ class Finding(Record):
         if math.isnan(self.estimate):
             return f"cannot be determined{': no event is expected' if self.quantity == 'oe' else ' from sums of bins'}"
         if self.outcome == "unknown":
-            return f"cannot be determined from {count(self.n, 'row')}: {self._comparison(lower=False)}"
+            return (
+                f"cannot be determined from {count(self.n, 'row')}: {self._comparison(lower=False)}"
+            )
         least, most = self.ends
         beyond = self.low > most or self.high < least
         if self.pvalue is None:
@@ -95,18 +113,24 @@ class Finding(Record):
             above = f"rows that share their score have an error above {number(self.shown_by_ties)} (99 % confidence)"
             return f"not shown to keep it: {above}, so it does not vary smoothly with the score"
         if self.outcome == "not certified":
-            return f"not shown to keep it, {p_value(self.pvalue)} ({self._comparison(lower=beyond)})"
+            return (
+                f"not shown to keep it, {p_value(self.pvalue)} ({self._comparison(lower=beyond)})"
+            )
         shown = f"shown to keep it, {p_value(self.pvalue)} ({self._comparison(lower=False)})"
         shown += f", if {self.condition}" if self.condition else ""
         if self.contradicted:  # an error may be small and yet the certainty wrong
-            which = f"{count(self.contradicted, 'label')} contradict{'s' * (self.contradicted == 1)}"
+            which = (
+                f"{count(self.contradicted, 'label')} contradict{'s' * (self.contradicted == 1)}"
+            )
             shown += f", although {which} a score of exactly 0 or 1"
         return shown
 
     @property
     def sentence(self) -> str:
         """What was judged against what, and the outcome."""
-        return f"{self.words} {self.demand}: {self.reason} → {_ARROWS.get(self.outcome, self.outcome)}"
+        return (
+            f"{self.words} {self.demand}: {self.reason} → {_ARROWS.get(self.outcome, self.outcome)}"
+        )
 
     def _comparison(self, *, lower: bool) -> str:
         """The limits beside the bound, in words."""
@@ -119,7 +143,9 @@ class Finding(Record):
 
     def __str__(self) -> str:
         where = ", ".join(filter(None, [self.group, self.model]))
-        return f"{where}: {self.sentence}." if where else f"{self.sentence}."
+        if where:
+            return f"{where}: {self.sentence}."
+        return f"{self.sentence}."
 
 
 @dataclass(frozen=True)
@@ -155,4 +181,6 @@ class Gate(Record):
 
     def __str__(self) -> str:
         passed = "Passed." if self.passed else "Not passed."
-        return "\n".join(filter(None, [*map(str, self.findings), *self.notes, self.jointly, passed]))
+        return "\n".join(
+            filter(None, [*map(str, self.findings), *self.notes, self.jointly, passed])
+        )

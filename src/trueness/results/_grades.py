@@ -86,24 +86,29 @@ class Grade(Record):
     @property
     def signal(self) -> str:
         """The traffic light, with a remark if there are too few events."""
-        return f"{self.light}, few" if self.few else self.light
+        if self.few:
+            return f"{self.light}, few"
+        return self.light
 
 
 @dataclass(frozen=True)
 class GradeTable(Table):
     """Events by grade, from low to high risk, and in total.
 
-    Iterate over it, or take a grade by its name: ``table["BB"].ratio``. Frames have the grades without the total.
+    Iterate over it, or take a grade by its name: ``table["BB"].ratio``. Frames have the grades
+    without the total.
     """
 
-    _columns, _also = ("grades",), ("rule",)
+    _columns = ("grades",)
+    _also = ("rule",)
 
     grades: tuple[Grade, ...]
     """The grades in their order."""
     total: Grade
     """All rows together."""
     offset: Estimate
-    """Central tendency: the shift of all log-odds after which as many events are expected as were observed."""
+    """Central tendency: the shift of all log-odds after which as many events are expected as were
+    observed."""
     inversions: tuple[tuple[str, str], ...]
     """Neighbouring grades of which the riskier has the lower observed rate."""
     level: float
@@ -126,11 +131,15 @@ class GradeTable(Table):
         for grade in (*self.grades, self.total):
             if grade.grade == name:
                 return grade
-        raise KeyError(f"{name!r}; there are {', '.join(str(grade.grade) for grade in (*self.grades, self.total))}")
+        raise KeyError(
+            f"{name!r}; there are {', '.join(str(grade.grade) for grade in (*self.grades, self.total))}"
+        )
 
     def _entries(self) -> dict[str, Any]:
         """Columns as lists, then the fields that describe the whole table."""
-        return self.columns() | {name: value for name, value in super()._entries().items() if name != "grades"}
+        return self.columns() | {
+            name: value for name, value in super()._entries().items() if name != "grades"
+        }
 
     @property
     def rule(self) -> str:
@@ -138,9 +147,12 @@ class GradeTable(Table):
         law = "the binomial distribution with the mean PD of the grade; rows are independent"
         if self.correlation > 0:
             law = f"Vasicek's one-factor model with asset correlation {self.correlation:g}"
-            infinite = "an infinitely large grade; p-values and few include the chance within the grade"
+            infinite = (
+                "an infinitely large grade; p-values and few include the chance within the grade"
+            )
             law += f", for {infinite if self.portfolio == 'infinite' else 'the number of rows of the grade'}"
-        amber, red = level_percent(self.amber), level_percent(self.red)
+        amber = level_percent(self.amber)
+        red = level_percent(self.red)
         return (
             f"Lights, each grade by itself: green up to the {amber} limit of the number of events if the PD is right, "
             f"amber above it, red above the {red} limit; few: this number of events or fewer has a probability of at "
@@ -154,14 +166,23 @@ class GradeTable(Table):
         centre = f"Central tendency: observed {_rate(self.total.rate)}, predicted {_rate(self.total.score)}"
         if offset.bounded:
             limits = f"({level_percent(self.level)} {span(offset.low, offset.high, lambda x: signed(x, 3))})"
-            centre += f"; a shift of all log-odds by {signed(offset.value, 3)} {limits} makes them equal"
+            centre += (
+                f"; a shift of all log-odds by {signed(offset.value, 3)} {limits} makes them equal"
+            )
         order = "Order: observed rates never fall from grade to grade."
         if self.inversions:
             pairs = ", ".join(f"{b} below {a}" for a, b in self.inversions)
             order = f"Order: observed rates are inverted: {pairs}."
         known = [one.adjusted_pvalue for one in self.grades if not math.isnan(one.adjusted_pvalue)]
-        joint = f"Too many events in any grade: {p_value(min(known))}, adjusted by Holm's method." if known else ""
-        return tuple(filter(None, [f"{centre}.", order if len(self) > 1 else "", joint, *self.notes]))
+        if known:
+            joint = (
+                f"Too many events in any grade: {p_value(min(known))}, adjusted by Holm's method."
+            )
+        else:
+            joint = ""
+        return tuple(
+            filter(None, [f"{centre}.", order if len(self) > 1 else "", joint, *self.notes])
+        )
 
     @property
     def titles(self) -> dict[str, str]:
@@ -178,16 +199,24 @@ class GradeTable(Table):
 
     def _lines(self) -> list[list[str]]:
         """The titles, then the cells of each line."""
-        return [list(self.titles.values()), *([text[key] for key in self.titles] for text in self.texts())]
+        return [
+            list(self.titles.values()),
+            *([text[key] for key in self.titles] for text in self.texts()),
+        ]
 
     def _repr_html_(self) -> str:
         head, *lines = self._lines()
         return html_table(self._caption(), head, lines, (self.rule, *self.findings))
 
     def __str__(self) -> str:
-        lines, right = self._lines(), [key not in ("grade", "light") for key in self.titles]
-        spare = _WIDTH - max(map(display_width, align([["", *line[1:]] for line in lines], right).splitlines()))
-        table = align([[shorten(line[0], max(spare, _SHORTEST_NAME)), *line[1:]] for line in lines], right)
+        lines = self._lines()
+        right = [key not in ("grade", "light") for key in self.titles]
+        spare = _WIDTH - max(
+            map(display_width, align([["", *line[1:]] for line in lines], right).splitlines())
+        )
+        table = align(
+            [[shorten(line[0], max(spare, _SHORTEST_NAME)), *line[1:]] for line in lines], right
+        )
         return "\n".join([table, "", *(wrap(text, _WIDTH) for text in (self.rule, *self.findings))])
 
 
@@ -197,7 +226,9 @@ def _texts(one: Grade, decimals: int) -> dict[str, str]:
 
     def limit(rate: float) -> str:
         events = rate * one.weight
-        return f"{events:,.0f}" if abs(events - round(events)) < 1e-6 else f"{events:,.1f}"
+        if abs(events - round(events)) < 1e-6:
+            return f"{events:,.0f}"
+        return f"{events:,.1f}"
 
     known = {"grade": visible(one.grade), "n": f"{one.n:,}"}
     if one.n == 0:

@@ -11,7 +11,8 @@ from trueness.errors import InputError
 from trueness.results._record import Record
 from trueness.typing import ArrayLike, Floats, Ints
 
-# Distances that equal the tolerance up to rounding count as within it: 1 - 0.95 is slightly more than 0.05.
+# Distances that equal the tolerance up to rounding count as within it: 1 - 0.95 is slightly more
+# than 0.05.
 _SLACK = 1e-12
 
 
@@ -34,7 +35,8 @@ class Guarantee(Record):
     epsilon: float
     """With probability 1 − alpha, every bin's value is within this of its event rate."""
     marginal: float
-    """With probability 1 − alpha, the value of a new row's bin is within this of that bin's event rate."""
+    """With probability 1 − alpha, the value of a new row's bin is within this of that bin's event
+    rate."""
     expected_ece: float
     """Bound on the expected l1 and l2 calibration error; it does not depend on alpha."""
     alpha: float
@@ -74,7 +76,8 @@ class GuaranteePlan(Record):
     n_bins: Ints
     """Bins, ascending."""
     epsilon: Floats
-    """ε for each number of rows (down) and bins (across); nan if there are fewer than two rows per bin."""
+    """ε for each number of rows (down) and bins (across); nan if there are fewer than two rows per
+    bin."""
     chosen: Ints
     """The number of bins chosen for each number of rows; 0 for none."""
     alpha: float
@@ -96,11 +99,16 @@ class GuaranteePlan(Record):
     def chosen_epsilon(self, i: int) -> float:
         """ε of the bins chosen for the i-th number of rows; nan if none were."""
         chosen = self.epsilon[i][self.n_bins == self.chosen[i]]
-        return float(chosen[0]) if chosen.size else float("nan")
+        if chosen.size:
+            return float(chosen[0])
+        return float("nan")
 
     def __str__(self) -> str:
         pairs = zip(self.n.tolist(), self.chosen.tolist(), strict=True)
-        plans = [f"{n:,} rows: {b} bins, ε = {self.chosen_epsilon(i):.4f}" for i, (n, b) in enumerate(pairs)]
+        plans = [
+            f"{n:,} rows: {b} bins, ε = {self.chosen_epsilon(i):.4f}"
+            for i, (n, b) in enumerate(pairs)
+        ]
         level = level_percent(1 - self.alpha)
         return f"{self.kind} guarantee at {level} ({self.scheme}, {self.bound}): {'; '.join(plans)}"
 
@@ -127,11 +135,15 @@ class _StepCurve(Record):
         try:
             x = np.asarray(epsilon, dtype=np.float64)
         except (TypeError, ValueError):
-            raise InputError("epsilon", "must be a number or an array of numbers", f"got {epsilon!r}") from None
+            raise InputError(
+                "epsilon", "must be a number or an array of numbers", f"got {epsilon!r}"
+            ) from None
         if np.isnan(x).any():
             raise InputError("epsilon", "must not be nan")
         y = np.concatenate([[0.0], values])[np.searchsorted(self.jumps, x + _SLACK, side="right")]
-        return float(y) if y.ndim == 0 else y
+        if y.ndim == 0:
+            return float(y)
+        return y
 
     def epsilon(self, level: float) -> float:
         """The smallest tolerance that a share of at least `level` of the predictions meets."""
@@ -145,7 +157,8 @@ class _StepCurve(Record):
 class ValidityCurve(_StepCurve):
     """V(ε): the share of predictions that are off by at most ε, a step function of ε.
 
-    A prediction is off by the distance between the predicted value and the mean label of the rows that share it.
+    A prediction is off by the distance between the predicted value and the mean label of the rows
+    that share it.
     """
 
     n: int
@@ -161,7 +174,9 @@ class ValidityCurve(_StepCurve):
         return float(1 - self.jumps @ np.diff(self.share, prepend=0.0))
 
     def __str__(self) -> str:
-        tolerances = ", ".join(f"{level_percent(level)} within {self.epsilon(level):.4f}" for level in (0.5, 0.9, 1))
+        tolerances = ", ".join(
+            f"{level_percent(level)} within {self.epsilon(level):.4f}" for level in (0.5, 0.9, 1)
+        )
         return f"validity of {self.values:,} predicted values ({self.n:,} rows): {tolerances}; area {self.area:.4f}"
 
 
@@ -176,7 +191,8 @@ class ValidityRuns(_StepCurve):
     runs: int
     """Number of runs."""
     conditional: "ValidityRuns | None" = None
-    """The share of runs in which every predicted value is off by at most ε; None in the conditional itself."""
+    """The share of runs in which every predicted value is off by at most ε; None in the conditional
+    itself."""
 
     def error_at(self, epsilon: ArrayLike) -> Any:
         """Standard error of the mean at a tolerance."""

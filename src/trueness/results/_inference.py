@@ -5,7 +5,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from trueness._text.numbers import confidence_set, level_percent, number, p_value, rule_in_words, span
+from trueness._text.numbers import (
+    confidence_set,
+    level_percent,
+    number,
+    p_value,
+    rule_in_words,
+    span,
+)
 from trueness.results._record import Record
 from trueness.typing import Floats
 
@@ -16,7 +23,8 @@ _ALPHA = 0.05  # the level of the limits that an equivalence test gives in words
 class Interval(Record):
     """A confidence set for a calibration error: an interval, with or without the point zero.
 
-    The set can be {0} together with an interval away from zero, because "no error at all" is tested separately.
+    The set can be {0} together with an interval away from zero, because "no error at all" is tested
+    separately.
 
     Examples
     --------
@@ -27,7 +35,8 @@ class Interval(Record):
     _also = ("is_interval", "hull")
 
     estimate: float
-    """The error: the root of the debiased square, cut at zero, or that square itself, which may be negative."""
+    """The error: the root of the debiased square, cut at zero, or that square itself, which may be
+    negative."""
     low: float
     """Lower end of the continuous part."""
     high: float
@@ -47,8 +56,8 @@ class Interval(Record):
     squared: bool = False
     """Whether the numbers are on the scale of the squared error."""
     finer: float | None = None
-    """The estimate in the fine cells of the upper end; how far it exceeds `estimate` is what coarse cells hide. None if
-    there is one partition only."""
+    """The estimate in the fine cells of the upper end; how far it exceeds `estimate` is what coarse
+    cells hide. None if there is one partition only."""
     note: str = ""
     """What else to know, such as that the limits are exact because one class is nearly absent."""
 
@@ -71,7 +80,9 @@ class Interval(Record):
         """The square root of a set for the squared error; negative numbers become zero."""
         if not self.squared:
             return self
-        estimate, low, high = (max(0.0, value) ** 0.5 for value in (self.estimate, self.low, self.high))
+        estimate, low, high = (
+            max(0.0, value) ** 0.5 for value in (self.estimate, self.low, self.high)
+        )
         finer = None if self.finer is None else max(0.0, self.finer) ** 0.5
         return replace(self, estimate=estimate, low=low, high=high, finer=finer, squared=False)
 
@@ -84,7 +95,9 @@ class Interval(Record):
 
 def _decimal(value: float) -> str:
     """Four decimals, or three significant digits where four decimals would say little."""
-    return f"{value:.4f}" if value == 0 or abs(value) >= 0.001 else f"{value:.3g}"
+    if value == 0 or abs(value) >= 0.001:
+        return f"{value:.4f}"
+    return f"{value:.3g}"
 
 
 @dataclass(frozen=True)
@@ -106,7 +119,8 @@ class NoiseFloor(Record):
     observed: float | None
     """The value for the observed labels; None if they are unknown."""
     pvalue: float | None
-    """How often a calibrated model shows a value at least as extreme; never 0. None without an observed value."""
+    """How often a calibrated model shows a value at least as extreme; never 0. None without an
+    observed value."""
     alternative: str
     """Which values are extreme: 'greater', 'less' or 'two-sided'."""
     resamples: int
@@ -142,10 +156,11 @@ class Significance(Record):
     """
 
     statistic: float
-    """The test statistic; its scale depends on the method. For an equivalence test, the estimate."""
+    """The test statistic; its scale depends on the method. For an equivalence test, the
+    estimate."""
     pvalue: float
-    """Probability of a statistic at least as extreme if the scores are calibrated; for an equivalence test, if their
-    error is as large as `within`."""
+    """Probability of a statistic at least as extreme if the scores are calibrated; for an
+    equivalence test, if their error is as large as `within`."""
     method: str
     """The method of `calibration_test`, or the criterion of `equivalence_test`."""
     n: int
@@ -153,19 +168,24 @@ class Significance(Record):
     assumptions: str
     """The assumptions behind the p-value, and the defaults that were used."""
     alone: Mapping[str, float] = field(default_factory=dict, hash=False)
-    """For 'omnibus': the p-value of each statistic by itself; for several labels, that of each label."""
+    """For 'omnibus': the p-value of each statistic by itself; for several labels, that of each
+    label."""
     adjusted: Mapping[str, float] = field(default_factory=dict, hash=False)
     """For several labels: the p-value of each, adjusted for their number (Holm)."""
     strongest: str = ""
     """For 'omnibus': the statistic with the smallest p-value of its own, in words."""
     too_good: float | None = None
-    """For 'omnibus': the p-value of the lower tail. Small if labels agree with the scores better than chance allows."""
+    """For 'omnibus': the p-value of the lower tail. Small if labels agree with the scores better
+    than chance allows."""
     contradicted: int = 0
-    """Rows whose label is impossible under their score: events at score 0, non-events at score 1."""
+    """Rows whose label is impossible under their score: events at score 0, non-events at score
+    1."""
     within: float | None = None
-    """The margin of an equivalence test: a small p-value shows that the error is smaller. None for other tests."""
+    """The margin of an equivalence test: a small p-value shows that the error is smaller. None for
+    other tests."""
     condition: str = ""
-    """For an equivalence test: what it assumes of the scores and the rows cannot show; '' if nothing."""
+    """For an equivalence test: what it assumes of the scores and the rows cannot show; '' if
+    nothing."""
     smallest_pvalue: float = 0.0
     """The smallest p-value that the method could give: 1/(R + 1) for R sets of redrawn labels."""
 
@@ -173,7 +193,9 @@ class Significance(Record):
     def pvalue_in_words(self) -> str:
         """The p-value as text; ``p ≤ …`` if it is the smallest that redrawn labels could give."""
         text = p_value(self.pvalue)
-        return text.replace("=", "≤") if 0 < self.pvalue == self.smallest_pvalue else text
+        if 0 < self.pvalue == self.smallest_pvalue:
+            return text.replace("=", "≤")
+        return text
 
     def __str__(self) -> str:
         if self.within is not None:
@@ -202,7 +224,8 @@ class PriorShift(Record):
     _also = ("suspected", "shown", "sentence")
 
     weight: float
-    """w: the odds are w times too high, as if positives had been weighted w-fold; 1 if they are right on average."""
+    """w: the odds are w times too high, as if positives had been weighted w-fold; 1 if they are
+    right on average."""
     low: float
     """Lower limit."""
     high: float
@@ -252,7 +275,9 @@ class PriorShift(Record):
         """The finding in words."""
         too = "too high" if self.weight > 1 else "too low"
         if not 0 < self.weight < math.inf:
-            span = f"{level_percent(self.level)} limits {_factor(self.low)} and {_factor(self.high)}"
+            span = (
+                f"{level_percent(self.level)} limits {_factor(self.low)} and {_factor(self.high)}"
+            )
             return f"These rows determine no weight ({span}): there must be events and non-events."
         # Limits that exclude 1 are not shown as 1.00.
         ends = (self.slope_low, self.slope_high)
@@ -278,10 +303,16 @@ class PriorShift(Record):
 
 def _factor(value: float) -> str:
     """Two or three digits of a number above 0."""
-    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}" if value < 0.1 else f"{value:.2f}"
+    if value >= 10:
+        return f"{value:,.0f}"
+    if value < 0.1:
+        return f"{value:.2g}"
+    return f"{value:.2f}"
 
 
-INDEPENDENT_FLOOR = "The noise floor takes rows as independent: in clusters, a calibrated model may show more."
+INDEPENDENT_FLOOR = (
+    "The noise floor takes rows as independent: in clusters, a calibrated model may show more."
+)
 
 
 @dataclass(frozen=True)
@@ -318,10 +349,12 @@ class Estimate(Record):
     standard_error: float = math.nan
     """Standard error of `value`; nan where it has no meaning."""
     floor: float = math.nan
-    """Noise floor: mean of the measure for a calibrated model with these scores; nan if the measure has none."""
+    """Noise floor: mean of the measure for a calibrated model with these scores; nan if the measure
+    has none."""
     floor_high: float = math.nan
-    """Upper `level` quantile of the measure for a calibrated model. A value above it is more than noise; `value` −
-    `floor` is no estimate of the error, since noise adds less to a wrong model than to a calibrated one."""
+    """Upper `level` quantile of the measure for a calibrated model. A value above it is more than
+    noise; `value` − `floor` is no estimate of the error, since noise adds less to a wrong model
+    than to a calibrated one."""
     note: str = ""
     """Anything else to know, such as why there is no interval or how many rows were left out."""
     ideal: float = math.nan
@@ -333,9 +366,11 @@ class Estimate(Record):
     where: str = ""
     """The rows that decide the value, if it is that of a single bin."""
     low_open: bool = False
-    """Whether a lower limit of 0 is excluded: the error is above 0, but may be as small as one likes."""
+    """Whether a lower limit of 0 is excluded: the error is above 0, but may be as small as one
+    likes."""
     each: Mapping[str, "Estimate"] = field(default_factory=dict, hash=False)
-    """Of a mean over labels: the measure of each, with limits that hold for all of them together."""
+    """Of a mean over labels: the measure of each, with limits that hold for all of them
+    together."""
 
     @property
     def bounded(self) -> bool:
@@ -362,9 +397,12 @@ class Estimate(Record):
         view = {"binary": "", "classwise": "class-wise"}.get(self.kind, self.kind)
         which = ", ".join(filter(None, [view, rule_in_words(self.bins)]))
         name = f"{self.measure}{f' ({which})' if which else ''} {number(self.value)}"
-        level, rows = level_percent(self.level), f"n = {self.n:,}"
+        level = level_percent(self.level)
+        rows = f"n = {self.n:,}"
         if self.bounded:
-            limits = f"above 0 to {number(self.high)}" if self.low_open else span(self.low, self.high)
+            limits = (
+                f"above 0 to {number(self.high)}" if self.low_open else span(self.low, self.high)
+            )
             return f"{name}, {level} {limits} ({self.method}, {rows})"
         floor = f"{number(self.floor)} on average, at most {number(self.floor_high)} in {level}"
         more = "" if math.isnan(self.floor) else f"; a calibrated model would show {floor}"

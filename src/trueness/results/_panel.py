@@ -1,11 +1,22 @@
-"""The panel of a validation, its numbers with their uncertainty as a table and as text; also of internal validation."""
+"""The panel of a validation, its numbers with their uncertainty as a table and as text.
+
+Also of internal validation.
+"""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from trueness._text.numbers import clusters_in_words, count, level_percent, number, percent, signed, span
+from trueness._text.numbers import (
+    clusters_in_words,
+    count,
+    level_percent,
+    number,
+    percent,
+    signed,
+    span,
+)
 from trueness._text.strings import align, grouped, wrap
 from trueness.errors import InputError
 from trueness.results._inference import Estimate, Significance
@@ -14,7 +25,10 @@ from trueness.results._record import Record, html_table
 PanelStyle: TypeAlias = Literal["tripod"]
 
 _WIDTH = 80
-_CURVES = {"spline": "restricted cubic splines of the log-odds", "loess": "local regression (loess)"}
+_CURVES = {
+    "spline": "restricted cubic splines of the log-odds",
+    "loess": "local regression (loess)",
+}
 # Each test, and its statistic.
 _TESTS = {
     "spiegelhalter": ("Spiegelhalter's test", "z"),
@@ -22,15 +36,31 @@ _TESTS = {
 }
 # How measures are introduced in the methods.
 _PURPOSES = {
-    ("observed_expected", "intercept"): "agreement on average by the ratio of observed to expected events, and by the "
+    (
+        "observed_expected",
+        "intercept",
+    ): "agreement on average by the ratio of observed to expected events, and by the "
     "intercept of a logistic model with the log-odds of the prediction as offset (calibration in the large)",
-    ("slope", "free_intercept"): "the spread of the predictions by the slope of a logistic model of the outcome on "
+    (
+        "slope",
+        "free_intercept",
+    ): "the spread of the predictions by the slope of a logistic model of the outcome on "
     "those log-odds, reported with the intercept of the same model",
-    ("ici", "e50", "e90", "emax"): "agreement over the range of predictions by the distances between predictions and a "
+    (
+        "ici",
+        "e50",
+        "e90",
+        "emax",
+    ): "agreement over the range of predictions by the distances between predictions and a "
     "flexible calibration curve ({curve}): their mean (ICI), median (E50), 90th percentile (E90) and maximum (Emax)",
-    ("ece",): "agreement within groups of similar predictions by the expected calibration error (ECE)",
-    ("brier", "scaled_brier", "log_loss"): "overall accuracy by proper scores (Brier score, scaled Brier score, log "
-    "loss)",
+    (
+        "ece",
+    ): "agreement within groups of similar predictions by the expected calibration error (ECE)",
+    (
+        "brier",
+        "scaled_brier",
+        "log_loss",
+    ): "overall accuracy by proper scores (Brier score, scaled Brier score, log loss)",
     ("auc",): "discrimination, for orientation, by the area under the ROC curve (AUC, c-statistic)",
 }
 _DONE = (
@@ -59,8 +89,8 @@ _TO_ADD = (
 class Panel(Record, Mapping[str, Estimate | Significance]):
     """Estimates of one model on one set of rows, in reading order, by key.
 
-    A mapping: ``panel["slope"]`` is an :class:`Estimate`, ``panel["spiegelhalter"]`` a :class:`Significance`.
-    :func:`trueness.panel` makes one.
+    A mapping: ``panel["slope"]`` is an :class:`Estimate`, ``panel["spiegelhalter"]`` a
+    :class:`Significance`. :func:`trueness.panel` makes one.
 
     Examples
     --------
@@ -102,7 +132,8 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
     note: str = ""
     """What else to know about the rows."""
     in_buckets: bool = False
-    """Whether the rows are sums that keep buckets of clusters, and `clusters` counts the buckets."""
+    """Whether the rows are sums that keep buckets of clusters, and `clusters` counts the
+    buckets."""
 
     def __getitem__(self, key: str) -> Any:
         if key not in tuple(self):
@@ -125,9 +156,21 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
 
     def columns(self) -> dict[str, list[Any]]:
         """One row per estimate and test."""
-        fields = ("low", "high", "level", "standard_error", "floor", "floor_high", "ideal", "pvalue")
+        fields = (
+            "low",
+            "high",
+            "level",
+            "standard_error",
+            "floor",
+            "floor_high",
+            "ideal",
+            "pvalue",
+        )
         columns: dict[str, list[Any]] = {"key": list(self)}
-        columns["measure"] = [*(e.measure for e in self.estimates), *(_test_name(t) for t in self.tests)]
+        columns["measure"] = [
+            *(e.measure for e in self.estimates),
+            *(_test_name(t) for t in self.tests),
+        ]
         columns["value"] = [*(e.value for e in self.estimates), *(t.statistic for t in self.tests)]
         every: tuple[Estimate | Significance, ...] = (*self.estimates, *self.tests)
         columns |= {field: [getattr(one, field, math.nan) for one in every] for field in fields}
@@ -144,27 +187,38 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
         table = [["", "value", f"{level} limits", "if calibrated"]]
         for key, estimate in zip(self.names, self.estimates, strict=True):
             limits = span(estimate.low, estimate.high) if estimate.bounded else "–"
-            table.append([estimate.measure, number(estimate.value), limits, _reference(key, estimate, level)])
+            table.append(
+                [estimate.measure, number(estimate.value), limits, _reference(key, estimate, level)]
+            )
         return table
 
     def _title(self) -> str:
         return f"Calibration panel: {self.rows_in_words()}"
 
     def _test_sentences(self) -> list[str]:
-        return [f"{_test_name(t)} {number(t.statistic, 2)}, {t.pvalue_in_words}." for t in self.tests]
+        return [
+            f"{_test_name(t)} {number(t.statistic, 2)}, {t.pvalue_in_words}." for t in self.tests
+        ]
 
     def __str__(self) -> str:
         text = align(self._table(), [False, True, True, False])
-        lines = [wrap(self._title(), _WIDTH), "", *(line.rstrip() for line in text.splitlines()), ""]
-        return "\n".join(lines + [wrap(note, _WIDTH) for note in [*self._test_sentences(), *self._notes()]]).rstrip()
+        lines = [
+            wrap(self._title(), _WIDTH),
+            "",
+            *(line.rstrip() for line in text.splitlines()),
+            "",
+        ]
+        return "\n".join(
+            lines + [wrap(note, _WIDTH) for note in [*self._test_sentences(), *self._notes()]]
+        ).rstrip()
 
     def text(self, style: PanelStyle = "tripod") -> str:
         """Methods and results as text for a paper, and a list of what else TRIPOD+AI requires about calibration.
 
         References
         ----------
-        G. S. Collins et al., TRIPOD+AI statement: updated guidance for reporting clinical prediction models that use
-        regression or machine learning methods, BMJ 385 (2024), e078378.
+        G. S. Collins et al., TRIPOD+AI statement: updated guidance for reporting clinical
+        prediction models that use regression or machine learning methods, BMJ 385 (2024), e078378.
         """
         check_style(style)
         return report_text(self._methods(), self._results(), _DONE, _TO_ADD)
@@ -173,30 +227,54 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
         """The same for predictions of training rows, with what was done about their optimism."""
         done = (*_DONE, "how results were corrected for optimism, and how large it was")
         to_add = [item for item in _TO_ADD if item is not _TRAINING_ROWS]
-        return report_text(f"{methods} {self._methods()}", f"{self._results()} {results}", done, to_add)
+        return report_text(
+            f"{methods} {self._methods()}", f"{self._results()} {results}", done, to_add
+        )
 
     def rows_in_words(self, joint: str = ", ") -> str:
         """How many rows, clusters and events there are."""
         whole = float(self.events).is_integer()
-        events = count(int(self.events), "event") if whole else f"events of weight {self.events:,.5g}"
+        events = (
+            count(int(self.events), "event") if whole else f"events of weight {self.events:,.5g}"
+        )
         events = f"{events} ({percent(self.prevalence)})"
-        clusters = "" if self.clusters is None else f" in {clusters_in_words(self.clusters, self.in_buckets)}"
+        if self.clusters is None:
+            clusters = ""
+        else:
+            clusters = f" in {clusters_in_words(self.clusters, self.in_buckets)}"
         return f"{count(self.n, 'row')}{clusters}{joint}{events}"
 
     def _notes(self, *, bounded: bool = False) -> list[str]:
-        """The notes of the estimates, each once and with the measures it is about; then that of the panel."""
-        about = grouped((e.note, e.measure) for e in self.estimates if e.note and (e.bounded or not bounded))
-        own = [f"{_listed(measures)}: {note[0].lower()}{note[1:]}" for note, measures in about.items()]
+        """The notes of the estimates, each once and with the measures it is about.
+
+        Then that of the panel.
+        """
+        about = grouped(
+            (e.note, e.measure) for e in self.estimates if e.note and (e.bounded or not bounded)
+        )
+        own = [
+            f"{_listed(measures)}: {note[0].lower()}{note[1:]}" for note, measures in about.items()
+        ]
         return own + ([self.note] if self.note else [])
 
     def _methods(self) -> str:
         curve = _CURVES.get(self.curve, self.curve)
-        purposes = [text.format(curve=curve) for keys, text in _PURPOSES.items() if set(keys) & set(self.names)]
-        sentences = [f"Calibration was assessed in {self.rows_in_words(' with ')}: {'; '.join(purposes)}."]
+        purposes = [
+            text.format(curve=curve)
+            for keys, text in _PURPOSES.items()
+            if set(keys) & set(self.names)
+        ]
+        sentences = [
+            f"Calibration was assessed in {self.rows_in_words(' with ')}: {'; '.join(purposes)}."
+        ]
         by_method = grouped((e.method, e.measure) for e in self.estimates if e.bounded)
-        limits = "; ".join(f"{_listed(measures)}: {method}" for method, measures in by_method.items())
+        limits = "; ".join(
+            f"{_listed(measures)}: {method}" for method, measures in by_method.items()
+        )
         if limits:
-            sentences.append(f"Confidence limits are two-sided at {self._level_in_text()} ({limits}).")
+            sentences.append(
+                f"Confidence limits are two-sided at {self._level_in_text()} ({limits})."
+            )
         floors = [e.measure for e in self.estimates if not e.bounded and not math.isnan(e.floor)]
         if floors:
             sentences.append(
@@ -206,20 +284,30 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
             )
         if self.clusters is not None:
             sentences.append("Limits allow for dependence within clusters.")
-        return " ".join([*sentences, *(f"{note[0].upper()}{note[1:]}" for note in self._notes(bounded=True))])
+        return " ".join(
+            [*sentences, *(f"{note[0].upper()}{note[1:]}" for note in self._notes(bounded=True))]
+        )
 
     def _results(self) -> str:
         known = {key for keys in _PURPOSES for key in keys}
         groups = [*_PURPOSES, tuple(key for key in self.names if key not in known)]
-        sentences = ["; ".join(self._finding(key) for key in keys if key in self.names) for keys in groups]
+        sentences = [
+            "; ".join(self._finding(key) for key in keys if key in self.names) for keys in groups
+        ]
         for test in self.tests:
             name, statistic = _TESTS.get(test.method, (test.method, "a statistic"))
-            sentences.append(f"{name} gave {statistic} = {number(test.statistic, 2)} ({test.pvalue_in_words})")
+            sentences.append(
+                f"{name} gave {statistic} = {number(test.statistic, 2)} ({test.pvalue_in_words})"
+            )
         return " ".join(f"{text[0].upper()}{text[1:]}." for text in filter(None, sentences))
 
     def _finding(self, key: str) -> str:
-        estimate, level = self[key], self._level_in_text()
-        estimated = f"was {_short(estimate.value)}" if not math.isnan(estimate.value) else "had no finite estimate"
+        estimate = self[key]
+        level = self._level_in_text()
+        if not math.isnan(estimate.value):
+            estimated = f"was {_short(estimate.value)}"
+        else:
+            estimated = "had no finite estimate"
         value = f"{estimate.measure} {estimated}"
         if estimate.bounded:
             return f"{value} ({level} CI {span(estimate.low, estimate.high, _short)})"
@@ -240,12 +328,19 @@ def check_style(style: str) -> None:
 
 def report_text(methods: str, results: str, done: Sequence[str], to_add: Sequence[str]) -> str:
     """Two paragraphs, and the list of what is and what is not in them."""
-    lists = ["Reported above:", *(f"- {item};" for item in done), "To be added:", *(f"- {item};" for item in to_add)]
+    lists = [
+        "Reported above:",
+        *(f"- {item};" for item in done),
+        "To be added:",
+        *(f"- {item};" for item in to_add),
+    ]
     checklist = [wrap(line, _WIDTH, hanging=line.startswith("-")) for line in lists]
     for last in (len(done), -1):
         checklist[last] = f"{checklist[last][:-1]}."
     paragraphs = [wrap(f"Methods. {methods}", _WIDTH), wrap(f"Results. {results}", _WIDTH)]
-    return "\n\n".join([*paragraphs, "What TRIPOD+AI asks to report about calibration", "\n".join(checklist)])
+    return "\n\n".join(
+        [*paragraphs, "What TRIPOD+AI asks to report about calibration", "\n".join(checklist)]
+    )
 
 
 def _short(value: float) -> str:
@@ -254,7 +349,9 @@ def _short(value: float) -> str:
 
 def _test_name(test: Significance) -> str:
     name, statistic = _TESTS.get(test.method, (test.method, ""))
-    return f"{name.removesuffix(' test')} {statistic}" if statistic == "z" else f"{name}, {statistic}".rstrip(", ")
+    if statistic == "z":
+        return f"{name.removesuffix(' test')} {statistic}"
+    return f"{name}, {statistic}".rstrip(", ")
 
 
 def _reference(key: str, estimate: Estimate, level: str) -> str:
@@ -262,12 +359,16 @@ def _reference(key: str, estimate: Estimate, level: str) -> str:
     if not math.isnan(estimate.ideal):
         return f"{estimate.ideal:g}"
     if math.isnan(estimate.floor):
-        return "(discrimination)" if key == "auc" else ""
+        if key == "auc":
+            return "(discrimination)"
+        return ""
     return f"{number(estimate.floor)}, {level} below {number(estimate.floor_high)}"
 
 
 def _listed(words: list[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+    if len(words) == 1:
+        return words[0]
+    return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 # Whose apparent values a text repeats.
@@ -286,8 +387,8 @@ class Validation(Record):
     apparent: Panel
     """The estimator fitted on all rows and evaluated on the same rows."""
     corrected: Panel
-    """'crossfit': the panel of predictions for rows that were not used to fit them. 'bootstrap': the apparent panel
-    minus the optimism."""
+    """'crossfit': the panel of predictions for rows that were not used to fit them. 'bootstrap':
+    the apparent panel minus the optimism."""
     optimism: Mapping[str, float] = field(hash=False)
     """Apparent − corrected value of each measure, by key."""
     method: str
@@ -310,9 +411,7 @@ class Validation(Record):
     def text(self, style: PanelStyle = "tripod") -> str:
         """The internal validation in sentences for a paper, as :meth:`Panel.text` writes them."""
         check_style(style)
-        methods = (
-            f"The model was validated internally with {self._refits_in_words()}: results are {self._correction()}."
-        )
+        methods = f"The model was validated internally with {self._refits_in_words()}: results are {self._correction()}."
         changes = [
             f"{estimate.measure} {number(estimate.value, 3)} (optimism {signed(self.optimism[key], 3)})"
             for key, estimate in zip(self.apparent.names, self.apparent.estimates, strict=True)
@@ -323,11 +422,17 @@ class Validation(Record):
 
     def columns(self) -> dict[str, list[Any]]:
         """One row per measure."""
-        keys, after = list(self.corrected.names), self.corrected.estimates
+        keys = list(self.corrected.names)
+        after = self.corrected.estimates
         columns: dict[str, list[Any]] = {"key": keys, "measure": [one.measure for one in after]}
         columns["apparent"] = [one.value for one in self.apparent.estimates]
-        columns |= {"optimism": [self.optimism[key] for key in keys], "corrected": [one.value for one in after]}
-        return columns | {name: [getattr(one, name) for one in after] for name in ("low", "high", "floor")}
+        columns |= {
+            "optimism": [self.optimism[key] for key in keys],
+            "corrected": [one.value for one in after],
+        }
+        return columns | {
+            name: [getattr(one, name) for one in after] for name in ("low", "high", "floor")
+        }
 
     def _repr_html_(self) -> str:
         head, *lines = self._table()
@@ -335,14 +440,18 @@ class Validation(Record):
 
     def __str__(self) -> str:
         lines = align(self._table(), [False, True, True, True, True]).splitlines()
-        return "\n".join([wrap(self._title(), _WIDTH), "", *lines, "", wrap(self._footnote(), _WIDTH)])
+        return "\n".join(
+            [wrap(self._title(), _WIDTH), "", *lines, "", wrap(self._footnote(), _WIDTH)]
+        )
 
     def _title(self) -> str:
         return f"Validation by {self._refits_in_words()}: {self.corrected.rows_in_words()}"
 
     def _footnote(self) -> str:
         floors = any(not e.bounded and not math.isnan(e.floor) for e in self.corrected.estimates)
-        floor = " Floor: the mean for a calibrated model with the same predictions." if floors else ""
+        floor = (
+            " Floor: the mean for a calibrated model with the same predictions." if floors else ""
+        )
         return f"Corrected: {self._correction()}. {self.note}{floor}".rstrip()
 
     def _refits_in_words(self) -> str:
@@ -358,12 +467,16 @@ class Validation(Record):
 
     def _table(self) -> list[list[str]]:
         table = [["", "apparent", "optimism", "corrected", f"{level_percent(self.level)} limits"]]
-        pairs = zip(self.corrected.names, self.apparent.estimates, self.corrected.estimates, strict=True)
+        pairs = zip(
+            self.corrected.names, self.apparent.estimates, self.corrected.estimates, strict=True
+        )
         for key, before, after in pairs:
             floor = "–" if math.isnan(after.floor) else f"floor {number(after.floor)}"
             limits = span(after.low, after.high) if after.bounded else floor
             optimism = signed(self.optimism[key])
-            table.append([after.measure, number(before.value), optimism, number(after.value), limits])
+            table.append(
+                [after.measure, number(before.value), optimism, number(after.value), limits]
+            )
         return table
 
 
@@ -407,11 +520,18 @@ class ValidationSize(Record):
 
     def columns(self) -> dict[str, list[Any]]:
         """One row per criterion."""
-        columns = {"criterion": self.criterion, "target": self.target, "rows": self.size, "events": self.events}
+        columns = {
+            "criterion": self.criterion,
+            "target": self.target,
+            "rows": self.size,
+            "events": self.events,
+        }
         return {name: list(values) for name, values in columns.items()}
 
     def __str__(self) -> str:
-        counts = [["–" if n is None else f"{n:,}" for n in column] for column in (self.size, self.events)]
+        counts = [
+            ["–" if n is None else f"{n:,}" for n in column] for column in (self.size, self.events)
+        ]
         rows = zip(self.criterion, self.target, *counts, strict=True)
         text = align([("criterion", "target", "rows", "events"), *rows], (False, False, True, True))
         return "\n".join([text, "", self.in_words(), *self.notes])
@@ -422,5 +542,8 @@ class ValidationSize(Record):
         if self.n is not None:
             return f"{self.n:,} rows meet all criteria, if {rate} of them are events."
         others = max((size for size in self.size if size is not None), default=None)
-        rest = "" if others is None else f"; {others:,} rows meet the others, if {rate} of them are events"
+        if others is None:
+            rest = ""
+        else:
+            rest = f"; {others:,} rows meet the others, if {rate} of them are events"
         return f"No number of rows that was tried meets all criteria{rest}."

@@ -18,14 +18,17 @@ _FRAMES: tuple[FrameLibrary, ...] = ("pandas", "polars", "pyarrow")
 
 # Rows of a table, entries of an array and letters of a text that a notebook shows.
 _ONE_LINE = 60  # letters of a caption that need no more than the width of most tables
-_ROWS, _ENTRIES, _LETTERS = 20, 4, 500
+_ROWS = 20
+_ENTRIES = 4
+_LETTERS = 500
 
 
 class Record:
     """A frozen dataclass that converts to plain Python, to a frame, and to a table in a notebook."""
 
     _columns: ClassVar[tuple[str, ...]] = ()
-    """The fields that are the columns of a table, all of one length; or one field, a tuple of records, its rows."""
+    """The fields that are the columns of a table, all of one length; or one field, a tuple of
+    records, its rows."""
     _also: ClassVar[tuple[str, ...]] = ()
     """Properties that `to_dict` holds beside the fields."""
 
@@ -55,7 +58,9 @@ class Record:
         return type(self) is type(other) and _same(vars(self), vars(other))
 
     def _hash(self) -> int:
-        return hash((type(self), *(value for value in vars(self).values() if isinstance(value, str))))
+        return hash(
+            (type(self), *(value for value in vars(self).values() if isinstance(value, str)))
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Fields by name, ready for JSON: arrays as lists, records as dicts, undefined and infinite numbers as None."""
@@ -68,21 +73,33 @@ class Record:
         return {name: _plain(getattr(self, name)) for name in (*names, *self._also)}
 
     def columns(self) -> dict[str, list[Any]]:
-        """The columns of a table by name; of any other record its single values, as a table of one row."""
+        """The columns of a table by name.
+
+        Of any other record its single values, as a table of one row.
+        """
         own = {name: getattr(self, name) for name in self._columns}
         match list(own.values()):
             case []:
                 plain = self._entries()
-                return {name: [value] for name, value in plain.items() if not isinstance(value, list | dict)}
+                return {
+                    name: [value]
+                    for name, value in plain.items()
+                    if not isinstance(value, list | dict)
+                }
             case [tuple(records)]:
                 lines = [record._entries() for record in records]
-                return {name: [line[name] for line in lines] for name in (lines[0] if lines else {})}
+                return {
+                    name: [line[name] for line in lines] for name in (lines[0] if lines else {})
+                }
         return {name: list(_plain(values)) for name, values in own.items() if values is not None}
 
     def rows(self) -> list[dict[str, Any]]:
         """One dict per row of :meth:`columns`."""
         columns = self.columns()
-        return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+        return [
+            dict(zip(columns, values, strict=True))
+            for values in zip(*columns.values(), strict=True)
+        ]
 
     def to_frame(self, library: FrameLibrary | None = None) -> Any:
         """The :meth:`columns` as a frame.
@@ -90,10 +107,13 @@ class Record:
         Parameters
         ----------
         library : {'pandas', 'polars', 'pyarrow'}, optional
-            The library of the frame, which must be installed. By default pandas, or Polars where there is no pandas.
+            The library of the frame, which must be installed. By default pandas, or Polars where
+            there is no pandas.
         """
         if library not in (None, *_FRAMES):
-            raise InputError("library", "must be 'pandas', 'polars' or 'pyarrow'", f"got {library!r}")
+            raise InputError(
+                "library", "must be 'pandas', 'polars' or 'pyarrow'", f"got {library!r}"
+            )
         import narwhals.stable.v2 as nw
 
         for name in _FRAMES[:2] if library is None else (library,):
@@ -103,18 +123,28 @@ class Record:
                 continue
             columns = {key: _one_type(values) for key, values in self.columns().items()}
             return nw.from_dict(columns, backend=name).to_native()
-        call, names = type(self).__name__, " or ".join(_FRAMES[:2] if library is None else (library,))
+        call = type(self).__name__
+        names = " or ".join(_FRAMES[:2] if library is None else (library,))
         text = f"`{call}.to_frame({'' if library is None else repr(library)})` needs {names}"
         raise MissingLibraryError(f"{text}: `pip install {library or _FRAMES[0]}`.")
 
     def _caption(self) -> str:
         """The record in one line: its text, unless that is a table."""
         text = str(self)
-        return text if "\n" not in text else str(self.__doc__).partition("\n")[0]
+        if "\n" not in text:
+            return text
+        return str(self.__doc__).partition("\n")[0]
 
     def _repr_html_(self) -> str:
-        """For a notebook: a table of the columns, followed by the other fields; or a table of the fields."""
-        others = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in self._columns}  # type: ignore[arg-type]
+        """For a notebook: a table of the columns, followed by the other fields.
+
+        Or a table of the fields.
+        """
+        others = {
+            f.name: getattr(self, f.name)
+            for f in fields(self)  # type: ignore[arg-type]
+            if f.name not in self._columns
+        }
         texts = [(name.replace("_", " "), _text(name, value)) for name, value in others.items()]
         texts = [(name, text) for name, text in texts if text not in ("", MISSING)]
         if not self._columns:
@@ -124,9 +154,17 @@ class Record:
         shown = range(length) if length <= _ROWS else (*range(_ROWS - 1), length - 1)
         columns = {name: _counts(name, values) for name, values in columns.items()}
         lines = [[_text(name, values[i]) for name, values in columns.items()] for i in shown]
-        notes = [f"{_ROWS} of {length:,} rows: the first {_ROWS - 1} and the last."] if length > _ROWS else []
+        if length > _ROWS:
+            notes = [f"{_ROWS} of {length:,} rows: the first {_ROWS - 1} and the last."]
+        else:
+            notes = []
         notes.append("; ".join(f"{name}: {text.removesuffix('.')}" for name, text in texts))
-        return html_table(self._caption(), [name.replace("_", " ") for name in columns], lines, filter(None, notes))
+        return html_table(
+            self._caption(),
+            [name.replace("_", " ") for name in columns],
+            lines,
+            filter(None, notes),
+        )
 
 
 class Table(Record):
@@ -140,14 +178,20 @@ def _one_type(values: list[Any]) -> list[Any]:
     """A column for frames whose columns have one type: whole numbers beside others as floats, else text."""
     kinds = {type(one) for one in values if one is not None}
     common = float if kinds <= {int, float} else str
-    return values if len(kinds) <= 1 else [None if one is None else common(one) for one in values]
+    if len(kinds) <= 1:
+        return values
+    return [None if one is None else common(one) for one in values]
 
 
 def _counts(name: str, values: Any) -> Any:
     """A column as whole numbers if all its entries are, and some are larger than a share or a label can be."""
     plain = values.tolist() if hasattr(values, "tolist") else values
-    whole = "pvalue" not in name and all(isinstance(one, float) and one.is_integer() for one in plain)
-    return [int(one) for one in plain] if whole and any(abs(one) > 1 for one in plain) else values
+    whole = "pvalue" not in name and all(
+        isinstance(one, float) and one.is_integer() for one in plain
+    )
+    if whole and any(abs(one) > 1 for one in plain):
+        return [int(one) for one in plain]
+    return values
 
 
 def _text(name: str, value: Any) -> str:
@@ -165,16 +209,27 @@ def _text(name: str, value: Any) -> str:
     if value is None:
         return MISSING
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        if value:
+            return "yes"
+        return "no"
     if isinstance(value, float):
         form = p_value(value, named=False) if "pvalue" in name else number(value)
-        return level_percent(value) if name.startswith("level") else form
-    return f"{value:,}" if isinstance(value, int) else str(value)
+        if name.startswith("level"):
+            return level_percent(value)
+        return form
+    if isinstance(value, int):
+        return f"{value:,}"
+    return str(value)
 
 
-def html_table(caption: str, head: Sequence[str], lines: Sequence[Sequence[str]], notes: Iterable[str] = ()) -> str:
+def html_table(
+    caption: str, head: Sequence[str], lines: Sequence[Sequence[str]], notes: Iterable[str] = ()
+) -> str:
     """An HTML table whose first column names the rows; columns of numbers are flush right."""
-    sides = ["right" if head and all(map(_is_number, column)) else "left" for column in zip(*lines, strict=True)]
+    sides = [
+        "right" if head and all(map(_is_number, column)) else "left"
+        for column in zip(*lines, strict=True)
+    ]
 
     def cell(tag: str, text: str, side: str = "left") -> str:
         # A caption is as wide as its table, which may be narrow.
@@ -202,8 +257,13 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, Mapping):  # of models, or of pairs of them
-        return {" − ".join(key) if isinstance(key, tuple) else key: _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, tuple) else value
+        return {
+            " − ".join(key) if isinstance(key, tuple) else key: _plain(item)
+            for key, item in value.items()
+        }
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -213,7 +273,9 @@ def _same(one: Any, other: Any) -> bool:
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
         return len(one) == len(other) and all(map(_same, one, other))
     if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_same(value, other[name]) for name, value in one.items())
+        return one.keys() == other.keys() and all(
+            _same(value, other[name]) for name, value in one.items()
+        )
     if hasattr(one, "get_params"):  # an unfitted calibrator, whose own equality is identity
         return type(one) is type(other) and _same(one.get_params(), other.get_params())
     return bool(one == other) or (one != one and other != other)  # nan

@@ -45,7 +45,9 @@ class Course(Record):
     def of(cls, bins: Any, low: Any, high: Any, least: int) -> "Course":
         """The bins with at least `least` rows."""
         kept = bins.n >= least
-        return cls(*(tuple(np.array(one)[kept].tolist()) for one in (bins.score, bins.rate, low, high)))
+        return cls(
+            *(tuple(np.array(one)[kept].tolist()) for one in (bins.score, bins.rate, low, high))
+        )
 
 
 @dataclass(frozen=True)
@@ -73,11 +75,13 @@ class Remedy(Record):
     gain_high: float = math.nan
     """Its upper limit."""
     chance: float = math.nan
-    """How probably the map is better than the scores as they are in a new sample of as many rows."""
+    """How probably the map is better than the scores as they are in a new sample of as many
+    rows."""
     log_loss_chance: float = math.nan
     """The same by the log loss; nan where it is infinite."""
     parts: tuple[Mapping[str, Any], ...] = ()
-    """The name and the share of each map that the automatic one averages, fitted on all rows; the largest first."""
+    """The name and the share of each map that the automatic one averages, fitted on all rows; the
+    largest first."""
 
     def _entries(self) -> dict[str, Any]:
         """With the call that makes the calibrator in place of it."""
@@ -87,14 +91,18 @@ class Remedy(Record):
     @property
     def with_article(self) -> str:
         """Its name in a sentence: "a spline", but "isotonic regression"."""
-        return f"a {self.name}" if self.name in _COUNTABLE else self.name
+        if self.name in _COUNTABLE:
+            return f"a {self.name}"
+        return self.name
 
     @property
     def promise(self) -> str:
         """How often the map is better, by the score that it gains in: "be better in about 7 of 10 new samples"."""
-        better, chance = "have the lower log loss", self.log_loss_chance
+        better = "have the lower log loss"
+        chance = self.log_loss_chance
         if self.gain > 0:
-            better, chance = "be better", self.chance
+            better = "be better"
+            chance = self.chance
         often = "more than 9" if chance > 0.95 else f"about {10 * chance:.0f}"
         return f"{better} in {often} of 10 new samples of this size"
 
@@ -154,15 +162,20 @@ class Remedies(Record):
 
     @property
     def most_promising(self) -> Remedy | None:
-        """The map that `best` names; if it names none, the prior correction or the map with the largest gain.
+        """The map that `best` names.
 
-        The prior correction is tried only if its limits exclude 1, which shows more than a gain can.
+        If it names none, the prior correction or the map with the largest gain.
+
+        The prior correction is tried only if its limits exclude 1, which shows more than a gain
+        can.
         """
 
         def preference(one: Remedy) -> tuple[bool, bool, float]:
             return one.name == self.best, one.name == PRIOR_CORRECTION and one.gain > 0, one.gain
 
-        return max((one for one in self.after if math.isfinite(one.gain)), key=preference, default=None)
+        return max(
+            (one for one in self.after if math.isfinite(one.gain)), key=preference, default=None
+        )
 
     def __str__(self) -> str:
         found = self.most_promising
@@ -183,7 +196,8 @@ class Advice(Record):
     reason: str
     """Why, in a sentence or two."""
     calibrator: Any = None
-    """The unfitted calibrator to use, for 'recalibrate', 'recalibrate-segment' and 'correct-prior'; else None."""
+    """The unfitted calibrator to use, for 'recalibrate', 'recalibrate-segment' and 'correct-prior';
+    else None."""
     column: str | None = None
     """The column of the segment that needs a map of its own."""
     value: str | None = None
@@ -204,7 +218,10 @@ class Advice(Record):
         entries = super()._entries()
         if self.calibrator is not None:
             parameters = self.calibrator.get_params(deep=False)
-            entries["calibrator"] = {"type": type(self.calibrator).__name__, "parameters": parameters}
+            entries["calibrator"] = {
+                "type": type(self.calibrator).__name__,
+                "parameters": parameters,
+            }
         return entries
 
     def __str__(self) -> str:

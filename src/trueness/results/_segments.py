@@ -11,7 +11,9 @@ from trueness._text.strings import align
 from trueness.results._record import Record, Table
 from trueness.typing import Bools, Floats, Ints
 
-_SHOWN, _SHOWN_SLICES, _NAMED = 20, 10, 6
+_SHOWN = 20
+_SHOWN_SLICES = 10
+_NAMED = 6
 
 
 @dataclass(frozen=True)
@@ -21,7 +23,8 @@ class _Gaps(Table):
     column: tuple[str, ...]
     """The column, or the columns that are crossed."""
     n: Ints
-    """Rows of positive weight; of the half that was tested, if slices were searched for in the other."""
+    """Rows of positive weight; of the half that was tested, if slices were searched for in the
+    other."""
     weight: Floats
     """Total weight of these rows."""
     expected: Floats
@@ -35,9 +38,11 @@ class _Gaps(Table):
     flagged: Bools
     """Whether the adjusted p-value is at most 1 − level."""
     finding: tuple[str, ...]
-    """If flagged, 'over-predicted' or 'under-predicted', of a slope 'too extreme' or 'too moderate'; otherwise ''."""
+    """If flagged, 'over-predicted' or 'under-predicted', of a slope 'too extreme' or 'too
+    moderate'; otherwise ''."""
     differs: Bools
-    """Whether it differs from the error of all rows: its adjusted p-value for that is at most 1 − level."""
+    """Whether it differs from the error of all rows: its adjusted p-value for that is at most 1 −
+    level."""
     level: float
     """Level of the joint test, and of all limits together."""
     draws: int
@@ -50,13 +55,34 @@ class _Gaps(Table):
 class Segments(_Gaps):
     """One row per segment, the costliest first.
 
-    The columns are arrays of equal length; :meth:`rows` and :meth:`to_frame` give the same numbers in other forms.
+    The columns are arrays of equal length; :meth:`rows` and :meth:`to_frame` give the same numbers
+    in other forms.
     """
 
     _columns = (
-        *("column", "value", "n", "weight", "events", "expected", "score", "rate", "gap", "gap_low", "gap_high"),
+        *(
+            "column",
+            "value",
+            "n",
+            "weight",
+            "events",
+            "expected",
+            "score",
+            "rate",
+            "gap",
+            "gap_low",
+            "gap_high",
+        ),
         *("ratio", "ratio_low", "ratio_high", "shrunk_gap", "shrunk_low", "shrunk_high", "cost"),
-        *("pvalue", "slope_pvalue", "adjusted_pvalue", "flagged", "finding", "overall_pvalue", "differs"),
+        *(
+            "pvalue",
+            "slope_pvalue",
+            "adjusted_pvalue",
+            "flagged",
+            "finding",
+            "overall_pvalue",
+            "differs",
+        ),
     )
 
     value: tuple[str, ...]
@@ -80,8 +106,8 @@ class Segments(_Gaps):
     shrunk_high: Floats
     """Upper limit."""
     cost: Floats
-    """Share of the rows, by weight, times the square of the shrunk gap: the part of the Brier score that a correct mean
-    in this segment would save."""
+    """Share of the rows, by weight, times the square of the shrunk gap: the part of the Brier score
+    that a correct mean in this segment would save."""
     pvalue: Floats
     """P-value of the gap of this segment alone."""
     slope_pvalue: Floats
@@ -89,7 +115,8 @@ class Segments(_Gaps):
     adjusted_pvalue: Floats
     """P-value adjusted for all segments and both statistics."""
     overall_pvalue: Floats
-    """P-value of "the error of this segment is that of all rows", adjusted for all segments; nan without an answer."""
+    """P-value of "the error of this segment is that of all rows", adjusted for all segments; nan
+    without an answer."""
     joint_pvalue: float
     """P-value of "all segments are calibrated": the smallest adjusted one."""
     alpha: float
@@ -106,7 +133,9 @@ class Segments(_Gaps):
     @property
     def names(self) -> tuple[str, ...]:
         """Column and value of each segment."""
-        return tuple(f"{column} = {value}" for column, value in zip(self.column, self.value, strict=True))
+        return tuple(
+            f"{column} = {value}" for column, value in zip(self.column, self.value, strict=True)
+        )
 
     @property
     def shown(self) -> Ints:
@@ -127,8 +156,12 @@ class Segments(_Gaps):
         own = [self.names[i] for i in np.flatnonzero(self.differs)]
         if not own:
             known = flagged and not np.isnan(self.overall_pvalue).all()
-            return f"{text} None differs from the error of all rows." if known else text
-        names = ", ".join(own[:_NAMED]) + (f" and {len(own) - _NAMED:,} more" if len(own) > _NAMED else "")
+            if known:
+                return f"{text} None differs from the error of all rows."
+            return text
+        names = ", ".join(own[:_NAMED]) + (
+            f" and {len(own) - _NAMED:,} more" if len(own) > _NAMED else ""
+        )
         return f"{text} Different from the error of all rows: {names}."
 
 
@@ -136,11 +169,23 @@ class Segments(_Gaps):
 class Slices(_Gaps):
     """One row per slice, the most reliable finding first.
 
-    The columns are arrays of equal length. :meth:`to_frame` gives the same table, with `n` called `rows`.
+    The columns are arrays of equal length. :meth:`to_frame` gives the same table, with `n` called
+    `rows`.
     """
 
     _columns = (
-        *("rule", "column", "n", "weight", "observed", "expected", "gap", "gap_low", "gap_high", "adjusted_p"),
+        *(
+            "rule",
+            "column",
+            "n",
+            "weight",
+            "observed",
+            "expected",
+            "gap",
+            "gap_low",
+            "gap_high",
+            "adjusted_p",
+        ),
         *("flagged", "finding", "share", "overall_p", "differs", "distinct"),
     )
 
@@ -151,9 +196,11 @@ class Slices(_Gaps):
     adjusted_p: Floats
     """P-value adjusted for all slices that were tested."""
     share: Floats
-    """Share of the Brier score that a correct mean in this slice would save, less what chance alone would seem to."""
+    """Share of the Brier score that a correct mean in this slice would save, less what chance alone
+    would seem to."""
     overall_p: Floats
-    """P-value of "the error of this slice is that of all rows", adjusted for all slices; nan without an answer."""
+    """P-value of "the error of this slice is that of all rows", adjusted for all slices; nan
+    without an answer."""
     distinct: Bools
     """Whether a flagged slice is off beyond the rows that it shares with the slices before it."""
     overall_gap: float
@@ -165,9 +212,11 @@ class Slices(_Gaps):
     all_flagged: int
     """Slices flagged among all that were tested."""
     worst_gap_high: float
-    """Upper limit of the largest gap, in size, of all slices that were tested; nan if these were searched for."""
+    """Upper limit of the largest gap, in size, of all slices that were tested; nan if these were
+    searched for."""
     worst_impact_high: float
-    """Upper limit of the largest gap times the share of the rows in its slice, by weight; nan as above."""
+    """Upper limit of the largest gap times the share of the rows in its slice, by weight; nan as
+    above."""
     min_rows: int
     """The least number of rows in a slice, or in each half of it."""
     method: str
@@ -175,7 +224,9 @@ class Slices(_Gaps):
 
     def columns(self) -> dict[str, list[Any]]:
         """The columns of the table by name."""
-        return {"rows" if name == "n" else name: values for name, values in super().columns().items()}
+        return {
+            "rows" if name == "n" else name: values for name, values in super().columns().items()
+        }
 
     def calibrated_within(self, epsilon: float) -> bool:
         """Whether, at this level, no slice that was tested has a gap beyond `epsilon`."""
@@ -189,7 +240,9 @@ class Slices(_Gaps):
     @property
     def shown(self) -> Ints:
         """The slices to look at: the distinct ones, or without any finding the first ones."""
-        return np.flatnonzero(self.distinct if self.flagged.any() else np.arange(len(self)) < _SHOWN_SLICES)
+        return np.flatnonzero(
+            self.distinct if self.flagged.any() else np.arange(len(self)) < _SHOWN_SLICES
+        )
 
     def __str__(self) -> str:
         shown = self.shown[:_SHOWN_SLICES]
@@ -210,15 +263,38 @@ class Slices(_Gaps):
 
 
 def _table(
-    found: Segments | Slices, names: dict[str, tuple[str, ...]], n: str, events: Floats, p: Floats, shown: Ints
+    found: Segments | Slices,
+    names: dict[str, tuple[str, ...]],
+    n: str,
+    events: Floats,
+    p: Floats,
+    shown: Ints,
 ) -> str:
     """Some segments or slices by name, with their gaps."""
-    head = [*names, n, "expected", "observed", "gap", f"{level_percent(found.level)} limits", "adjusted p", ""]
+    head = [
+        *names,
+        n,
+        "expected",
+        "observed",
+        "gap",
+        f"{level_percent(found.level)} limits",
+        "adjusted p",
+        "",
+    ]
     lines = [
         [
             *(values[i] for values in names.values()),
-            *(f"{found.n[i]:,}", f"{found.expected[i]:,.1f}", total(events[i]), f"{found.gap[i]:+.4f}"),
-            *(f"{found.gap_low[i]:+.4f} to {found.gap_high[i]:+.4f}", p_value(p[i]), found.finding[i]),
+            *(
+                f"{found.n[i]:,}",
+                f"{found.expected[i]:,.1f}",
+                total(events[i]),
+                f"{found.gap[i]:+.4f}",
+            ),
+            *(
+                f"{found.gap_low[i]:+.4f} to {found.gap_high[i]:+.4f}",
+                p_value(p[i]),
+                found.finding[i],
+            ),
         ]
         for i in shown
     ]

@@ -28,10 +28,11 @@ class Change(Record):
     lasting: bool
     """Whether the days that differ go on to the end of the series."""
     days: int
-    """The number of days that differ, from the first to the last; days without rows between them count."""
+    """The number of days that differ, from the first to the last; days without rows between them
+    count."""
     pvalue: float
-    """Of the hypothesis that the event rate given the score is the same on all days; doubled, since days are tested,
-    too."""
+    """Of the hypothesis that the event rate given the score is the same on all days; doubled, since
+    days are tested, too."""
     ece: float
     """ECE of the days that differ, together."""
     ece_others: float
@@ -49,7 +50,8 @@ class Change(Record):
 
     def __str__(self) -> str:
         inside, others = ("since then", "before") if self.lasting else ("then", "otherwise")
-        first, last = visible(self.first), visible(self.last)
+        first = visible(self.first)
+        last = visible(self.last)
         span = f"for {first}" if self.days == 1 else f"between {first} and {last}"
         when = f"starting with {first}" if self.lasting else span
         verb = "changed" if self.lasting else "differed"
@@ -83,7 +85,15 @@ class Series(Table):
 
     _columns = (
         *("name", "n", "score", "rate", "ece", "ece_low", "ece_high", "floor", "floor_high"),
-        *("error", "error_low", "error_high", "includes_zero", "pvalue", "adjusted_pvalue", "flagged"),
+        *(
+            "error",
+            "error_low",
+            "error_high",
+            "includes_zero",
+            "pvalue",
+            "adjusted_pvalue",
+            "flagged",
+        ),
     )
 
     name: tuple[str, ...]
@@ -97,7 +107,8 @@ class Series(Table):
     ece: Floats
     """ECE in the same bins on all days."""
     ece_low: Floats
-    """Lower end of a confidence interval for the ECE in these bins, were there infinitely many rows."""
+    """Lower end of a confidence interval for the ECE in these bins, were there infinitely many
+    rows."""
     ece_high: Floats
     """Its upper end."""
     floor: Floats
@@ -115,7 +126,8 @@ class Series(Table):
     pvalue: Floats
     """p-value of the omnibus test of calibration of the day alone."""
     adjusted_pvalue: Floats
-    """The same, adjusted for the number of days by Holm's method, and doubled if a change is looked for, too."""
+    """The same, adjusted for the number of days by Holm's method, and doubled if a change is looked
+    for, too."""
     flagged: Bools
     """Whether the adjusted p-value is at most 1 − level."""
     change: Change | None
@@ -123,7 +135,8 @@ class Series(Table):
     change_pvalue: float | None
     """The p-value of that test, doubled; None with fewer than two days that have rows."""
     level: float
-    """Confidence level of sets, flags and the change: the chance of any false flag or change is at most 1 − level."""
+    """Confidence level of sets, flags and the change: the chance of any false flag or change is at
+    most 1 − level."""
     notes: tuple[str, ...] = ()
     """What could not be computed, and why."""
 
@@ -133,7 +146,9 @@ class Series(Table):
         flagged = np.flatnonzero(self.flagged)
         if flagged.size:
             verb = "is" if flagged.size == 1 else "are"
-            marks = f"{flagged.size:,} of {len(self):,} {verb} miscalibrated: {self._runs(flagged)}."
+            marks = (
+                f"{flagged.size:,} of {len(self):,} {verb} miscalibrated: {self._runs(flagged)}."
+            )
         else:
             marks = f"None of {len(self):,} shows miscalibration."
         if self.change is not None:
@@ -149,7 +164,9 @@ class Series(Table):
         for run in runs:
             names = [visible(self.name[i]) for i in run]
             texts += [f"{names[0]} to {names[-1]}"] if len(names) > 2 else names
-        return ", ".join(texts[:_NAMED]) + (f" and {len(texts) - _NAMED} more" if len(texts) > _NAMED else "")
+        return ", ".join(texts[:_NAMED]) + (
+            f" and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
+        )
 
     def _entries(self) -> dict[str, Any]:
         """Fields by name, with the headline."""
@@ -159,10 +176,25 @@ class Series(Table):
         return self.headline
 
     def __str__(self) -> str:
-        head = ["name", "rows", "ECE", "noise floor", "l2 error", f"{level_percent(self.level)} set", "adjusted p", ""]
+        head = [
+            "name",
+            "rows",
+            "ECE",
+            "noise floor",
+            "l2 error",
+            f"{level_percent(self.level)} set",
+            "adjusted p",
+            "",
+        ]
         lines = [
             [
-                *(row["name"], f"{row['n']:,}", _decimal(row["ece"]), _decimal(row["floor"]), _decimal(row["error"])),
+                *(
+                    row["name"],
+                    f"{row['n']:,}",
+                    _decimal(row["ece"]),
+                    _decimal(row["floor"]),
+                    _decimal(row["error"]),
+                ),
                 _span(row),
                 p_value(row["adjusted_pvalue"], named=False),
                 "miscalibrated" if row["flagged"] else "",
@@ -173,13 +205,18 @@ class Series(Table):
 
 
 def _decimal(value: float) -> str:
-    return f"{value:.4f}" if np.isfinite(value) else "-"
+    if np.isfinite(value):
+        return f"{value:.4f}"
+    return "-"
 
 
 def _span(row: dict[str, Any]) -> str:
     """The smallest interval that contains the confidence set."""
-    low, high = 0.0 if row["includes_zero"] else row["error_low"], row["error_high"]
-    return f"{low:.4f} to {high:.4f}" if np.isfinite(high) else "-"
+    low = 0.0 if row["includes_zero"] else row["error_low"]
+    high = row["error_high"]
+    if np.isfinite(high):
+        return f"{low:.4f} to {high:.4f}"
+    return "-"
 
 
 @dataclass(frozen=True)
@@ -206,16 +243,23 @@ class Shift(Record):
         if math.isinf(self.low) and math.isinf(self.high):
             return "The looks give no limits of a constant shift of the log-odds."
         ends = f"{number(self.low)} to {number(self.high)}"
-        return (
-            f"Shift of the log-odds {number(self.value)}, {level_percent(self.level)} confidence at all looks: {ends}"
-        )
+        return f"Shift of the log-odds {number(self.value)}, {level_percent(self.level)} confidence at all looks: {ends}"
 
 
 @dataclass(frozen=True)
 class WatchHistory(Record):
     """The looks of one stream."""
 
-    _columns = ("position", "n", "observed", "expected", "evidence", "slope", "slope_low", "slope_high")
+    _columns = (
+        "position",
+        "n",
+        "observed",
+        "expected",
+        "evidence",
+        "slope",
+        "slope_low",
+        "slope_high",
+    )
 
     position: tuple[Any, ...]
     """The position of each look, as given."""
@@ -228,14 +272,18 @@ class WatchHistory(Record):
     evidence: Floats
     """E after the look."""
     slope: Floats
-    """The slope of the log-odds in the rows of the look alone; nan where it has no finite estimate."""
+    """The slope of the log-odds in the rows of the look alone; nan where it has no finite
+    estimate."""
     slope_low: Floats
     """Its lower limit, in that look alone."""
     slope_high: Floats
     """Upper limit."""
 
     def __str__(self) -> str:
-        span = f", {self.position[0]} to {self.position[-1]}, evidence {self.evidence[-1]:.3g}" if self.position else ""
+        if self.position:
+            span = f", {self.position[0]} to {self.position[-1]}, evidence {self.evidence[-1]:.3g}"
+        else:
+            span = ""
         return f"{len(self.position):,} looks{span}"
 
 
@@ -286,10 +334,8 @@ def prometheus(name: str, alarm: bool, watched: Sequence[WatchedSegment]) -> str
     """The numbers of a watch in Prometheus' text format."""
     metrics = {"alarm": ("1 since the first alarm.", {"": float(alarm)})}
     for metric, text in _METRICS.items():
-        field, shown = (
-            "n" if metric == "rows" else metric,
-            [one for one in watched if one.segment or metric != "listed"],
-        )
+        field = "n" if metric == "rows" else metric
+        shown = [one for one in watched if one.segment or metric != "listed"]
         metrics[metric] = text, {one.segment: float(getattr(one, field)) for one in shown}
     lines = []
     for metric, (text, by) in metrics.items():
@@ -298,5 +344,7 @@ def prometheus(name: str, alarm: bool, watched: Sequence[WatchedSegment]) -> str
             names = {"model": name, "segment": segment}
             labels = ",".join(f'{key}="{_label_value(one)}"' for key, one in names.items() if one)
             braced = f"{{{labels}}}" if labels else ""
-            lines.append(f"trueness_watch_{metric}{braced} {'+Inf' if value == math.inf else repr(value)}")
+            lines.append(
+                f"trueness_watch_{metric}{braced} {'+Inf' if value == math.inf else repr(value)}"
+            )
     return "\n".join(lines) + "\n"

@@ -10,20 +10,31 @@ from trueness.results._inference import Estimate, Interval, PriorShift, Signific
 from trueness.results._record import Record
 
 Code: TypeAlias = Literal[
-    "miscalibrated", "slightly-miscalibrated", "no-evidence", "too-few-rows", "too-good", "undetermined"
+    "miscalibrated",
+    "slightly-miscalibrated",
+    "no-evidence",
+    "too-few-rows",
+    "too-good",
+    "undetermined",
 ]
 RATIO = 1.25
 """The factor on the frequency of the rarer label that should not be missed."""
 ENOUGH = 0.8
 """The power at which a miscalibration counts as one that would have been noticed."""
 SMOOTH = "if it varies smoothly with the score"
-"""What every limit on an error of any shape presumes: errors that alternate from score to score are not seen."""
+"""What every limit on an error of any shape presumes: errors that alternate from score to score are
+not seen."""
 NOTICED = 0.9
 """The power of what these rows are said to notice."""
 RARE = 0.05
 """Below this event rate ratios say more than differences."""
 _UNRELATED = 0.2
-_STRENGTHS = ((0.0001, "overwhelming"), (0.001, "very strong"), (0.01, "strong"), (0.05, "clear, but not strong"))
+_STRENGTHS = (
+    (0.0001, "overwhelming"),
+    (0.001, "very strong"),
+    (0.01, "strong"),
+    (0.05, "clear, but not strong"),
+)
 """Words for the evidence, by the largest p-value that they are used for."""
 _CLEAR = 1.05
 
@@ -33,19 +44,25 @@ class DetectionPower(Record):
     """Probabilities with which miscalibrations that matter would have been noticed."""
 
     ratio: float
-    """Rarer label 1.25 times as frequent as predicted, or as rare: the smaller probability of the two."""
+    """Rarer label 1.25 times as frequent as predicted, or as rare: the smaller probability of the
+    two."""
     error: float
     """An l2 error as large as the tolerance."""
     tolerance: float
-    """The l2 error that matters: 0.05, or half the expected share of the rarer label if that is less."""
+    """The l2 error that matters: 0.05, or half the expected share of the rarer label if that is
+    less."""
     rows_needed: int | None
-    """About how many rows, weighted as these, would notice all of them with probability 0.8; None if these do."""
+    """About how many rows, weighted as these, would notice all of them with probability 0.8; None
+    if these do."""
     noticed_ratio: tuple[float, float]
-    """Observed/expected events below the first or above the second are noticed with probability 0.9; nan if none is."""
+    """Observed/expected events below the first or above the second are noticed with probability
+    0.9; nan if none is."""
     noticed_slope: tuple[float, float]
-    """Slopes below the first or above the second are noticed with probability 0.9; nan if none is."""
+    """Slopes below the first or above the second are noticed with probability 0.9; nan if none
+    is."""
     noticed_error: float
-    """The l2 error from which such shifts and slopes are noticed with probability 0.9; nan if none is."""
+    """The l2 error from which such shifts and slopes are noticed with probability 0.9; nan if none
+    is."""
 
     @property
     def enough(self) -> bool:
@@ -72,13 +89,16 @@ class Flags(Record):
     pvalue: float
     """The p-value of all of them jointly."""
     own: int | None = None
-    """How many of them differ from the error of all rows; None if that was not tested. The worst is one of these."""
+    """How many of them differ from the error of all rows; None if that was not tested. The worst is
+    one of these."""
 
     @property
     def share(self) -> str:
         """How many of how many."""
         plural = "classes" if self.kind == "class" else f"{self.kind}s"
-        total = count(self.total, self.kind) if self.kind == "segment" else f"{self.total:,} {plural}"
+        total = (
+            count(self.total, self.kind) if self.kind == "segment" else f"{self.total:,} {plural}"
+        )
         return f"{self.flagged:,} of {total}"
 
     @property
@@ -88,14 +108,18 @@ class Flags(Record):
         clear = fold or (self.finding and self.kind == "segment")
         kind = "" if self.kind == "segment" else f"{self.kind} "
         worst = f"{kind}{shorten(self.worst, 64)}"
-        return f"{worst}, {self.finding}{fold}" if clear else worst
+        if clear:
+            return f"{worst}, {self.finding}{fold}"
+        return worst
 
     @property
     def by(self) -> str:
         """The test of the p-value."""
         if self.kind == "segment":
             return "all segments jointly"
-        return "all classes, adjusted" if self.kind == "class" else "all labels, adjusted"
+        if self.kind == "class":
+            return "all classes, adjusted"
+        return "all labels, adjusted"
 
     @property
     def strength(self) -> str:
@@ -165,7 +189,8 @@ class Verdict(Record):
     of_answers: bool = False
     """Whether labels say which answers are right, and scores are confidences in them."""
     auc: Estimate | None = None
-    """The AUC of all rows if they were rejected: whether scores that look inverted rank the wrong way round."""
+    """The AUC of all rows if they were rejected: whether scores that look inverted rank the wrong
+    way round."""
     all_rows: Code = "undetermined"
     """The decision on all rows together, whatever segments and classes show."""
 
@@ -178,19 +203,29 @@ class Verdict(Record):
     def doubt(self) -> Literal["", "inverted", "confidence", "constant"]:
         """Why these may not be the scores that were meant, if something looks like it.
 
-        'inverted': higher scores go with fewer events, also by the AUC of all rows; 'confidence': no score is below
-        1/2, and events do not follow the scores or are the rarer label; 'constant': all rows have the same score, and
-        nothing else is wrong.
+        'inverted': higher scores go with fewer events, also by the AUC of all rows; 'confidence':
+        no score is below 1/2, and events do not follow the scores or are the rarer label;
+        'constant': all rows have the same score, and nothing else is wrong.
         """
-        least, most = self.scores[0], self.scores[-1]
+        least = self.scores[0]
+        most = self.scores[-1]
         if self.top_label or self.n < 2:
             return ""
         if not self.rejected:
-            return "constant" if least == most and self.code == "no-evidence" else ""
+            if least == most and self.code == "no-evidence":
+                return "constant"
+            return ""
         low = math.nan if self.slope is None else self.slope.low
-        if not self.of_answers and 0.5 <= least < most and self.rate > 0 and (self.rate < 0.5 or low <= 0):
+        if (
+            not self.of_answers
+            and 0.5 <= least < most
+            and self.rate > 0
+            and (self.rate < 0.5 or low <= 0)
+        ):
             return "confidence"
-        return "inverted" if _inverted(self) else ""
+        if _inverted(self):
+            return "inverted"
+        return ""
 
     @property
     def headline(self) -> str:
@@ -211,10 +246,14 @@ class Verdict(Record):
         parts = _grounds(self)
         place = int(self.rejected and self.test is not None)
         if not self._of_labels:
-            parts[place:place] = [one.sentence if self.rejected else one.strength for one in self.flags]
+            parts[place:place] = [
+                one.sentence if self.rejected else one.strength for one in self.flags
+            ]
         parts += [self.questions] if self.questions else []
         text = "; ".join(parts)
-        return f"{text[0].upper()}{text[1:]}." if text else ""
+        if text:
+            return f"{text[0].upper()}{text[1:]}."
+        return ""
 
     @property
     def questions(self) -> str:
@@ -222,8 +261,11 @@ class Verdict(Record):
         others = ["segments"] * self.segmented + ["classes"] * bool(self.classes)
         if not others or (self.test is None and self.interval is None):
             return ""
-        number, whole = ("two", "three")[len(others) - 1], "top label" if self.top_label else "all rows"
-        asked = f"{whole} and {others[0]}" if len(others) == 1 else f"{whole}, {' and '.join(others)}"
+        number = ("two", "three")[len(others) - 1]
+        whole = "top label" if self.top_label else "all rows"
+        asked = (
+            f"{whole} and {others[0]}" if len(others) == 1 else f"{whole}, {' and '.join(others)}"
+        )
         return f"{asked} are {number} questions, each answered wrongly in at most {level_percent(self.alpha)} of cases"
 
     @property
@@ -238,7 +280,8 @@ class Verdict(Record):
 def _headline(v: Verdict) -> str:
     what = "confidences of the top label" if v.top_label else "predictions"
     rows = "One row is" if v.n == 1 else f"{v.n:,} rows are"
-    kinds, doubt = [words for words, _ in _kinds_of_error(v)], v.doubt
+    kinds = [words for words, _ in _kinds_of_error(v)]
+    doubt = v.doubt
     errors = [f"the {what} are {' and '.join(kinds)}"] if kinds else []
     if doubt == "confidence":
         errors = ["no score is below 50 %, as if they were confidences of the predicted class"]
@@ -260,7 +303,9 @@ def _headline(v: Verdict) -> str:
 def _inverted(v: Verdict) -> bool:
     """Whether scores rank the wrong way round: the slope ignores scores of exactly 0 and 1, the AUC does not."""
     below = v.slope is not None and v.slope.high < 0
-    return below if v.auc is None else (below and v.auc.value < 0.5) or v.auc.high < 0.5
+    if v.auc is None:
+        return below
+    return (below and v.auc.value < 0.5) or v.auc.high < 0.5
 
 
 def _impossible(v: Verdict) -> bool:
@@ -285,12 +330,16 @@ def _strength(pvalue: float, by: str) -> str:
 def _kinds_of_error(v: Verdict) -> list[tuple[str, str]]:
     """The kinds of error whose own confidence interval shows them, in words and as a number with its limits.
 
-    The slope comes first, unless the factor of observed/expected is further from 1, which explains more of the error,
-    or events are rare.
+    The slope comes first, unless the factor of observed/expected is further from 1, which explains
+    more of the error, or events are rare.
     """
-    found, slope, ratio = [], v.slope, v.observed_expected
+    found = []
+    slope = v.slope
+    ratio = v.observed_expected
     if v.auc is not None and _inverted(v) and not (slope is not None and slope.high < 0):
-        found.append(("the wrong way round", f"AUC {number(v.auc.value, 2)} ({span(v.auc.low, v.auc.high)})"))
+        found.append(
+            ("the wrong way round", f"AUC {number(v.auc.value, 2)} ({span(v.auc.low, v.auc.high)})")
+        )
     elif slope is not None and not math.isnan(slope.low) and not slope.low <= 1 <= slope.high:
         limits = _with_limits(slope)
         limits = f"below {number(slope.high, 2)}" if slope.low == -math.inf else limits
@@ -302,56 +351,84 @@ def _kinds_of_error(v: Verdict) -> list[tuple[str, str]]:
             side = f"{side} ({'over' if ratio.value < 1 else 'under'}confident)"
         distance = abs(math.log(ratio.value)) if ratio.value > 0 else math.inf
         # "Underconfident and too high on average" would sound like a contradiction.
-        found = [(words.replace("underconfident (too timid)", "too timid"), limits) for words, limits in found]
-        first = v.rare or (slope is not None and slope.value > 0 and distance > abs(math.log(slope.value)))
+        found = [
+            (words.replace("underconfident (too timid)", "too timid"), limits)
+            for words, limits in found
+        ]
+        first = v.rare or (
+            slope is not None and slope.value > 0 and distance > abs(math.log(slope.value))
+        )
         found.insert(0 if first else len(found), (side, f"observed/expected {_with_limits(ratio)}"))
     return found
 
 
 def _with_limits(found: Estimate) -> str:
     """The value and its limits, with digits enough to show that the limits exclude 1."""
-    value, low, high = found.value, found.low, found.high
+    value = found.value
+    low = found.low
+    high = found.high
     digits = next((d for d in (2, 3, 4) if round(low, d) > 1 or round(high, d) < 1), 5)
     least = 0.5 * 10.0**-digits
     one, *limits = (
-        f"{v:,.{digits}f}".replace("-", "−") if abs(v) >= least else number(v, digits) for v in (value, low, high)
+        f"{v:,.{digits}f}".replace("-", "−") if abs(v) >= least else number(v, digits)
+        for v in (value, low, high)
     )
     return f"{one} ({' to '.join(limits)})"
 
 
 def _slope_in_words(slope: Estimate, v: Verdict) -> str:
-    """The spread of the scores; of a top label the mean, not the spread, is what overconfident means."""
-    low, high, top_label = slope.low, slope.high, v.top_label
+    """The spread of the scores.
+
+    Of a top label the mean, not the spread, is what overconfident means.
+    """
+    low = slope.low
+    high = slope.high
+    top_label = v.top_label
     if low > 1:
-        return "too timid" if top_label else "underconfident (too timid)"
+        if top_label:
+            return "too timid"
+        return "underconfident (too timid)"
     if _inverted(v):
         return "the wrong way round"
     if low <= 0 and high < _UNRELATED and not (v.auc is not None and v.auc.low > 0.5):
-        return "unrelated to the labels" if low > -_UNRELATED else "unrelated to the labels or the wrong way round"
-    return "too extreme" if top_label else "overconfident (too extreme)"
+        if low > -_UNRELATED:
+            return "unrelated to the labels"
+        return "unrelated to the labels or the wrong way round"
+    if top_label:
+        return "too extreme"
+    return "overconfident (too extreme)"
 
 
 def _fold(ratio: float) -> str:
     """Observed divided by expected as a factor, unless it is close to 1 or infinite."""
     factor = 1 / ratio if 0 < ratio < 1 else ratio
-    return f" {factor:.1f}-fold" if _CLEAR <= factor < math.inf else ""
+    if _CLEAR <= factor < math.inf:
+        return f" {factor:.1f}-fold"
+    return ""
 
 
 def _grounds(v: Verdict) -> list[str]:
     """How certain it is: strength and p-value, limits of the error, and the power if nothing was found."""
     if v._of_labels:
         return [flags.strength for flags in v.flags]
-    test, found, flagged = v.test, v.interval, bool(v.flags)
+    test = v.test
+    found = v.interval
+    flagged = bool(v.flags)
     if test is None and found is None:
         return [_ece_in_words(v)]
     how = " of all rows" if v.segmented and (v.rejected or not flagged) else ""
-    how += (" of the top label" if v.top_label else "") + (", clusters taken into account" if v.clustered else "")
+    how += (" of the top label" if v.top_label else "") + (
+        ", clusters taken into account" if v.clustered else ""
+    )
     if v.code == "too-good":
         assert test is not None
         assert test.too_good is not None
-        cause = "scores fitted on these very rows are the usual cause, duplicates and quotas are others"
+        cause = (
+            "scores fitted on these very rows are the usual cause, duplicates and quotas are others"
+        )
         return [_strength(test.too_good, f"lower tail of the {test.method} test{how}"), cause]
-    shown, parts = v.code in ("miscalibrated", "slightly-miscalibrated"), []
+    shown = v.code in ("miscalibrated", "slightly-miscalibrated")
+    parts = []
     if test is not None:
         by = f"{test.method} test{how}"
         within = f"labels and predictions differ no more than chance allows ({p_value(test.pvalue)}, {by})"
@@ -362,7 +439,10 @@ def _grounds(v: Verdict) -> list[str]:
     if shown:
         parts += [limits for _, limits in _kinds_of_error(v)]
         if v.rejected and v.prior_shift is not None and v.prior_shift.suspected:
-            unclear = "" if v.prior_shift.shown else ", or like another error: the slope is too uncertain to tell"
+            if v.prior_shift.shown:
+                unclear = ""
+            else:
+                unclear = ", or like another error: the slope is too uncertain to tell"
             parts.append(f"it looks like {v.prior_shift.factor}{unclear}")
     if v.power is not None and v.code in ("no-evidence", "too-few-rows"):
         names = ("wrong answers", "right answers") if v.top_label else ("non-events", "events")
@@ -379,7 +459,9 @@ def _ece_in_words(v: Verdict) -> str:
         return "the ECE is unknown"
     if math.isnan(found.floor):
         return f"the ECE is {number(found.value)}, without a reference value"
-    limits = f" ({level_percent(found.level)} {span(found.low, found.high)})" if found.bounded else ""
+    limits = (
+        f" ({level_percent(found.level)} {span(found.low, found.high)})" if found.bounded else ""
+    )
     return f"the ECE is {number(found.value)}{limits}; a calibrated model would show about {number(found.floor)}"
 
 
@@ -387,7 +469,10 @@ def _power_in_words(power: DetectionPower, rarer: str) -> str:
     """What these rows notice and, if they are too few, how many would notice what matters."""
     ranges = (("observed/expected", power.noticed_ratio), ("a slope", power.noticed_slope))
     kinds = [f"{name} {_outside(*ends)}" for name, ends in ranges if not all(map(math.isnan, ends))]
-    error = "" if math.isnan(power.noticed_error) else f"an error of {points(power.noticed_error)[0]} percentage points"
+    if math.isnan(power.noticed_error):
+        error = ""
+    else:
+        error = f"an error of {points(power.noticed_error)[0]} percentage points"
     often = f"with probability {percent(NOTICED)}"
     noticed = f"{' or '.join(kinds)} would have been noticed {often}{f', and so would {error}' if error else ''}"
     if not kinds:
@@ -402,10 +487,15 @@ def _power_in_words(power: DetectionPower, rarer: str) -> str:
 
 def _outside(low: float, high: float) -> str:
     """Values below or above some ends around 1, with digits enough to tell them from 1."""
-    digits = [2 if math.isnan(v) else max(2, -math.floor(math.log10(max(abs(v - 1), 1e-9)))) for v in (low, high)]
+    digits = [
+        2 if math.isnan(v) else max(2, -math.floor(math.log10(max(abs(v - 1), 1e-9))))
+        for v in (low, high)
+    ]
     ends = [f"{v:,.{max(digits)}f}" for v in (low, high)]
     if math.isnan(low) or math.isnan(high):
-        return f"above {ends[1]}" if math.isnan(low) else f"below {ends[0]}"
+        if math.isnan(low):
+            return f"above {ends[1]}"
+        return f"below {ends[0]}"
     return f"outside {ends[0]} to {ends[1]}"
 
 
@@ -414,9 +504,15 @@ def _interval_in_words(found: Interval, *, shown: bool) -> str:
     (low, high), level = points(found.low, found.high), level_percent(found.level)
     if not shown:
         limit = f"the typical error is at most {high} percentage points ({level} confidence)"
-        # With few distinct scores each has a cell of its own, and nothing is presumed of its neighbours.
+        # With few distinct scores each has a cell of its own, and nothing is presumed of its
+        # neighbours.
         return limit + ("" if found.bins.startswith("Distinct") else f", {SMOOTH}")
-    limits = f"is above 0 and at most {high}" if float(low) == 0 else f"lies between {low} and {high}"
+    limits = (
+        f"is above 0 and at most {high}" if float(low) == 0 else f"lies between {low} and {high}"
+    )
     limits = f"is {low}" if low == high else limits
-    limits = f"is too small to be estimated, but above 0 and at most {high}" if found.estimate == 0 else limits
+    if found.estimate == 0:
+        limits = f"is too small to be estimated, but above 0 and at most {high}"
+    else:
+        limits = limits
     return f"the typical error {limits} percentage points ({level} confidence)"

@@ -11,7 +11,15 @@ from trueness._keywords import suggests_keywords
 from trueness._numerics.quadrature import beta_breaks, beta_density, expit, logit
 from trueness._numerics.roots import bracketed_root
 from trueness.errors import InputError
-from trueness.simulate._simulated import Finite, Line, Simulated, check_array, check_rows, check_shares, draw_labels
+from trueness.simulate._simulated import (
+    Finite,
+    Line,
+    Simulated,
+    check_array,
+    check_rows,
+    check_shares,
+    draw_labels,
+)
 from trueness.typing import ArrayLike, Floats
 
 
@@ -22,8 +30,9 @@ class Beta:
     Parameters
     ----------
     a, b : float, default 1
-        The shape parameters, above 0: Beta(1, 1) is uniform, Beta(12, 0.25) is concentrated near 1, Beta(0.3, 60)
-        suits rare events. The mean is a / (a + b). True errors are accurate to 1e-9 for shapes up to 1e6.
+        The shape parameters, above 0: Beta(1, 1) is uniform, Beta(12, 0.25) is concentrated near 1,
+        Beta(0.3, 60) suits rare events. The mean is a / (a + b). True errors are accurate to 1e-9
+        for shapes up to 1e6.
     """
 
     a: float = 1.0
@@ -37,7 +46,8 @@ class Beta:
         return f"Beta({self.a:g}, {self.b:g})"
 
     def _draw(self, n: int, rng: np.random.Generator, shift: float) -> Floats:
-        # From two Gamma variables, in logarithms: a score that rounds to 1 could no longer be shifted.
+        # From two Gamma variables, in logarithms: a score that rounds to 1 could no longer be
+        # shifted.
         return expit(_log_gammas(self.a, n, rng) - _log_gammas(self.b, n, rng) + shift)
 
 
@@ -94,25 +104,33 @@ class _Quantiles:
         return _move(self.at(rng.random(n)), shift)
 
 
-def _probabilities(function: Callable[[Floats], Floats], at: Floats, name: str, demand: str) -> Floats:
+def _probabilities(
+    function: Callable[[Floats], Floats], at: Floats, name: str, demand: str
+) -> Floats:
     """The values of a function of the caller's, checked to be probabilities but for rounding."""
     found = np.asarray(function(at), dtype=np.float64)
     if found.shape != at.shape:
         raise InputError(name, demand, f"for shape {at.shape} it returned {found.shape}")
     outside = ~((found >= -1e-12) & (found <= 1 + 1e-12))
     if outside.any():
-        raise InputError(name, demand, f"for {at[outside][0]:.6g} it returned {found[outside][0]:.6g}")
+        raise InputError(
+            name, demand, f"for {at[outside][0]:.6g} it returned {found[outside][0]:.6g}"
+        )
     return np.clip(found, 0.0, 1.0)
 
 
 def _move(z: Floats, shift: float) -> Floats:
     """The scores, shifted in log-odds."""
-    return z if shift == 0 else expit(shift + logit(z))
+    if shift == 0:
+        return z
+    return expit(shift + logit(z))
 
 
 Scores: TypeAlias = Beta | Discrete | Callable[[Floats], Floats] | ArrayLike
 _Law: TypeAlias = Beta | Discrete | _Quantiles
-Distortion: TypeAlias = Callable[[Floats], Floats]  # a function from scores to true probabilities, for whole arrays
+Distortion: TypeAlias = Callable[
+    [Floats], Floats
+]  # a function from scores to true probabilities, for whole arrays
 
 
 @dataclass(frozen=True)
@@ -212,7 +230,9 @@ class _Checked:
     inner: Distortion
 
     def __call__(self, z: Floats) -> Floats:
-        return _probabilities(self.inner, z, "distortion", "must map [0, 1] into [0, 1], one truth per score")
+        return _probabilities(
+            self.inner, z, "distortion", "must map [0, 1] into [0, 1], one truth per score"
+        )
 
     def __repr__(self) -> str:
         return repr(self.inner) if is_dataclass(self.inner) else "a function as truth"
@@ -233,13 +253,24 @@ def _as_distortion(distortion: Any) -> Distortion:
 
 
 def _log_odds(distortion: Distortion, s: Floats) -> Floats:
-    """Log-odds of the truth where those of the score are `s`; near 1 the score itself has too few digits."""
-    own: Callable[[Floats], Floats] = getattr(distortion, "log_odds", lambda s: logit(distortion(expit(s))))
+    """Log-odds of the truth where those of the score are `s`.
+
+    Near 1 the score itself has too few digits.
+    """
+    own: Callable[[Floats], Floats] = getattr(
+        distortion, "log_odds", lambda s: logit(distortion(expit(s)))
+    )
     return own(s)
 
 
 _UNIFORM = Beta()
-_FAR = (10.0, 20.0, 40.0, 80.0, 300.0)  # in log-odds; beyond these, scores hardly differ from 0 or 1
+_FAR = (
+    10.0,
+    20.0,
+    40.0,
+    80.0,
+    300.0,
+)  # in log-odds; beyond these, scores hardly differ from 0 or 1
 
 
 @suggests_keywords
@@ -259,28 +290,32 @@ def binary(
     n : int
         Number of rows.
     scores : Beta, Discrete, array-like or callable, default Beta(1, 1)
-        The distribution of the scores. An array is :class:`Discrete`: rows are drawn from it with replacement. A
-        callable is the quantile function: it maps an array of uniform numbers in [0, 1) to scores.
+        The distribution of the scores. An array is :class:`Discrete`: rows are drawn from it with
+        replacement. A callable is the quantile function: it maps an array of uniform numbers in [0,
+        1) to scores.
     distortion : Logit, Power or callable, optional
-        The true probability as a function of the score, for whole arrays. By default the scores are calibrated.
+        The true probability as a function of the score, for whole arrays. By default the scores are
+        calibrated.
     prevalence : float, optional
         P(Y = 1) in the population; by default, the result of scores and distortion.
     adjust : {'scores', 'truth'}, default 'scores'
-        What to shift, by one constant in log-odds, to reach `prevalence`. Shifted scores keep their distortion, so
-        calibrated scores stay calibrated; a shifted truth keeps the scores, which become too high or too low.
+        What to shift, by one constant in log-odds, to reach `prevalence`. Shifted scores keep their
+        distortion, so calibrated scores stay calibrated; a shifted truth keeps the scores, which
+        become too high or too low.
     seed : int or numpy.random.Generator, optional
         The same seed gives the same bytes.
 
     Returns
     -------
     Simulated
-        `truth` is P(Y = 1 | score). True errors do not depend on `n`: they are sums for discrete scores, and otherwise
-        integrals accurate to 1e-9.
+        `truth` is P(Y = 1 | score). True errors do not depend on `n`: they are sums for discrete
+        scores, and otherwise integrals accurate to 1e-9.
 
     Notes
     -----
-    Jumps and kinks are integrated correctly, but features of a callable narrower than about 1e-3 may be missed, unless
-    its attribute `kinks` is an array of the scores at which they begin and end.
+    Jumps and kinks are integrated correctly, but features of a callable narrower than about 1e-3
+    may be missed, unless its attribute `kinks` is an array of the scores at which they begin and
+    end.
 
     Examples
     --------
@@ -296,8 +331,15 @@ def binary(
     n = check_rows(n)
     rng = generator(seed)
     given = isinstance(scores, Beta | Discrete)
-    law: Any = scores if given else _Quantiles(scores) if callable(scores) else Discrete(check_array(scores, "scores"))
-    shift, truth = 0.0, _as_distortion(distortion)
+    law: Any = (
+        scores
+        if given
+        else _Quantiles(scores)
+        if callable(scores)
+        else Discrete(check_array(scores, "scores"))
+    )
+    shift = 0.0
+    truth = _as_distortion(distortion)
     checked_word(adjust, "adjust", ("scores", "truth"))
     if prevalence is not None:
         shift, truth = _solve_prevalence(prevalence, adjust, law, truth)
@@ -307,18 +349,25 @@ def binary(
     return Simulated(draw_labels(t, rng), z, t, name, _population(law, shift, truth))
 
 
-def _solve_prevalence(prevalence: float, adjust: str, law: _Law, truth: Distortion) -> tuple[float, Distortion]:
+def _solve_prevalence(
+    prevalence: float, adjust: str, law: _Law, truth: Distortion
+) -> tuple[float, Distortion]:
     """A shift of the scores, or of the truth, with which the event has this prevalence."""
-    wanted = checked_number(prevalence, "prevalence", "a number strictly between 0 and 1", low=0, high=1)
+    wanted = checked_number(
+        prevalence, "prevalence", "a number strictly between 0 and 1", low=0, high=1
+    )
 
     def shifted(by: float) -> tuple[float, Distortion]:
-        return (by, truth) if adjust == "scores" else (0.0, _Shifted(truth, by))
+        if adjust == "scores":
+            return (by, truth)
+        return (0.0, _Shifted(truth, by))
 
     def mean(by: float) -> float:
         return _population(law, *shifted(by)).mean_truth()
 
     def excess(by: float) -> float:
-        # In log-odds, so that the prevalence of a rare event is as accurate as that of a common one.
+        # In log-odds, so that the prevalence of a rare event is as accurate as that of a common
+        # one.
         return float(logit(np.clip(mean(by), 1e-300, 1 - 1e-16)) - logit(wanted))
 
     reach = next((far for far in _FAR if excess(-far) * excess(far) <= 0), None)
@@ -353,12 +402,15 @@ class _Continuous(Line):
         return beta_density(s, *self._shapes())
 
     def breaks(self) -> Floats:
-        even, function = logit(np.arange(1, 64) / 64), self.distortion
+        even = logit(np.arange(1, 64) / 64)
+        function = self.distortion
         while isinstance(function, _Shifted | _Checked):
             function = function.inner
         inner = getattr(function, "kinks", np.array([]))
         inner = logit(inner[(inner > 0) & (inner < 1)])
-        return beta_breaks(*self._shapes(), np.concatenate([even, even - self.shift, inner - self.shift]))
+        return beta_breaks(
+            *self._shapes(), np.concatenate([even, even - self.shift, inner - self.shift])
+        )
 
     def score(self, s: Floats) -> Floats:
         if isinstance(self.law, Beta):
@@ -374,15 +426,17 @@ class _Continuous(Line):
         return expit(_log_odds(self.distortion, np.where((z > 0) & (z < 1), s + self.shift, ends)))
 
     def _shapes(self) -> tuple[float, float]:
-        return (self.law.a, self.law.b) if isinstance(self.law, Beta) else (1.0, 1.0)
+        if isinstance(self.law, Beta):
+            return (self.law.a, self.law.b)
+        return (1.0, 1.0)
 
 
 @suggests_keywords
 def demo(n: int = 10_000, *, seed: Seed = 0) -> Simulated:
     """The demo data of the command line: an overconfident model, and the same model recalibrated.
 
-    One row in five is an event. High scores are too high and the lowest too low: the true log-odds are 0.6 times those
-    of the score, shifted to that prevalence. The l1 error is 0.05.
+    One row in five is an event. High scores are too high and the lowest too low: the true log-odds
+    are 0.6 times those of the score, shifted to that prevalence. The l1 error is 0.05.
 
     Parameters
     ----------
@@ -394,8 +448,9 @@ def demo(n: int = 10_000, *, seed: Seed = 0) -> Simulated:
     Returns
     -------
     Simulated
-        ``columns["recalibrated"]`` holds better scores: a fixed map of `y_prob`, as Platt scaling on a few thousand
-        other rows would find it. It keeps the order of the scores and is off by 0.004 on average.
+        ``columns["recalibrated"]`` holds better scores: a fixed map of `y_prob`, as Platt scaling
+        on a few thousand other rows would find it. It keeps the order of the scores and is off by
+        0.004 on average.
 
     Examples
     --------
@@ -406,6 +461,15 @@ def demo(n: int = 10_000, *, seed: Seed = 0) -> Simulated:
     >>> float(abs(d.truth - d.columns["recalibrated"]).mean().round(3))
     0.004
     """
-    d = binary(n, scores=Beta(0.7, 2.6), distortion=Logit(slope=0.6), prevalence=0.2, adjust="truth", seed=seed)
+    d = binary(
+        n,
+        scores=Beta(0.7, 2.6),
+        distortion=Logit(slope=0.6),
+        prevalence=0.2,
+        adjust="truth",
+        seed=seed,
+    )
     columns = {"recalibrated": Logit(shift=-0.47, slope=0.63)(d.y_prob)}
-    return replace(d, name="demo: an overconfident model", columns=columns, score_name="overconfident")
+    return replace(
+        d, name="demo: an overconfident model", columns=columns, score_name="overconfident"
+    )

@@ -9,7 +9,14 @@ from trueness._input.arguments import Seed, checked_number, checked_whole, gener
 from trueness._keywords import suggests_keywords
 from trueness._numerics.quadrature import beta_breaks, beta_density, expit, integral, log_gammas
 from trueness.errors import InputError
-from trueness.simulate._simulated import MOST_ENTRIES, Simulated, as_floats, check_array, check_rows, draw_labels
+from trueness.simulate._simulated import (
+    MOST_ENTRIES,
+    Simulated,
+    as_floats,
+    check_array,
+    check_rows,
+    draw_labels,
+)
 from trueness.typing import ArrayLike, Floats, Kind
 
 _ROUNDS = 200
@@ -26,7 +33,8 @@ class Temperature:
     Parameters
     ----------
     value : float
-        The temperature T that temperature scaling should find; above 1 the scores are over-confident.
+        The temperature T that temperature scaling should find; above 1 the scores are
+        over-confident.
 
     Examples
     --------
@@ -52,8 +60,8 @@ class LabelNoise:
     Parameters
     ----------
     flip : float or array-like of shape (K, K)
-        A number: the fraction of labels replaced by a uniformly drawn class. A matrix: entry (j, k) is the probability
-        that class j is recorded as k.
+        A number: the fraction of labels replaced by a uniformly drawn class. A matrix: entry (j, k)
+        is the probability that class j is recorded as k.
 
     Examples
     --------
@@ -66,7 +74,9 @@ class LabelNoise:
     def __post_init__(self) -> None:
         if np.ndim(self.flip) == 0:
             just = np.nextafter([0.0, 1.0], [-1.0, 2.0])
-            checked_number(self.flip, "flip", "a number from 0 to 1, or a matrix", low=just[0], high=just[1])
+            checked_number(
+                self.flip, "flip", "a number from 0 to 1, or a matrix", low=just[0], high=just[1]
+            )
             return
         matrix = check_array(self.flip, "flip", dimensions=(2,))
         if matrix.shape[0] != matrix.shape[1]:
@@ -76,7 +86,9 @@ class LabelNoise:
     @property
     def even(self) -> float | None:
         """The fraction of labels replaced by a uniformly drawn class; None for a matrix."""
-        return None if isinstance(self.flip, tuple) else float(self.flip)
+        if isinstance(self.flip, tuple):
+            return None
+        return float(self.flip)
 
     def matrix(self, classes: int) -> Floats:
         """Probability that class j is recorded as k."""
@@ -91,7 +103,9 @@ class LabelNoise:
 
     def __repr__(self) -> str:
         side = len(self.flip) if self.even is None else 0
-        return f"LabelNoise({side}x{side})" if side else f"LabelNoise({self.even:g})"
+        if side:
+            return f"LabelNoise({side}x{side})"
+        return f"LabelNoise({self.even:g})"
 
 
 Confusion: TypeAlias = Temperature | LabelNoise
@@ -113,7 +127,9 @@ class Dirichlet:
     def error(self, power: float, kind: Kind) -> float:  # noqa: ARG002
         if self.confusion is None:
             return 0.0
-        demand = "must have finitely many scores, vector scores or calibrated ones for its true error"
+        demand = (
+            "must have finitely many scores, vector scores or calibrated ones for its true error"
+        )
         remedy = "Compare `truth` with `y_prob` on many rows, or use `simulate.binned`."
         raise InputError("population", demand, "these are Dirichlet scores", remedy=remedy)
 
@@ -140,13 +156,14 @@ def multiclass(
     n_classes : int, optional
         K, at least 2; by default the number of entries of `alpha` or `prevalence`, or else 3.
     alpha : float or array-like of shape (K,), default 1
-        Parameters of the Dirichlet distribution: 1 is uniform on the simplex, smaller values give confident scores,
-        larger ones uncertain scores.
+        Parameters of the Dirichlet distribution: 1 is uniform on the simplex, smaller values give
+        confident scores, larger ones uncertain scores.
     distortion : Temperature or LabelNoise, optional
         The truth as a function of the scores. By default the scores are calibrated.
     prevalence : array-like of shape (K,), optional
-        Probability of each class in the population, in any unit; `alpha` is changed accordingly, with its sum kept.
-        Exact, except for a temperature with K > 2, where it is accurate to about 1e-4.
+        Probability of each class in the population, in any unit; `alpha` is changed accordingly,
+        with its sum kept. Exact, except for a temperature with K > 2, where it is accurate to about
+        1e-4.
     seed : int or numpy.random.Generator, optional
         The same seed gives the same bytes.
 
@@ -157,8 +174,8 @@ def multiclass(
 
     Notes
     -----
-    True errors of the population are computed only for calibrated scores, which have none: the others are integrals
-    over a simplex. :func:`binned` has them for matrices.
+    True errors of the population are computed only for calibrated scores, which have none: the
+    others are integrals over a simplex. :func:`binned` has them for matrices.
 
     Examples
     --------
@@ -179,26 +196,39 @@ def multiclass(
         a = _solve_prevalence(shares, float(a.sum()), confusion)
     z = rng.dirichlet(a, n)
     t = z.copy() if confusion is None else confusion.truth(z)
-    shown = f"{a[0]:.4g}" if np.ptp(a) == 0 else ", ".join([f"{v:.4g}" for v in a[:5]] + ["…"] * (a.size > 5))
+    if np.ptp(a) == 0:
+        shown = f"{a[0]:.4g}"
+    else:
+        shown = ", ".join([f"{v:.4g}" for v in a[:5]] + ["…"] * (a.size > 5))
     name = f"Dirichlet({shown}), {'calibrated' if confusion is None else confusion}"
     return Simulated(draw_labels(t, rng), z, t, name, Dirichlet(tuple(a.tolist()), confusion))
 
 
-def _parameters(n_classes: int | None, alpha: ArrayLike, prevalence: ArrayLike | None) -> tuple[Floats, Floats | None]:
+def _parameters(
+    n_classes: int | None, alpha: ArrayLike, prevalence: ArrayLike | None
+) -> tuple[Floats, Floats | None]:
     """Parameters of the distribution, one per class, and the requested class probabilities."""
     a = _positive(alpha, "alpha")
     wanted = None if prevalence is None else _positive(prevalence, "prevalence")
     if a.ndim > 1 or (wanted is not None and wanted.ndim != 1):
-        raise InputError("alpha", "must be a number or a vector, and `prevalence` a vector, one entry per class")
+        raise InputError(
+            "alpha", "must be a number or a vector, and `prevalence` a vector, one entry per class"
+        )
     known = {} if n_classes is None else {"n_classes": checked_whole(n_classes, "n_classes", 10**6)}
     known |= {"alpha": a.size} if a.ndim else {}
     known |= {} if wanted is None else {"prevalence": wanted.size}
     known = known or {"n_classes": 3}
     if len(set(known.values())) > 1 or min(known.values()) < 2:
-        demand = "`n_classes`, `alpha` and `prevalence` must agree on the number of classes, at least 2"
-        raise InputError("", demand, "got " + ", ".join(f"`{name}` {size}" for name, size in known.items()))
+        demand = (
+            "`n_classes`, `alpha` and `prevalence` must agree on the number of classes, at least 2"
+        )
+        raise InputError(
+            "", demand, "got " + ", ".join(f"`{name}` {size}" for name, size in known.items())
+        )
     classes = next(iter(known.values()))
-    return np.broadcast_to(a, classes).astype(np.float64), None if wanted is None else wanted / wanted.sum()
+    return np.broadcast_to(a, classes).astype(
+        np.float64
+    ), None if wanted is None else wanted / wanted.sum()
 
 
 def _positive(values: ArrayLike, name: str) -> Floats:
@@ -213,8 +243,14 @@ def _as_confusion(distortion: Any, classes: int) -> Confusion | None:
     if distortion is None or distortion == Temperature(1.0) or distortion == LabelNoise(0.0):
         return None
     if not isinstance(distortion, Temperature | LabelNoise):
-        raise InputError("distortion", "must be None, Temperature or LabelNoise", f"got {distortion!r}")
-    if isinstance(distortion, LabelNoise) and distortion.even is None and len(distortion.flip) != classes:
+        raise InputError(
+            "distortion", "must be None, Temperature or LabelNoise", f"got {distortion!r}"
+        )
+    if (
+        isinstance(distortion, LabelNoise)
+        and distortion.even is None
+        and len(distortion.flip) != classes
+    ):
         got = f"got {len(distortion.flip)}"
         raise InputError("distortion", f"must have one row of `flip` per class, {classes}", got)
     return distortion
@@ -244,7 +280,9 @@ def _mean_truth(alpha: Floats, temperature: float) -> Floats:
     """Probability of each class; within about 1e-4 for more than two classes."""
     if alpha.size == 2:
         a, b = alpha
-        first = integral(lambda s: expit(s / temperature) * beta_density(s, a, b), beta_breaks(a, b))[0]
+        first = integral(
+            lambda s: expit(s / temperature) * beta_density(s, a, b), beta_breaks(a, b)
+        )[0]
         return np.array([first, 1 - first])
     # The same points for every `alpha`, so that the search for a prevalence sees a smooth function.
     points = min(_POINTS, max(2**8, 2 ** int(np.log2(2**18 / alpha.size))))

@@ -1,4 +1,7 @@
-"""Rows whose truth is known, and the populations that they are drawn from; those with finitely many scores."""
+"""Rows whose truth is known, and the populations that they are drawn from.
+
+Those with finitely many scores.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -91,7 +94,8 @@ class Simulated:
         Returns
         -------
         float
-            In units of probability: a sum if there are finitely many scores, otherwise an integral accurate to 1e-9.
+            In units of probability: a sum if there are finitely many scores, otherwise an integral
+            accurate to 1e-9.
 
         Notes
         -----
@@ -99,9 +103,10 @@ class Simulated:
 
         .. math:: \left( \mathrm{E} \, |\mathrm{E}[Y \mid Z] - Z|^p \right)^{1/p}
 
-        and 'max' is the supremum over the support of Z. Class-wise: the mean over the classes of this error for column
-        k and the event Y = k, given column k alone. Confidence: the same for the largest score and the event that its
-        class is correct. Top-label: one such error for each predicted class, weighted by how often it is predicted.
+        and 'max' is the supremum over the support of Z. Class-wise: the mean over the classes of
+        this error for column k and the event Y = k, given column k alone. Confidence: the same for
+        the largest score and the event that its class is correct. Top-label: one such error for
+        each predicted class, weighted by how often it is predicted.
 
         Examples
         --------
@@ -119,8 +124,8 @@ class Simulated:
         Parameters
         ----------
         k : int, default 1
-            Number of largest scores of a matrix that are compared; k = K means all columns, in class order. Vector
-            scores have only k = 1, the probability of the positive class.
+            Number of largest scores of a matrix that are compared; k = K means all columns, in
+            class order. Vector scores have only k = 1, the probability of the positive class.
 
         Returns
         -------
@@ -129,7 +134,8 @@ class Simulated:
 
         Notes
         -----
-        With :math:`Z_{(1:k)}` the k largest scores and :math:`Y_{r_{1:k}}` the indicators of their classes,
+        With :math:`Z_{(1:k)}` the k largest scores and :math:`Y_{r_{1:k}}` the indicators of their
+        classes,
 
         .. math:: \mathrm{E} \left\| \mathrm{E}[Y_{r_{1:k}} \mid Z_{(1:k)}] - Z_{(1:k)} \right\|_2^2 .
 
@@ -143,7 +149,9 @@ class Simulated:
         k = 1 if k is None else checked_whole(k, "k")
         most = self.y_prob.shape[1] if self.y_prob.ndim == 2 else 1
         if k > most:
-            raise InputError("k", f"must be at most {most}, the number of scores in a row", f"got {k}")
+            raise InputError(
+                "k", f"must be at most {most}, the number of scores in a row", f"got {k}"
+            )
         return self.population.squared_error(k)
 
     def table(self) -> dict[str, NDArray[Any]]:
@@ -152,8 +160,8 @@ class Simulated:
         Returns
         -------
         dict of str to array of shape (n,)
-            'y'; the scores ('p' unless `score_name` is another) and 'truth', or 'p0', 'p1', … and 'truth0', 'truth1', …
-            for a matrix; then the further `columns`.
+            'y'; the scores ('p' unless `score_name` is another) and 'truth', or 'p0', 'p1', … and
+            'truth0', 'truth1', … for a matrix; then the further `columns`.
 
         Examples
         --------
@@ -212,7 +220,9 @@ class Line(ABC):
         unit = self._largest_gap() if power > 2 else 1.0
         if unit == 0 or power == inf:
             return unit
-        value = integral(lambda s: (self.gap(s) / unit) ** power * self.density(s), self.breaks())[0]
+        value = integral(lambda s: (self.gap(s) / unit) ** power * self.density(s), self.breaks())[
+            0
+        ]
         return float(unit * max(value, 0.0) ** (1 / power))
 
     def squared_error(self, k: int) -> float:  # noqa: ARG002 - a vector has only k = 1
@@ -222,7 +232,9 @@ class Line(ABC):
         # The support is the whole line, not only where the mass is.
         far = 2.0 ** np.arange(6, 20)
         points = np.unique(np.concatenate([self.breaks(), np.linspace(-40, 40, 4001), far, -far]))
-        return supremum(self.gap, np.unique(np.concatenate([points, (points[1:] + points[:-1]) / 2])))
+        return supremum(
+            self.gap, np.unique(np.concatenate([points, (points[1:] + points[:-1]) / 2]))
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,26 +249,36 @@ class Finite:
         return float(self.weight @ self.truths)
 
     def error(self, power: float, kind: Kind) -> float:
-        z, t, w = self.scores, self.truths, self.weight
+        z = self.scores
+        t = self.truths
+        w = self.weight
         if z.ndim == 1:
             return _vector_error(z, t, w, power)
         if kind == "classwise":
-            return float(np.mean([_vector_error(z[:, j], t[:, j], w, power) for j in range(z.shape[1])]))
+            return float(
+                np.mean([_vector_error(z[:, j], t[:, j], w, power) for j in range(z.shape[1])])
+            )
         top = z.argmax(axis=1)
         rows = np.arange(top.size)
-        z, t = z[rows, top], t[rows, top]
+        z = z[rows, top]
+        t = t[rows, top]
         if kind == "confidence":
             return _vector_error(z, t, w, power)
         predicted = [top == j for j in np.unique(top[w > 0])]
-        return float(sum(w[at].sum() * _vector_error(z[at], t[at], w[at], power) for at in predicted) / w.sum())
+        return float(
+            sum(w[at].sum() * _vector_error(z[at], t[at], w[at], power) for at in predicted)
+            / w.sum()
+        )
 
     def squared_error(self, k: int) -> float:
         if self.scores.ndim == 1:
             return self.error(2, "classwise") ** 2
-        z, t = self.scores, self.truths
+        z = self.scores
+        t = self.truths
         if k < z.shape[1]:
             order = np.argsort(-z, axis=1, kind="stable")[:, :k]
-            z, t = np.take_along_axis(z, order, axis=1), np.take_along_axis(t, order, axis=1)
+            z = np.take_along_axis(z, order, axis=1)
+            t = np.take_along_axis(t, order, axis=1)
         gaps, w = _gaps(z, t, self.weight)
         return float(w @ (gaps**2).sum(axis=1) / w.sum())
 
@@ -274,23 +296,34 @@ def _gaps(z: Floats, t: Floats, w: Floats) -> tuple[Floats, Floats]:
 
 
 def pool_scores(z: Floats, t: Floats, w: Floats) -> tuple[Ints, Floats, Floats]:
-    """The distinct row of scores of each row; mean truth minus score, and weight, of each distinct row."""
+    """The distinct row of scores of each row.
+
+    Mean truth minus score, and weight, of each distinct row.
+    """
     # By rows only if there is more than one column: that sort is forty times slower.
     inverse = np.unique(z[:, 0] if z.shape[1] == 1 else z, axis=0, return_inverse=True)[1]
     group: Ints = inverse.reshape(-1).astype(np.int64)
     weight = np.asarray(np.bincount(group, w), dtype=np.float64)
     with np.errstate(invalid="ignore"):  # the weight may be 0
-        # Mean gaps, not mean truth minus score: a calibrated row has no gap, not even from rounding.
-        gaps = np.stack([np.bincount(group, w * column) for column in (t - z).T], axis=1) / weight[:, None]
+        # Mean gaps, not mean truth minus score: a calibrated row has no gap, not even from
+        # rounding.
+        gaps = (
+            np.stack([np.bincount(group, w * column) for column in (t - z).T], axis=1)
+            / weight[:, None]
+        )
     return group, gaps, weight
 
 
-MOST_ENTRIES = 10**8  # entries of the largest arrays that are drawn: 0.8 GB each, of which there are several
+MOST_ENTRIES = (
+    10**8
+)  # entries of the largest arrays that are drawn: 0.8 GB each, of which there are several
 
 
 def check_rows(n: Any, most: int = MOST_ENTRIES) -> int:
     """A number of rows that can be drawn at once."""
-    return checked_whole(n, "n", most, "Draw several samples with seeds of their own; their tallies add.")
+    return checked_whole(
+        n, "n", most, "Draw several samples with seeds of their own; their tallies add."
+    )
 
 
 def check_array(values: ArrayLike, name: str, *, dimensions: tuple[int, ...] = (1,)) -> Floats:
@@ -298,17 +331,31 @@ def check_array(values: ArrayLike, name: str, *, dimensions: tuple[int, ...] = (
     array = as_floats(values, name)
     if array.ndim not in dimensions or not array.size:
         shapes = " or ".join({1: "a vector", 2: "a matrix"}[d] for d in dimensions)
-        raise InputError(name, f"must be {shapes} with at least one entry", f"got shape {array.shape}")
+        raise InputError(
+            name, f"must be {shapes} with at least one entry", f"got shape {array.shape}"
+        )
     inside = (array >= 0) & (array <= 1)
     if not inside.all():
-        refuse_bad(name, "must lie in [0, 1]", ~inside, f"values do not, the first is {array[~inside][0]:g}")
+        refuse_bad(
+            name,
+            "must lie in [0, 1]",
+            ~inside,
+            f"values do not, the first is {array[~inside][0]:g}",
+        )
     if array.ndim == 1:
         return array
     if array.shape[1] < 2:
-        raise InputError(name, "must have at least 2 columns when it is a matrix", f"got shape {array.shape}")
+        raise InputError(
+            name, "must have at least 2 columns when it is a matrix", f"got shape {array.shape}"
+        )
     off = np.abs(array.sum(axis=1) - 1) > 1e-6
     if off.any():
-        refuse_bad("", f"Rows of `{name}` must sum to 1", off, f"do not, the first sums to {array[off][0].sum():.6g}")
+        refuse_bad(
+            "",
+            f"Rows of `{name}` must sum to 1",
+            off,
+            f"do not, the first sums to {array[off][0].sum():.6g}",
+        )
     return array
 
 
@@ -320,7 +367,11 @@ def check_shares(weights: ArrayLike | None, size: int, name: str) -> Floats:
     if w.shape != (size,):
         raise InputError(name, f"must have {size} entries", f"got shape {w.shape}")
     if not (np.isfinite(w) & (w >= 0)).all() or w.sum() <= 0:
-        raise InputError(name, "must be finite and non-negative, and not all zero", f"the smallest is {w.min():g}")
+        raise InputError(
+            name,
+            "must be finite and non-negative, and not all zero",
+            f"the smallest is {w.min():g}",
+        )
     return np.asarray(w / w.sum())
 
 
@@ -333,7 +384,12 @@ def as_floats(values: ArrayLike, name: str) -> Floats:
 
 
 def binned(
-    n: int, scores: ArrayLike, rates: ArrayLike, *, weights: ArrayLike | None = None, seed: Seed = None
+    n: int,
+    scores: ArrayLike,
+    rates: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    seed: Seed = None,
 ) -> Simulated:
     """A binned predictor: each bin has one score and one known event rate.
 
@@ -344,7 +400,8 @@ def binned(
     scores : array-like of shape (B,) or (B, K)
         The prediction of each bin: P(positive), or one probability per class.
     rates : array-like of the shape of `scores`
-        The true rate of each bin. Bins with equal scores may differ; the truth given the score is then their mean.
+        The true rate of each bin. Bins with equal scores may differ; the truth given the score is
+        then their mean.
     weights : array-like of shape (B,), optional
         Relative frequencies of the bins, in any unit; equal by default.
     seed : int or numpy.random.Generator, optional
@@ -387,16 +444,16 @@ def outcomes(y_prob: ArrayLike, truth: ArrayLike | None = None, *, seed: Seed = 
     y_prob : array-like of shape (n,) or (n, K)
         The scores, which are kept in their order.
     truth : array-like of the shape of `y_prob`, optional
-        The true probability of the event, or of each class, in each row. By default the scores are calibrated: the
-        outcomes that your model would see if it were perfectly calibrated.
+        The true probability of the event, or of each class, in each row. By default the scores are
+        calibrated: the outcomes that your model would see if it were perfectly calibrated.
     seed : int or numpy.random.Generator, optional
         The same seed gives the same bytes.
 
     Returns
     -------
     Simulated
-        The population is the rows themselves, equally weighted. True errors are finite sums that pool rows with equal
-        scores.
+        The population is the rows themselves, equally weighted. True errors are finite sums that
+        pool rows with equal scores.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """The bucket of each row's cluster as a column that the engine computes, and the sums of buckets put together.
 
-The bucket is one more column to group by. Where an engine has MD5, it hashes every row; elsewhere Python hashes every
-name once. See :mod:`trueness._tally.buckets`.
+The bucket is one more column to group by. Where an engine has MD5, it hashes every row; elsewhere
+Python hashes every name once. See :mod:`trueness._tally.buckets`.
 """
 
 from typing import Any
@@ -21,11 +21,16 @@ _DIGITS = "0123456789abcdef"
 
 def with_buckets(frame: Any, question: Question) -> tuple[Any, Question]:
     """The frame with a column of buckets, which the question groups by after its own columns."""
-    names, name, buckets = plain_names(frame), str(question.cluster), question.buckets
-    place, new, native = list(names).index(name), "bucket", frame.to_native()
+    names = plain_names(frame)
+    name = str(question.cluster)
+    buckets = question.buckets
+    place = list(names).index(name)
+    new = "bucket"
+    native = frame.to_native()
     while new.lower() in {str(known).lower() for known in names}:
         new += "_"
-    hashed, engine = Hashed(buckets, f"`cluster` column {name!r}"), frame.implementation
+    hashed = Hashed(buckets, f"`cluster` column {name!r}")
+    engine = frame.implementation
     if isinstance(frame, nw.DataFrame):
         codes: Any = hashed.of(known_values(frame.get_column(name)))
         added: Any = frame.with_columns(nw.new_series(new, codes, nw.Int64, backend=engine))
@@ -33,7 +38,9 @@ def with_buckets(frame: Any, question: Question) -> tuple[Any, Question]:
         import polars as pl
 
         options: Any = {"return_dtype": pl.Int64, "is_elementwise": True}
-        codes = pl.nth(place).map_batches(lambda names: pl.Series(hashed.of(names.to_list())), **options)
+        codes = pl.nth(place).map_batches(
+            lambda names: pl.Series(hashed.of(names.to_list())), **options
+        )
         added = native.with_columns(codes.alias(new))
     elif engine.is_duckdb():
         added = native.project(f"*, {_sql(f'CAST(#{place + 1} AS VARCHAR)', buckets)} AS {new}")
@@ -42,7 +49,9 @@ def with_buckets(frame: Any, question: Question) -> tuple[Any, Question]:
         added = native.selectExpr("*", f"{_sql(f'CAST(`{quoted}` AS STRING)', buckets)} AS {new}")
     elif engine.is_dask():
         meta = (new, "int64")
-        codes = native[name].map_partitions(lambda v: type(v)(hashed.of(known_values(v)), index=v.index), meta=meta)
+        codes = native[name].map_partitions(
+            lambda v: type(v)(hashed.of(known_values(v)), index=v.index), meta=meta
+        )
         added = native.assign(**{new: codes})
     elif engine.is_ibis():
         import ibis
@@ -52,7 +61,8 @@ def with_buckets(frame: Any, question: Question) -> tuple[Any, Question]:
             """The digest in hexadecimal digits."""
             raise NotImplementedError  # the database has it
 
-        digest, digits = md5(native[name].cast("string")), ibis.literal(_DIGITS)
+        digest = md5(native[name].cast("string"))
+        digits = ibis.literal(_DIGITS)
         code = digits.find(digest.substr(0, 1)) * 16 + digits.find(digest.substr(1, 1))
         added = native.mutate(**{new: (code % buckets).cast("int64")})
     else:
@@ -71,24 +81,36 @@ def largest_clusters(frame: Any, question: Question, schema: Any) -> dict[Group,
     by = [f"by{i}" for i in range(len(question.by))]
     plain = select_plainly(frame, question, schema, opaque=False)
     keys = dict(zip((*by, "k"), (*question.by, question.cluster), strict=True))
-    weight = [] if question.weight is None else [nw.col(names[question.weight]).cast(nw.Float64).alias("w")]
+    if question.weight is None:
+        weight = []
+    else:
+        weight = [nw.col(names[question.weight]).cast(nw.Float64).alias("w")]
     rows = plain.select(*[nw.col(names[name]).alias(key) for key, name in keys.items()], *weight)
     size = nw.col("w").sum() if weight else nw.len()
     sizes = rows.lazy().group_by(*keys).agg(size.alias("n"))
-    most = (sizes.group_by(*by).agg(nw.col("n").max()) if by else sizes.select(nw.col("n").max())).collect()
+    most = (
+        sizes.group_by(*by).agg(nw.col("n").max()) if by else sizes.select(nw.col("n").max())
+    ).collect()
     groups = [known_values(most.get_column(name)) for name in by]
-    values = [0 if is_missing(v) else int(np.ceil(float(v))) for v in most.get_column("n").to_list()]
+    values = [
+        0 if is_missing(v) else int(np.ceil(float(v))) for v in most.get_column("n").to_list()
+    ]
     return dict(zip(zip(*groups, strict=True) if by else [()], values, strict=True))
 
 
-def fold_buckets(sums: dict[Group, Any], largest: dict[Group, int], question: Question) -> dict[Group, Any]:
+def fold_buckets(
+    sums: dict[Group, Any], largest: dict[Group, int], question: Question
+) -> dict[Group, Any]:
     """The sums of each group, of all its buckets."""
     unnamed = sum(one.n for key, one in sums.items() if key[-1] in (None, MISSING))
     if unnamed:
         total = sum(one.n for one in sums.values())
         if question.missing == "raise":
-            got, remedy = some(unnamed, total, "rows have one"), '`missing="drop"` leaves such rows out.'
-            raise column_error("cluster", str(question.cluster), "must not have missing values", got, remedy)
+            got = some(unnamed, total, "rows have one")
+            remedy = '`missing="drop"` leaves such rows out.'
+            raise column_error(
+                "cluster", str(question.cluster), "must not have missing values", got, remedy
+            )
         warn(dropped_rows(unnamed, total, "no cluster"), DroppedRowsWarning)
     found: dict[Group, dict[int, Any]] = {}
     for (*key, bucket), one in sums.items():
@@ -96,7 +118,9 @@ def fold_buckets(sums: dict[Group, Any], largest: dict[Group, int], question: Qu
             found.setdefault(tuple(key), {})[int(bucket)] = one  # type: ignore[call-overload]  # a whole number
     if not found and not question.by:
         raise InputError("source", "must have at least one row with a cluster", "it has none")
-    return {key: together(of_bucket, largest[key], question.buckets) for key, of_bucket in found.items()}
+    return {
+        key: together(of_bucket, largest[key], question.buckets) for key, of_bucket in found.items()
+    }
 
 
 def together(of_bucket: dict[int, Any], largest: int, buckets: int) -> Any:

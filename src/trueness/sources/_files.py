@@ -22,15 +22,25 @@ from trueness.sources._table import ArrowFile, ConcatenatedTable, ParquetFile, T
 from trueness.sources._text import CsvFile, JsonLinesFile
 
 _KINDS = (CsvFile, JsonLinesFile, ParquetFile, ArrowFile, NpzFile, NpyFile)
-SUFFIXES = {suffix for kind in _KINDS for suffix in kind.suffixes}  # of all files that can be read, not compressed
+SUFFIXES = {
+    suffix for kind in _KINDS for suffix in kind.suffixes
+}  # of all files that can be read, not compressed
 SEPARATORS = {"csv": ",", "tsv": "\t", ".tsv": "\t", ".tab": "\t"}
 _Kind: TypeAlias = type[ParquetFile | NpzFile | NpyFile | JsonLinesFile]
-_BY_FORMAT: dict[str, _Kind] = {"parquet": ParquetFile, "arrow": ArrowFile, "npz": NpzFile, "npy": NpyFile}
+_BY_FORMAT: dict[str, _Kind] = {
+    "parquet": ParquetFile,
+    "arrow": ArrowFile,
+    "npz": NpzFile,
+    "npy": NpyFile,
+}
 _BINARY = {b"PAR1": "parquet", b"ARROW1": "arrow", b"PK\x03\x04": "npz", b"\x93NUMPY": "npy"}
 _SUMS = (b"TNTALLYS", b"TNSKETCH")
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd", ".zstd": "zstd"}
 _PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # gzip and zstd, which Polars unpacks
-_UNPACKERS: dict[bytes, Callable[[], Any]] = {b"BZh": bz2.BZ2Decompressor, b"\xfd7zXZ": lzma.LZMADecompressor}
+_UNPACKERS: dict[bytes, Callable[[], Any]] = {
+    b"BZh": bz2.BZ2Decompressor,
+    b"\xfd7zXZ": lzma.LZMADecompressor,
+}
 _CHUNK = 1 << 20
 # Polars holds a line in 16 times its bytes, and where memory does not suffice it ends the process.
 _LONGEST_LINE = 1 << 26
@@ -52,7 +62,9 @@ def open_tables(
 ) -> Iterator[Table]:
     with ExitStack() as stack:
         tables = [open_table(path, stack, separator, decimal, form) for path in paths]
-        for one, two in (pair for other in tables[1:] for pair in ((tables[0], other), (other, tables[0]))):
+        for one, two in (
+            pair for other in tables[1:] for pair in ((tables[0], other), (other, tables[0]))
+        ):
             lacking = [name for name in one.names if name not in two.names]
             if lacking:
                 more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
@@ -62,31 +74,51 @@ def open_tables(
 
 
 def open_table(
-    name: str, stack: ExitStack, separator: str | None = None, decimal: str = ".", form: str | None = None
+    name: str,
+    stack: ExitStack,
+    separator: str | None = None,
+    decimal: str = ".",
+    form: str | None = None,
 ) -> Table:
-    """Open a file, or standard input for '-', as what it looks like or as `form`; copies last as long as the stack."""
+    """Open a file, or standard input for '-', as what it looks like or as `form`.
+
+    Copies last as long as the stack.
+    """
     path = Path(name)
-    if name == "-" or path.is_fifo():  # some formats need to be read from the end, and all more than once
+    if (
+        name == "-" or path.is_fifo()
+    ):  # some formats need to be read from the end, and all more than once
         if name == "-" and sys.stdin is None:
             raise InputError("", "standard input is closed", remedy="Name a file.")
         copy = _temporary(stack)
-        with copy.open("wb") as file, nullcontext(sys.stdin.buffer) if name == "-" else path.open("rb") as given:
+        with (
+            copy.open("wb") as file,
+            nullcontext(sys.stdin.buffer) if name == "-" else path.open("rb") as given,
+        ):
             shutil.copyfileobj(given, file)
-        name, path = "standard input" if name == "-" else name, copy
+        name = "standard input" if name == "-" else name
+        path = copy
     start = _first_bytes(path, name)
     unpacker = next((make for magic, make in _UNPACKERS.items() if start.startswith(magic)), None)
     if unpacker is not None:
-        path, packed = _temporary(stack), path
+        packed = path
+        path = _temporary(stack)
         _unpack(packed, name, unpacker, path)
         start = _first_bytes(path, name)
-    found = next((_BY_FORMAT[kind] for magic, kind in _BINARY.items() if start.startswith(magic)), None)
+    found = next(
+        (_BY_FORMAT[kind] for magic, kind in _BINARY.items() if start.startswith(magic)), None
+    )
     if form is not None and found is not _BY_FORMAT.get(form):
-        raise InputError("", f"`--input-format` says {form}, but {name} does not begin as such a file does")
+        raise InputError(
+            "", f"`--input-format` says {form}, but {name} does not begin as such a file does"
+        )
     if form is None and found is None:
         _refuse_other_bytes(name, start)
     suffix = inner_suffix(name)
     is_object = start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"["))
-    if form == "jsonl" or (not (form or found) and (is_object or suffix in {*JsonLinesFile.suffixes} - {".json"})):
+    if form == "jsonl" or (
+        not (form or found) and (is_object or suffix in {*JsonLinesFile.suffixes} - {".json"})
+    ):
         found = JsonLinesFile
     if found in (None, JsonLinesFile):
         _refuse_long_lines(path, name, quoted=found is None)
@@ -94,7 +126,12 @@ def open_table(
         usual = SEPARATORS.get(form or suffix, "," if decimal == "." else ";")
         return CsvFile(path, name, separator or usual, decimal)
     if separator is not None:
-        raise InputError("--separator", "is only for CSV and TSV", f"{name} is {found.format}", remedy="Leave it out.")
+        raise InputError(
+            "--separator",
+            "is only for CSV and TSV",
+            f"{name} is {found.format}",
+            remedy="Leave it out.",
+        )
     return found(path, name)
 
 
@@ -120,27 +157,39 @@ def _first_bytes(path: Path, name: str) -> bytes:
             with stream:
                 return bytes(stream.read(4096))
         except Exception as reason:  # damaged files raise a dozen classes
-            raise InputError("", f"{name} cannot be unpacked: it is truncated or damaged ({reason})") from reason
+            raise InputError(
+                "", f"{name} cannot be unpacked: it is truncated or damaged ({reason})"
+            ) from reason
     polars = import_polars(name)
     try:
         lines = polars.scan_lines(path, name="line", n_rows=100, glob=False).collect()["line"]
     except (OSError, polars.exceptions.PolarsError) as reason:
-        raise InputError("", f"{name} cannot be unpacked: it is truncated or damaged ({reason})") from reason
+        raise InputError(
+            "", f"{name} cannot be unpacked: it is truncated or damaged ({reason})"
+        ) from reason
     return "\n".join(lines).encode()
 
 
 def _unpacking(path: Path, start: bytes) -> Any:
-    """A stream of what a file of text holds; None of zstd, if nothing but Polars unpacks it here."""
+    """A stream of what a file of text holds.
+
+    None of zstd, if nothing but Polars unpacks it here.
+    """
     if start.startswith(_PACKED[0]):
         return gzip.open(path)
     if not start.startswith(_PACKED[1]):
         return path.open("rb")
     zstd = _zstd()
-    return None if zstd is None else zstd.ZstdFile(path)
+    if zstd is None:
+        return None
+    return zstd.ZstdFile(path)
 
 
 def _refuse_long_lines(path: Path, name: str, *, quoted: bool) -> None:
-    """Refuse a line that Polars may not hold in memory; a line of CSV, `quoted`, goes on while a quote is open."""
+    """Refuse a line that Polars may not hold in memory.
+
+    A line of CSV, `quoted`, goes on while a quote is open.
+    """
     with path.open("rb") as file:
         start = file.read(4)
     size = path.stat().st_size * (_MOST_OF_GZIP if start.startswith(_PACKED[0]) else 1)
@@ -155,8 +204,13 @@ def _refuse_long_lines(path: Path, name: str, *, quoted: bool) -> None:
 
 
 def _begin_of_long_line(stream: Any, quoted: bool) -> int | None:
-    """Where the first line begins that is too long; None if none is, or if the file is damaged before."""
-    begun, seen, is_open = 0, 0, False
+    """Where the first line begins that is too long.
+
+    None if none is, or if the file is damaged before.
+    """
+    begun = 0
+    seen = 0
+    is_open = False
     with stream:
         while True:
             try:
@@ -176,7 +230,9 @@ def _line_ends(piece: bytes, is_open: bool, *, quoted: bool) -> tuple[int | None
     """Where the first and the last line of a piece end, if any does, and whether a quote is open behind it."""
     if not quoted or (b'"' not in piece and not is_open):
         first = piece.find(b"\n")
-        return (None, None, False) if first < 0 else (first, piece.rfind(b"\n"), False)
+        if first < 0:
+            return (None, None, False)
+        return (first, piece.rfind(b"\n"), False)
     letters = np.frombuffer(piece, np.uint8)
     inside = np.cumsum(letters == ord('"'), dtype=np.uint32) % 2 == (0 if is_open else 1)
     ends = np.flatnonzero((letters == ord("\n")) & ~inside)
@@ -186,7 +242,10 @@ def _line_ends(piece: bytes, is_open: bool, *, quoted: bool) -> tuple[int | None
 
 
 def _unpack(packed: Path, name: str, make: Callable[[], Any], path: Path) -> None:
-    """Unpack all streams of a bzip2 or xz file; Python's own readers take anything after the first for the end."""
+    """Unpack all streams of a bzip2 or xz file.
+
+    Python's own readers take anything after the first for the end.
+    """
     try:
         with packed.open("rb") as file, path.open("wb") as target:
             data = file.read(_CHUNK)
@@ -201,7 +260,9 @@ def _unpack(packed: Path, name: str, make: Callable[[], Any], path: Path) -> Non
                 while not data and (piece := file.read(_CHUNK)):
                     data = piece.lstrip(b"\0")  # padding
     except (EOFError, OSError, lzma.LZMAError) as reason:
-        raise InputError("", f"{name} cannot be unpacked: it is truncated or damaged ({reason})") from reason
+        raise InputError(
+            "", f"{name} cannot be unpacked: it is truncated or damaged ({reason})"
+        ) from reason
 
 
 def _refuse_other_bytes(name: str, start: bytes) -> None:
@@ -214,12 +275,17 @@ def _refuse_other_bytes(name: str, start: bytes) -> None:
             demand = f"{name} does not begin as a file of type {kind.format} does: damaged, or of another type"
             raise InputError("", demand)
     if b"\x00" in start:
-        demand = f"{name} is not CSV, TSV, JSON lines, Parquet, Arrow IPC, npz or npy: it has zero bytes"
+        demand = (
+            f"{name} is not CSV, TSV, JSON lines, Parquet, Arrow IPC, npz or npy: it has zero bytes"
+        )
         raise InputError("", demand, remedy="UTF-16 must become UTF-8.")
 
 
 def expand_paths(paths: Sequence[str]) -> tuple[str, ...]:
-    """Replace patterns by the files that match; refuse a file that is named twice. A scheme is left to the engine."""
+    """Replace patterns by the files that match; refuse a file that is named twice.
+
+    A scheme is left to the engine.
+    """
     expanded: list[str] = []
     for name in paths:
         if name == "-" or "://" in name or not glob.has_magic(name) or Path(name).exists():
@@ -247,7 +313,9 @@ def compress_into(path: str, write: Callable[[BinaryIO], None]) -> Callable[[Bin
     if compression is None:
         return write
     streams: dict[str, Callable[[BinaryIO], Any]] = {
-        "gzip": lambda file: gzip.GzipFile("", "wb", fileobj=file, mtime=0),  # the same bytes every time
+        "gzip": lambda file: gzip.GzipFile(
+            "", "wb", fileobj=file, mtime=0
+        ),  # the same bytes every time
         "bzip2": lambda file: bz2.BZ2File(file, "wb"),
         "xz": lambda file: lzma.LZMAFile(file, "wb"),  # noqa: SIM115
         "zstd": lambda file: _import_zstd(path).ZstdFile(file, "wb"),

@@ -1,7 +1,7 @@
 """Frames, relations and paths as frames that narwhals can query.
 
-Polars reads files as the command line does. DuckDB fills in columns that a file lacks, and takes names in any case; so
-the columns of each file are checked first.
+Polars reads files as the command line does. DuckDB fills in columns that a file lacks, and takes
+names in any case; so the columns of each file are checked first.
 """
 
 import glob
@@ -23,7 +23,9 @@ from trueness.sources._table import ArrowFile, ConcatenatedTable, ParquetFile, P
 from trueness.sources._text import CsvFile, JsonLinesFile
 
 PathEngine: TypeAlias = Literal["auto", "polars", "duckdb"]
-_started_in: set[int] = set()  # the process in which Polars has started its threads, also as a fork remembers it
+_started_in: set[int] = (
+    set()
+)  # the process in which Polars has started its threads, also as a fork remembers it
 
 
 def _need_polars() -> None:
@@ -36,13 +38,22 @@ def _need_polars() -> None:
 
 
 def open_frame(source: Any, question: Question, engine: PathEngine, stack: ExitStack) -> Any:
-    """A narwhals frame, lazy unless the source is in memory; what is unpacked is removed at the end of the stack."""
+    """A narwhals frame, lazy unless the source is in memory.
+
+    What is unpacked is removed at the end of the stack.
+    """
     checked_word(engine, "engine", ("auto", "polars", "duckdb"))
     several = source if isinstance(source, list | tuple) else [source]
     if several and all(isinstance(part, str | os.PathLike) for part in several):
-        return nw.from_native(_scan_files([os.fspath(part) for part in several], question, engine, stack))
+        return nw.from_native(
+            _scan_files([os.fspath(part) for part in several], question, engine, stack)
+        )
     if engine != "auto":
-        raise InputError("engine", "is only for paths", f"this source is a {type(source).__name__}, which has its own")
+        raise InputError(
+            "engine",
+            "is only for paths",
+            f"this source is a {type(source).__name__}, which has its own",
+        )
     try:
         frame = nw.from_native(source)
     except TypeError:
@@ -50,7 +61,9 @@ def open_frame(source: Any, question: Question, engine: PathEngine, stack: ExitS
         demand = f"must be {frames}, or a path of Parquet, Arrow IPC, CSV, TSV or JSON lines"
         raise InputError("source", demand, f"got {type(source).__name__}") from None
     except nw.exceptions.DuplicateError:
-        raise InputError("source", "must have columns of different names", "some have the same") from None
+        raise InputError(
+            "source", "must have columns of different names", "some have the same"
+        ) from None
     if frame.implementation.is_polars():
         _need_polars()
     return _without_objects(frame, question)
@@ -58,7 +71,11 @@ def open_frame(source: Any, question: Question, engine: PathEngine, stack: ExitS
 
 def _without_objects(frame: Any, question: Question) -> Any:
     """A frame in memory whose Decimals, or floats among objects, are columns of numbers."""
-    numbers = {name: argument for argument in ("prob", "label", "weight") for name in question.columns[argument]}
+    numbers = {
+        name: argument
+        for argument in ("prob", "label", "weight")
+        for name in question.columns[argument]
+    }
     if isinstance(frame, nw.DataFrame) and frame.implementation.is_pyarrow():
         return nw.from_native(_without_decimals(frame.to_native(), set(numbers)))
     if not isinstance(frame, nw.DataFrame) or not frame.implementation.is_pandas_like():
@@ -73,13 +90,20 @@ def _without_objects(frame: Any, question: Question) -> Any:
                 raise column_error(argument, name, "must hold numbers", f"its type is {dtype}")
         elif kind == "Object" and (argument != "label" or _are_numbers(frame.get_column(name))):
             found = numbers_of(frame.get_column(name).to_numpy(), f"{argument}` column `{name}")
-            values = found.values if found.missing is None else np.where(found.missing, np.nan, found.values)
+            if found.missing is None:
+                values = found.values
+            else:
+                values = np.where(found.missing, np.nan, found.values)
             converted.append(nw.new_series(name, values, nw.Float64, backend=frame.implementation))
     for name in (name for name in question.by if str(schema.get(name)) == "Object"):
         for entry in frame.get_column(name).to_list():
             if not isinstance(entry, Hashable):
-                raise column_error("by", name, "must hold single values", f"it holds a {type(entry).__name__}")
-    return frame.with_columns(*converted) if converted else frame
+                raise column_error(
+                    "by", name, "must hold single values", f"it holds a {type(entry).__name__}"
+                )
+    if converted:
+        return frame.with_columns(*converted)
+    return frame
 
 
 def _without_decimals(table: Any, numbers: set[str]) -> Any:
@@ -104,8 +128,12 @@ def _scan_files(paths: list[str], question: Question, engine: PathEngine, stack:
     files = list(expand_paths(paths))
     if _library(engine) == "polars":
         _need_polars()
-        remote = any("://" in file for file in files)  # only the engine knows what a path with a scheme names
-        return _polars_remote(files, question) if remote else _polars_files(files, question, stack)
+        remote = any(
+            "://" in file for file in files
+        )  # only the engine knows what a path with a scheme names
+        if remote:
+            return _polars_remote(files, question)
+        return _polars_files(files, question, stack)
     suffixes = {inner_suffix(file) for file in files}
     if suffixes <= {*ParquetFile.suffixes}:
         return _duckdb_parquet(files, question)
@@ -117,9 +145,19 @@ def _scan_files(paths: list[str], question: Question, engine: PathEngine, stack:
 
 def _kinds(question: Question) -> dict[str, str]:
     """How the columns of a text file are read."""
-    # A group is the text of its cell: 007 and 7 are two groups. So is a label that is compared with text.
-    label = "group" if any(isinstance(one, str) for one in question.labels or (question.pos_label,)) else "label"
-    kinds = {"by": "group", "cluster": "group", "label": label, "prob": "number", "weight": "number"}
+    # A group is the text of its cell: 007 and 7 are two groups. So is a label that is compared with
+    # text.
+    if any(isinstance(one, str) for one in question.labels or (question.pos_label,)):
+        label = "group"
+    else:
+        label = "label"
+    kinds = {
+        "by": "group",
+        "cluster": "group",
+        "label": label,
+        "prob": "number",
+        "weight": "number",
+    }
     return {name: kind for argument, kind in kinds.items() for name in question.columns[argument]}
 
 
@@ -128,7 +166,9 @@ def _library(engine: PathEngine) -> str:
     for name in filter(find_spec, names):
         return name
     how = f"`pip install 'trueness[{'cli' if names[0] == 'polars' else 'duckdb'}]'`"
-    raise MissingLibraryError(f"`trueness.scan` of a path needs {' or '.join(names)}, which is not installed: {how}.")
+    raise MissingLibraryError(
+        f"`trueness.scan` of a path needs {' or '.join(names)}, which is not installed: {how}."
+    )
 
 
 def _check_names(names_of: dict[str, Any], question: Question) -> None:
@@ -164,7 +204,10 @@ def _polars_files(files: list[str], question: Question, stack: ExitStack) -> Any
             raise InputError("source", demand, f"{table.name!r} is {table.format}")
     _check_names({table.name: table.names for table in tables}, question)
     kinds = _kinds(question)
-    names = [[name for name, known in kinds.items() if known == kind] for kind in ("label", "number", "group")]
+    names = [
+        [name for name, known in kinds.items() if known == kind]
+        for kind in ("label", "number", "group")
+    ]
     lazy = (tables[0] if len(tables) == 1 else ConcatenatedTable(tables)).lazy(*names)
     columns = {name: pl.col(f"{kind} {name}") for name, kind in kinds.items()}
     typed = [table.types for table in tables if isinstance(table, JsonLinesFile)]
@@ -179,7 +222,9 @@ def _duckdb(files: list[str]) -> tuple[Any, list[str]]:
     import duckdb
 
     connection = duckdb.connect()
-    connection.execute("SET preserve_insertion_order = false")  # order means nothing here, and keeping it takes memory
+    connection.execute(
+        "SET preserve_insertion_order = false"
+    )  # order means nothing here, and keeping it takes memory
     return connection, [file if "://" in file else glob.escape(file) for file in files]
 
 
@@ -187,17 +232,28 @@ def _duckdb_parquet(files: list[str], question: Question) -> Any:
     connection, paths = _duckdb(files)
     if not any("://" in file for file in files):
         names: dict[str, list[str]] = {}
-        for file, name in connection.execute("SELECT file_name, name FROM parquet_schema(?)", [paths]).fetchall():
+        for file, name in connection.execute(
+            "SELECT file_name, name FROM parquet_schema(?)", [paths]
+        ).fetchall():
             names.setdefault(file, []).append(name)
-        _check_names({file: columns[1:] for file, columns in names.items()}, question)  # the first is the root
-    return connection.read_parquet(paths, union_by_name=True)  # else later files are cast to the types of the first
+        _check_names(
+            {file: columns[1:] for file, columns in names.items()}, question
+        )  # the first is the root
+    return connection.read_parquet(
+        paths, union_by_name=True
+    )  # else later files are cast to the types of the first
 
 
 def _duckdb_text(files: list[str], question: Question) -> Any:
     connection, paths = _duckdb(files)
-    separator, names = SEPARATORS.get(inner_suffix(files[0]), ","), {}
+    separator = SEPARATORS.get(inner_suffix(files[0]), ",")
+    names = {}
     for file, path in zip(files, paths, strict=True):  # DuckDB renames repeated names
-        first = connection.read_csv(path, sep=separator, header=False, all_varchar=True).limit(1).fetchall()
+        first = (
+            connection.read_csv(path, sep=separator, header=False, all_varchar=True)
+            .limit(1)
+            .fetchall()
+        )
         names[file] = [(cell or "").strip() for row in first for cell in row]
         refuse_repeated(names[file], question, repr(file))
     _check_names(names, question)
@@ -210,7 +266,9 @@ def _duckdb_text(files: list[str], question: Question) -> Any:
     dtypes = dict(zip(rows.columns, rows.types, strict=True))
     if dtypes.get(question.label) == "BOOLEAN":  # of yes and no it would decide which is the event
         some = as_text.limit(1000).fetchnumpy()[question.label].tolist()
-        if any(label is not None and label.strip().lower() not in ("true", "false") for label in some):
+        if any(
+            label is not None and label.strip().lower() not in ("true", "false") for label in some
+        ):
             known[question.label] = "VARCHAR"
             return connection.read_csv(paths, dtype=known, sample_size=100_000, **options)
     return rows

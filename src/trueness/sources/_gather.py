@@ -10,7 +10,15 @@ from trueness._input.columns import is_missing
 from trueness._tally.bins import Bins
 from trueness._tally.cells import MOST_WHOLE, Cells
 from trueness._tally.grid import LAST_CELL, GridCells, refuse_full_cells
-from trueness._tally.rules import BinRule, Edges, EqualMass, EqualWidth, Groups, midpoints, refuse_uncovered
+from trueness._tally.rules import (
+    BinRule,
+    Edges,
+    EqualMass,
+    EqualWidth,
+    Groups,
+    midpoints,
+    refuse_uncovered,
+)
 from trueness.errors import InputError
 from trueness.sources._group_by import BAD, OCTAVE, PARTS, TOP, UNWEIGHED
 from trueness.sources._row_expressions import Rows, ends_of
@@ -26,8 +34,14 @@ def collect(query: Any, rows: Rows) -> tuple[Columns, list[Group]]:
     """The rows of the answer: numbers as arrays, and the group of each row."""
     lazy = query.lazy()
     answer = lazy.collect(**({"engine": "streaming"} if lazy.implementation.is_polars() else {}))
-    columns = {name: np.asarray(answer.get_column(name).to_numpy()) for name in answer.columns if name not in rows.by}
-    numbers = {name: v.astype(np.float64 if name in _FLOATS else np.int64) for name, v in columns.items()}
+    columns = {
+        name: np.asarray(answer.get_column(name).to_numpy())
+        for name in answer.columns
+        if name not in rows.by
+    }
+    numbers = {
+        name: v.astype(np.float64 if name in _FLOATS else np.int64) for name, v in columns.items()
+    }
     keys = [known_values(answer.get_column(name)) for name in rows.by]
     return numbers, list(zip(*keys, strict=True)) if keys else [()] * len(answer)
 
@@ -37,8 +51,13 @@ def known_values(column: Any) -> list[Any]:
     return [None if is_missing(value) else value for value in column.to_list()]
 
 
-def each_group(numbers: Columns, groups: list[Group], rows: Rows) -> Iterator[tuple[Group, Columns]]:
-    """The rows of each group, in the order of the keys; without `by` there is one, even if it has no rows."""
+def each_group(
+    numbers: Columns, groups: list[Group], rows: Rows
+) -> Iterator[tuple[Group, Columns]]:
+    """The rows of each group, in the order of the keys.
+
+    Without `by` there is one, even if it has no rows.
+    """
     if not rows.by:
         yield (), numbers
         return
@@ -52,13 +71,19 @@ def _split(numbers: Columns, codes: Ints, n: int) -> list[Columns]:
     """The rows of each of the codes from 0 to n - 1."""
     order = np.argsort(codes, kind="stable")
     ends = np.searchsorted(codes[order], np.arange(n + 1))
-    return [{name: values[order[ends[k] : ends[k + 1]]] for name, values in numbers.items()} for k in range(n)]
+    return [
+        {name: values[order[ends[k] : ends[k + 1]]] for name, values in numbers.items()}
+        for k in range(n)
+    ]
 
 
 def group_order(key: Group) -> tuple[Any, ...]:
     """A sort key of groups: numbers by size, the rest as text, missing values last."""
     numeric = (bool, int, float)
-    return tuple((v is None, not isinstance(v, numeric), v if isinstance(v, numeric) else 0, str(v)) for v in key)
+    return tuple(
+        (v is None, not isinstance(v, numeric), v if isinstance(v, numeric) else 0, str(v))
+        for v in key
+    )
 
 
 def parts_by_group(
@@ -66,7 +91,9 @@ def parts_by_group(
 ) -> dict[Group, tuple[Part, ...]]:
     found = {}
     for key, mine in each_group(numbers, groups, rows):
-        found[key] = tuple(map(make, _split(mine, mine["part"], rows.n_parts) if "part" in mine else [mine]))
+        found[key] = tuple(
+            map(make, _split(mine, mine["part"], rows.n_parts) if "part" in mine else [mine])
+        )
     return found
 
 
@@ -74,15 +101,19 @@ def bins_of(numbers: Columns, rule: BinRule) -> Bins:
     edges = rule.fixed_edges
     assert edges is not None
     good = _ordered(numbers)
-    place, label = good["cell"] >> 1, good["cell"] & 1
+    place = good["cell"] >> 1
+    label = good["cell"] & 1
     if isinstance(rule, EqualWidth):
-        place = np.minimum(place, edges.size - 2)  # a score of 1 belongs to the last bin, which is closed
+        place = np.minimum(
+            place, edges.size - 2
+        )  # a score of 1 belongs to the last bin, which is closed
     refuse_overflow(good["n"])
     if "m0" not in good:
         table = np.zeros((edges.size - 1, 2, 5), dtype=np.int64)
         np.add.at(table, (place, label), np.column_stack([good[name] for name in ("n", *PARTS)]))
         return Bins(edges, table, moments=True)
-    floats, count = np.zeros((edges.size - 1, 6)), np.zeros(edges.size - 1, dtype=np.int64)
+    floats = np.zeros((edges.size - 1, 6))
+    count = np.zeros(edges.size - 1, dtype=np.int64)
     w, ww, wp, wpp = (_weighted_sum(good, term) for term in ("m", "mm", "mp", "mpp"))
     np.add.at(floats, place, np.column_stack([w, ww, w * label, wp, wpp, wp * label]))
     np.add.at(count, place, good["n"])
@@ -91,7 +122,9 @@ def bins_of(numbers: Columns, rule: BinRule) -> Bins:
 
 def marks(numbers: Columns) -> NDArray[Any]:
     """The column in which bad rows and rows of weight 0 are marked."""
-    return numbers["cell"] if "cell" in numbers else numbers["p"]
+    if "cell" in numbers:
+        return numbers["cell"]
+    return numbers["p"]
 
 
 def good_rows(numbers: Columns) -> Columns:
@@ -118,18 +151,24 @@ def _weighted_sum(good: Columns, term: str) -> Floats:
     """The sum of a term of weighted rows, from the sums of its parts."""
     exponent = good["e"] * (2 if term == "mm" else 1)
     parts = [(name, 26 + 27 * i) for i in (2, 1, 0) if (name := f"{term}{i}") in good]
-    return np.asarray(sum(np.ldexp(good[name].astype(np.float64), exponent - bits) for name, bits in parts))
+    return np.asarray(
+        sum(np.ldexp(good[name].astype(np.float64), exponent - bits) for name, bits in parts)
+    )
 
 
 def cells_of(numbers: Columns) -> Cells:
     good = _ordered(numbers)
     if good["p"].size == 0:
         return Cells.empty()
-    weighted, score = "m0" in good, good["p"] + 0.0  # -0.0 and 0.0 are one score; engines may group them apart
+    weighted, score = (
+        "m0" in good,
+        good["p"] + 0.0,
+    )  # -0.0 and 0.0 are one score; engines may group them apart
     first = np.flatnonzero(np.concatenate([[True], score[1:] != score[:-1]]))
     columns = [good["n"], good["n"], good["y"]]
     if weighted:
-        w, ww = _weighted_sum(good, "m"), _weighted_sum(good, "mm")
+        w = _weighted_sum(good, "m")
+        ww = _weighted_sum(good, "mm")
         columns = [good["n"], w, w * good["y"], ww, ww * good["y"]]
     pooled = [np.add.reduceat(column, first) for column in columns]
     if weighted and not good["broken"].any() and pooled[1].sum() < MOST_WHOLE:
@@ -142,7 +181,11 @@ def refuse_outside(numbers: Columns, rule: BinRule, rows: Rows) -> None:
     edges = rule.fixed_edges
     assert edges is not None
     place = good_rows(numbers)["cell"] >> 1
-    if not isinstance(rule, EqualWidth) and place.size and (place.min() < 0 or place.max() > edges.size - 2):
+    if (
+        not isinstance(rule, EqualWidth)
+        and place.size
+        and (place.min() < 0 or place.max() > edges.size - 2)
+    ):
         low, high = ends_of(rows.frame, "ok", "p", "p")
         refuse_uncovered(edges, low if low < edges[0] else high)
 
@@ -150,11 +193,18 @@ def refuse_outside(numbers: Columns, rule: BinRule, rows: Rows) -> None:
 def have_whole_weights(numbers: Columns) -> bool:
     """Whether all weights are whole numbers, and small enough for integer sums."""
     good = good_rows(numbers)
-    return good["n"].size > 0 and not good["broken"].any() and _weighted_sum(good, "m").sum() < MOST_WHOLE
+    return (
+        good["n"].size > 0
+        and not good["broken"].any()
+        and _weighted_sum(good, "m").sum() < MOST_WHOLE
+    )
 
 
 def fit_in_integers(numbers: Columns) -> bool:
-    """Whether no sum of parts times weights can exceed 64 bits; larger weights count as 0 in them."""
+    """Whether no sum of parts times weights can exceed 64 bits.
+
+    Larger weights count as 0 in them.
+    """
     good = good_rows(numbers)
     counted = good["e"] <= MOST_WHOLE.bit_length()
     return bool((_weighted_sum(good, "m")[counted] <= MOST_WHOLE).all())
@@ -180,10 +230,17 @@ def _weighted_table(good: Columns, at: Ints) -> tuple[Ints | None, Floats | None
     w = _weighted_sum(good, "m")
     squares = _by_label(good, at, [_weighted_sum(good, "mm")])[:, :, 0]
     if "hi" in good and have_whole_weights(good):
-        return _by_label(good, at, [np.rint(w).astype(np.int64), *(good[name] for name in PARTS)]), None, squares
+        return (
+            _by_label(good, at, [np.rint(w).astype(np.int64), *(good[name] for name in PARTS)]),
+            None,
+            squares,
+        )
     cell = good["cell"] >> 1
     shift = np.where(cell <= LAST_CELL // 2, TOP - (cell - 2) // OCTAVE, 0)  # the s of x = p · 2^s
-    wp, wpp = (np.ldexp(_weighted_sum(good, term), -shift * times) for term, times in (("mp", 1), ("mpp", 2)))
+    wp, wpp = (
+        np.ldexp(_weighted_sum(good, term), -shift * times)
+        for term, times in (("mp", 1), ("mpp", 2))
+    )
     return None, _by_label(good, at, [w, wp, wpp]), squares
 
 
@@ -194,9 +251,10 @@ def _by_label(good: Columns, at: Ints, columns: list[NDArray[Any]]) -> NDArray[A
     return found
 
 
-# Bins whose edges depend on the scores, or are too many to compare with, take two group-bys and no sort. The first sums
-# the cells of this grid, where the cell of a score is the exact floor of a product; the second returns the distinct
-# scores of the cells that a cut falls into. Cells and scores in order are the pieces that bins are assembled from.
+# Bins whose edges depend on the scores, or are too many to compare with, take two group-bys and no
+# sort. The first sums the cells of this grid, where the cell of a score is the exact floor of a
+# product; the second returns the distinct scores of the cells that a cut falls into. Cells and
+# scores in order are the pieces that bins are assembled from.
 FINE_GRID = EqualWidth(1 << 14)
 
 
@@ -211,7 +269,9 @@ class FineCells:
         self.count = found.count[self.cell]
         least = np.full(FINE_GRID.n, np.inf)
         good = numbers["cell"] > UNWEIGHED // 2
-        np.minimum.at(least, np.minimum(numbers["cell"][good] >> 1, FINE_GRID.n - 1), numbers["least"][good])
+        np.minimum.at(
+            least, np.minimum(numbers["cell"][good] >> 1, FINE_GRID.n - 1), numbers["least"][good]
+        )
         self.least = least[self.cell] + 0.0
 
 
@@ -219,10 +279,14 @@ def cells_with_cuts(fine: FineCells, rule: EqualMass | Edges) -> Ints:
     """The cells of the grid that a cut may fall into, whose distinct scores are needed."""
     if isinstance(rule, EqualMass):
         ranks = rule.ranks(int(fine.count.sum()))
-        return np.asarray(fine.cell[np.unique(np.searchsorted(np.cumsum(fine.count), ranks, side="left"))])
+        return np.asarray(
+            fine.cell[np.unique(np.searchsorted(np.cumsum(fine.count), ranks, side="left"))]
+        )
     scaled = rule.edges * FINE_GRID.n
     # An edge on the border of two cells cuts neither; but the last one is closed.
-    inside = (scaled != np.floor(scaled)) | ((np.arange(scaled.size) == scaled.size - 1) & (scaled < FINE_GRID.n))
+    inside = (scaled != np.floor(scaled)) | (
+        (np.arange(scaled.size) == scaled.size - 1) & (scaled < FINE_GRID.n)
+    )
     return np.intersect1d(np.floor(scaled[inside]).astype(np.int64), fine.cell)
 
 
@@ -230,12 +294,15 @@ def bins_from_pieces(fine: FineCells, cells: Cells, rule: EqualMass | Edges) -> 
     """Assemble the bins; `cells` holds at least the distinct scores of the cells with cuts."""
     cut = cells_with_cuts(fine, rule)
     whole = ~np.isin(fine.cell, cut)
-    separate = np.isin(np.minimum(np.floor(cells.score * FINE_GRID.n).astype(np.int64), FINE_GRID.n - 1), cut)
+    separate = np.isin(
+        np.minimum(np.floor(cells.score * FINE_GRID.n).astype(np.int64), FINE_GRID.n - 1), cut
+    )
     each = Bins.from_cells(cells, Groups(np.zeros(cells.size + 1), np.arange(cells.size + 1))).table
     assert each is not None
     first = np.concatenate([fine.least[whole], cells.score[separate]])
     order = np.argsort(first)
-    first, table = first[order], np.concatenate([fine.table[whole], each[separate]])[order]
+    first = first[order]
+    table = np.concatenate([fine.table[whole], each[separate]])[order]
     if isinstance(rule, EqualMass):
         start = rule.first_cells(np.cumsum(table[:, :, 0].sum(axis=1)))
         edges = np.concatenate([[0.0], midpoints(first[start[1:] - 1], first[start[1:]]), [1.0]])

@@ -14,7 +14,9 @@ from trueness.sources._table import Columns, Table, import_polars, prefixed
 
 class Arrays(Table):
     def __init__(self, name: str, arrays: Mapping[str, NDArray[Any]]) -> None:
-        self.name, self.names, self._arrays = name, tuple(arrays), arrays
+        self.name = name
+        self.names = tuple(arrays)
+        self._arrays = arrays
 
     def read(self, *names: Sequence[str]) -> Columns:
         labels, numbers, *groups = names
@@ -35,12 +37,16 @@ class Arrays(Table):
 
     def _text(self, name: str) -> NDArray[Any]:
         array = _as_column(self.array(name))
-        return np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array
+        if array.dtype.kind == "S":
+            return np.char.decode(array, "utf-8")
+        return array
 
     def _numeric(self, name: str) -> NDArray[Any]:
         array = _as_column(self.array(name))
         if array.dtype.kind not in "biuf":
-            raise InputError("", f"{name!r} must hold numbers", f"it holds {array.dtype}", context=self.name)
+            raise InputError(
+                "", f"{name!r} must hold numbers", f"it holds {array.dtype}", context=self.name
+            )
         return array
 
     def _refuse(self, what: str, reason: Exception) -> NoReturn:
@@ -53,10 +59,12 @@ class Arrays(Table):
 class NpzFile(Arrays):
     """An npz archive: an array per column, or a matrix of scores under one name."""
 
-    format, suffixes = "npz", (".npz",)
+    format = "npz"
+    suffixes = (".npz",)
 
     def __init__(self, path: Path, name: str) -> None:
-        self.path, self.name = path, name
+        self.path = path
+        self.name = name
         try:
             with zipfile.ZipFile(path) as archive:
                 members = archive.namelist()
@@ -70,14 +78,20 @@ class NpzFile(Arrays):
         try:
             with np.load(self.path, allow_pickle=False) as archive:
                 return np.asarray(archive[name])
-        except Exception as reason:  # damaged archives raise a dozen classes: zlib's, NumPy's and the system's
+        except (
+            Exception
+        ) as reason:  # damaged archives raise a dozen classes: zlib's, NumPy's and the system's
             self._refuse(f"array {name!r}", reason)
 
     def write(self, file: BinaryIO, new: Mapping[str, NDArray[Any]]) -> None:
         with zipfile.ZipFile(self.path) as archive:
-            deflated = any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist())
+            deflated = any(
+                entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist()
+            )
         # `np.savez` has parameters of its own, with which the name of an array may clash.
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED if deflated else zipfile.ZIP_STORED) as archive:
+        with zipfile.ZipFile(
+            file, "w", zipfile.ZIP_DEFLATED if deflated else zipfile.ZIP_STORED
+        ) as archive:
             for name in (*self.names, *new):
                 array = self.array(name) if name in self.names else new[name]
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
@@ -87,7 +101,8 @@ class NpzFile(Arrays):
 class NpyFile(Arrays):
     """An npy file: the fields of a structured array, or the columns of a matrix, named '0', '1', …."""
 
-    format, suffixes = "npy", (".npy",)
+    format = "npy"
+    suffixes = (".npy",)
 
     def __init__(self, path: Path, name: str) -> None:
         self.name = name
@@ -113,9 +128,15 @@ class NpyFile(Arrays):
             np.save(file, np.column_stack([table, *new.values()]))
             return
         if any(column.ndim != 1 for column in new.values()):
-            raise InputError("", "a matrix of scores cannot become a field of a structured array", context=self.name)
+            raise InputError(
+                "",
+                "a matrix of scores cannot become a field of a structured array",
+                context=self.name,
+            )
         fields = [(name, table.dtype[name]) for name in table.dtype.names]
-        wider = np.empty(table.shape, dtype=[*fields, *((name, np.dtype(np.float64)) for name in new)])
+        wider = np.empty(
+            table.shape, dtype=[*fields, *((name, np.dtype(np.float64)) for name in new)]
+        )
         for name in wider.dtype.names:
             wider[name] = new[name] if name in new else table[name]
         np.save(file, wider)
@@ -123,4 +144,6 @@ class NpyFile(Arrays):
 
 def _as_column(array: NDArray[Any]) -> NDArray[Any]:
     """A matrix of one column as a vector."""
-    return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+    if array.ndim == 2 and array.shape[1] == 1:
+        return array[:, 0]
+    return array

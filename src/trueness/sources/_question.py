@@ -46,7 +46,13 @@ class Question(NamedTuple):
     def columns(self) -> dict[str, tuple[str, ...]]:
         weight = () if self.weight is None else (self.weight,)
         cluster = () if self.cluster is None else (self.cluster,)
-        return {"label": (self.label,), "prob": self.scores, "by": self.by, "cluster": cluster, "weight": weight}
+        return {
+            "label": (self.label,),
+            "prob": self.scores,
+            "by": self.by,
+            "cluster": cluster,
+            "weight": weight,
+        }
 
     @property
     def named(self) -> list[tuple[str, str]]:
@@ -71,19 +77,32 @@ def check_question(
     binary = isinstance(prob, str)
     scores = (prob,) if binary else _names(prob, "prob")
     if not binary and len(scores) < 2:
-        raise InputError("prob", "as a list needs a column per class, at least 2", f"got {list(scores)!r}")
+        raise InputError(
+            "prob", "as a list needs a column per class, at least 2", f"got {list(scores)!r}"
+        )
     view: View = check_kind("classwise" if kind is None else kind)
     if pos_label is not None:
         check_pos_label(pos_label)
     if kind == "multilabel":
         remedy = "Scan one label at a time; `trueness.ece` and the other measures take columns of labels."
-        raise InputError("kind", "must not be 'multilabel' here, where there is one column of labels", remedy=remedy)
+        raise InputError(
+            "kind",
+            "must not be 'multilabel' here, where there is one column of labels",
+            remedy=remedy,
+        )
     if binary and kind not in (None, "classwise"):
-        raise InputError("", f"`kind={kind!r}` needs a list of columns as `prob`, one per class; it is one column")
+        raise InputError(
+            "",
+            f"`kind={kind!r}` needs a list of columns as `prob`, one per class; it is one column",
+        )
     if binary and sum_tolerance is not None:
         raise InputError("sum_tolerance", "is only for several columns of scores", "`prob` is one")
     if not binary and pos_label is not None:
-        raise InputError("pos_label", "is only for one column of scores", "`prob` names several, so use `labels=`")
+        raise InputError(
+            "pos_label",
+            "is only for one column of scores",
+            "`prob` names several, so use `labels=`",
+        )
     view = "binary" if binary else view
     if cluster is not None:
         refuse_several(view)
@@ -99,7 +118,9 @@ def check_question(
         None if labels is None else _class_order(labels, len(scores), pos_label),
         pos_label,
         missing,
-        row_sum_tolerance(np.dtype(np.float64), sum_tolerance),  # engines have no 16-bit floats, which are allowed more
+        row_sum_tolerance(
+            np.dtype(np.float64), sum_tolerance
+        ),  # engines have no 16-bit floats, which are allowed more
         None if cluster is None else _name(cluster, "cluster"),
         0 if cluster is None else int(buckets),
     )
@@ -107,7 +128,9 @@ def check_question(
 
 def check_bins(bins: BinsLike | Literal["sketch"] | None) -> Rule:
     if not isinstance(bins, str):
-        return Distinct() if bins is None else as_rule(bins)
+        if bins is None:
+            return Distinct()
+        return as_rule(bins)
     if bins != "sketch":
         demand = "must be a whole number ≥ 1, a sequence of edges, a bin rule, 'sketch' or None"
         raise InputError("bins", demand, f"got {bins!r}")
@@ -119,10 +142,17 @@ def check_group_bins(rule: Rule, parts: int, groups: int) -> None:
     edges = None if isinstance(rule, str) else rule.fixed_edges
     if edges is None or (edges.size - 1) * parts * groups <= _MOST_GROUP_BINS:
         return
-    most, total = _MOST_GROUP_BINS // (parts * groups), f"{_MOST_GROUP_BINS:,} for all of them"
+    most = _MOST_GROUP_BINS // (parts * groups)
+    total = f"{_MOST_GROUP_BINS:,} for all of them"
     if most == 0:
-        raise InputError("by", f"must have at most {_MOST_GROUP_BINS // parts:,} groups", f"it has {groups:,}")
-    raise InputError("bins", f"must be at most {most:,} with {groups:,} groups, {total}", f"got {edges.size - 1:,}")
+        raise InputError(
+            "by", f"must have at most {_MOST_GROUP_BINS // parts:,} groups", f"it has {groups:,}"
+        )
+    raise InputError(
+        "bins",
+        f"must be at most {most:,} with {groups:,} groups, {total}",
+        f"got {edges.size - 1:,}",
+    )
 
 
 def _name(value: Any, argument: str) -> str:
@@ -144,7 +174,9 @@ def _class_order(labels: Any, n_scores: int, pos_label: Any) -> tuple[Any, ...]:
         return tuple(two_classes(labels, pos_label))
     order = checked_order(labels)
     if len(order) != n_scores:
-        raise InputError("labels", f"must name the {n_scores} `prob` columns in order", f"got {list(labels)!r}")
+        raise InputError(
+            "labels", f"must name the {n_scores} `prob` columns in order", f"got {list(labels)!r}"
+        )
     return tuple(order)
 
 

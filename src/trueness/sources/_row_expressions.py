@@ -1,11 +1,13 @@
 """The rows of a frame in the form that is summed: a score, a label 0/1, a weight, and whether all three are good.
 
-Everything here is expressions that the engine evaluates; no row is fetched. Casts come first and once: Spark cannot
-sum booleans and rounds products of float32; `floor` comes before every cast to integers, because some engines round.
-A bad row keeps its place with harmless values, so that no engine meets a cast or a logarithm it cannot compute.
+Everything here is expressions that the engine evaluates; no row is fetched. Casts come first and
+once: Spark cannot sum booleans and rounds products of float32; `floor` comes before every cast to
+integers, because some engines round. A bad row keeps its place with harmless values, so that no
+engine meets a cast or a logarithm it cannot compute.
 
-Columns are renamed c0, c1, …, because engines do not take all names literally: Polars reads `*` and `^p$` as patterns,
-DuckDB reads `*` so, Spark looks into `a.b`; DuckDB and Spark take `p` and `P` for one name.
+Columns are renamed c0, c1, …, because engines do not take all names literally: Polars reads `*` and
+`^p$` as patterns, DuckDB reads `*` so, Spark looks into `a.b`; DuckDB and Spark take `p` and `P`
+for one name.
 """
 
 import functools
@@ -21,7 +23,8 @@ from trueness.errors import DroppedRowsWarning, InputError, dropped_rows, warn
 from trueness.sources._question import Question, absent_column, column_error, refuse_repeated
 
 # The squares of weights are summed, which must neither overflow nor vanish.
-MOST_WEIGHT, LEAST_EXPONENT = 1e100, -332
+MOST_WEIGHT = 1e100
+LEAST_EXPONENT = -332
 FLOATS = ("Float32", "Float64")
 
 
@@ -41,7 +44,9 @@ class Rows(NamedTuple):
 
     @property
     def n_parts(self) -> int:
-        return 1 if self.classes is None else len(self.classes)
+        if self.classes is None:
+            return 1
+        return len(self.classes)
 
 
 def check_columns(frame: Any, question: Question) -> Any:
@@ -54,13 +59,18 @@ def check_columns(frame: Any, question: Question) -> Any:
     for argument in ("prob", "weight"):
         for name in question.columns[argument]:
             if not _is_number(schema[name]):
-                raise column_error(argument, name, "must hold numbers", f"its type is {schema[name]}")
+                raise column_error(
+                    argument, name, "must hold numbers", f"its type is {schema[name]}"
+                )
     for name in question.by:
         if str(schema[name]).startswith(("List", "Array", "Struct")):
             raise column_error("by", name, "must hold single values", f"its type is {schema[name]}")
     for name in question.columns["cluster"]:
-        if not (schema[name].is_integer() or _is_text(schema[name]) or str(schema[name]) == "Object"):
-            demand, remedy = "must hold text or whole numbers", "Cast it to text."
+        if not (
+            schema[name].is_integer() or _is_text(schema[name]) or str(schema[name]) == "Object"
+        ):
+            demand = "must hold text or whole numbers"
+            remedy = "Cast it to text."
             raise column_error("cluster", name, demand, f"its type is {schema[name]}", remedy)
     return schema
 
@@ -72,7 +82,9 @@ def _is_number(dtype: Any) -> bool:
 def _column_names(frame: Any) -> list[Any]:
     """The names of all columns in order, as the engine has them."""
     native = frame.to_native()
-    return list(native.columns) if frame.implementation.is_duckdb() else list(frame.collect_schema())
+    if frame.implementation.is_duckdb():
+        return list(native.columns)
+    return list(frame.collect_schema())
 
 
 def plain_names(frame: Any) -> dict[Any, str]:
@@ -82,8 +94,9 @@ def plain_names(frame: Any) -> dict[Any, str]:
 
 def select_plainly(frame: Any, question: Question, schema: Any, *, opaque: bool = True) -> Any:
     """The columns of the question, each called c and its position."""
-    # DuckDB decides comparisons by the least and greatest value that a Parquet file states for a column, even though
-    # these leave nan out, and looks through most functions. `opaque` hides the column behind a random number.
+    # DuckDB decides comparisons by the least and greatest value that a Parquet file states for a
+    # column, even though these leave nan out, and looks through most functions. `opaque` hides the
+    # column behind a random number.
     wanted = {name for _, name in question.named}
     places = [(i, name) for i, name in enumerate(_column_names(frame)) if name in wanted]
     floats = {name for name in wanted - set(question.by) if opaque and str(schema[name]) in FLOATS}
@@ -93,7 +106,9 @@ def select_plainly(frame: Any, question: Question, schema: Any, *, opaque: bool 
 
         return nw.from_native(native.select(*[pl.nth(i).alias(f"c{i}") for i, _ in places]))
     if frame.implementation.is_duckdb():
-        hidden = [f"#{i + 1}{' + 0 * random()' if name in floats else ''} AS c{i}" for i, name in places]
+        hidden = [
+            f"#{i + 1}{' + 0 * random()' if name in floats else ''} AS c{i}" for i, name in places
+        ]
         return nw.from_native(native.project(", ".join(hidden)))
     if frame.implementation.is_spark_like():
         frame = nw.from_native(native.toDF(*[f"c{i}" for i in range(len(native.columns))]))
@@ -101,15 +116,23 @@ def select_plainly(frame: Any, question: Question, schema: Any, *, opaque: bool 
     if frame.implementation.is_ibis() and floats and native.get_backend().name == "duckdb":
         import ibis
 
-        frame = nw.from_native(native.mutate([(native[x] + ibis.random() * 0).name(x) for x in sorted(floats)]))
+        frame = nw.from_native(
+            native.mutate([(native[x] + ibis.random() * 0).name(x) for x in sorted(floats)])
+        )
     return frame.select(*[nw.col(name).alias(f"c{i}") for i, name in places])
 
 
 def raw_rows(frame: Any, question: Question) -> tuple[Any, tuple[Any, ...]]:
-    """The columns as x0, x1, …, t (the label), w and by0, by1, …; and the labels in order of their codes."""
+    """The columns as x0, x1, …, t (the label), w and by0, by1, ….
+
+    And the labels in order of their codes.
+    """
     schema = check_columns(frame, question)
     named = {name: nw.col(plain) for name, plain in plain_names(frame).items()}
-    columns = [_as_float(named[name], schema[name]).alias(f"x{i}") for i, name in enumerate(question.scores)]
+    columns = [
+        _as_float(named[name], schema[name]).alias(f"x{i}")
+        for i, name in enumerate(question.scores)
+    ]
     label = _as_label(named[question.label], schema[question.label], question.label)
     columns.append(label.alias("t"))
     if question.weight is not None:
@@ -127,7 +150,9 @@ def _categories(frame: Any, dtype: Any, name: str) -> Categories | None:
         found = Categories(tuple(dtype.categories), ordered=True)
     elif isinstance(frame, nw.DataFrame):
         found = categories_of(frame.get_column(name).to_native())
-    return found if found is not None and all(isinstance(one, str) for one in found.names) else None
+    if found is not None and all(isinstance(one, str) for one in found.names):
+        return found
+    return None
 
 
 def _as_label(column: Any, dtype: Any, name: str) -> Any:
@@ -137,7 +162,9 @@ def _as_label(column: Any, dtype: Any, name: str) -> Any:
         return column.cast(nw.String)
     if str(dtype) == "Object":  # pandas' booleans with gaps, and mixtures: compared as they are
         return column
-    raise column_error("label", name, "must hold 0/1, bool, integers or strings", f"its type is {dtype}")
+    raise column_error(
+        "label", name, "must hold 0/1, bool, integers or strings", f"its type is {dtype}"
+    )
 
 
 def _as_float(column: Any, dtype: Any) -> Any:
@@ -150,11 +177,14 @@ def _is_text(dtype: Any) -> bool:
     return str(dtype).startswith(("String", "Categorical", "Enum"))
 
 
-def _label_order(raw: Any, question: Question, dtype: str, categories: Categories | None) -> tuple[Any, ...]:
+def _label_order(
+    raw: Any, question: Question, dtype: str, categories: Categories | None
+) -> tuple[Any, ...]:
     text = _is_text(dtype)
     for named in question.labels or (() if question.pos_label is None else (question.pos_label,)):
         if dtype != "Object" and isinstance(named, str) != text:
-            argument, holds = "pos_label" if question.labels is None else "labels", "strings" if text else "numbers"
+            argument = "pos_label" if question.labels is None else "labels"
+            holds = "strings" if text else "numbers"
             demand = f"must be values of `label` column {question.label!r}, which holds {holds}"
             raise InputError(argument, demand, f"got {named!r}")
         if isinstance(named, int) and abs(named) > 2**53:
@@ -164,7 +194,12 @@ def _label_order(raw: Any, question: Question, dtype: str, categories: Categorie
         refuse_contradiction(question.labels, question.scores, "`prob` columns")
         return question.labels
     if question.binary:
-        if question.pos_label is None and categories is not None and categories.ordered and len(categories.names) == 2:
+        if (
+            question.pos_label is None
+            and categories is not None
+            and categories.ordered
+            and len(categories.names) == 2
+        ):
             return categories.names
         return _two_labels(raw, question, text)
     if not text:
@@ -186,7 +221,9 @@ def _two_labels(raw: Any, question: Question, text: bool) -> tuple[Any, ...]:
     others = _distinct(raw.filter(nw.col("t") != question.pos_label), 4)
     if len(others) > 1:
         got = f"beside {question.pos_label!r} it holds {list_labels(others)}"
-        raise column_error("label", question.label, "must hold two values when `prob` is one column", got)
+        raise column_error(
+            "label", question.label, "must hold two values when `prob` is one column", got
+        )
     if others:
         return (others[0], question.pos_label)
     if isinstance(question.pos_label, str):
@@ -204,12 +241,22 @@ def _class_names(raw: Any, question: Question, categories: Categories | None) ->
         more = "more" if len(found) > n_classes else len(found)
         demand = "must have one distinct value per `prob` column"
         got = f"got {more} ({list_labels(found)}) for {n_classes} columns"
-        raise column_error("label", question.label, demand, got, "`labels=` names the columns in order.")
+        raise column_error(
+            "label", question.label, demand, got, "`labels=` names the columns in order."
+        )
     return tuple(found)
 
 
 def _distinct(raw: Any, most: int) -> list[Any]:
-    found = raw.select("t").filter(~nw.col("t").is_null()).unique().sort("t").head(most).lazy().collect()
+    found = (
+        raw.select("t")
+        .filter(~nw.col("t").is_null())
+        .unique()
+        .sort("t")
+        .head(most)
+        .lazy()
+        .collect()
+    )
     return [value for value in found.get_column("t").to_list() if value == value]
 
 
@@ -217,7 +264,9 @@ def label_code(order: tuple[Any, ...], text: bool) -> Any:
     """The position of the label t in the order as Float64; −1 for any other value."""
     t = nw.col("t")
     if not text and order == tuple(range(len(order))) and len(order) > 2:
-        return nw.when((t >= 0) & (t < len(order)) & (t == t.floor())).then(t).otherwise(nw.lit(-1.0))
+        return (
+            nw.when((t >= 0) & (t < len(order)) & (t == t.floor())).then(t).otherwise(nw.lit(-1.0))
+        )
     code = nw.lit(-1.0)
     for place in reversed(range(len(order))):
         code = nw.when(t == order[place]).then(nw.lit(float(place))).otherwise(code)
@@ -230,17 +279,24 @@ def rows_of(frame: Any, question: Question) -> Rows:
     by = [f"by{i}" for i in range(len(question.by))]
     weight = [] if question.weight is None else ["w"]
     coded = raw.with_columns(label_code(order, isinstance(order[0], str)).alias("code"))
-    good, gap, ok = nw.col("code") >= 0, score_sum(scores) - 1.0, nw.col("ok")
+    good = nw.col("code") >= 0
+    gap = score_sum(scores) - 1.0
+    ok = nw.col("ok")
     for x, most in (dict.fromkeys(scores, 1) | dict.fromkeys(weight, MOST_WEIGHT)).items():
         good = good & (nw.col(x) >= 0) & (nw.col(x) <= most)
     if not question.binary:
         good = good & (gap <= question.tolerance) & (gap >= -question.tolerance)
     flagged = coded.with_columns(good.alias("ok"))
-    kept = {x: nw.when(ok).then(nw.col(x)).otherwise(nw.lit(0.0)) for x in (*scores, *weight, "code")}
+    kept = {
+        x: nw.when(ok).then(nw.col(x)).otherwise(nw.lit(0.0)) for x in (*scores, *weight, "code")
+    }
     kept |= {"code": kept["code"].cast(nw.Int64), "ok": flag(ok)}
     safe = flagged.select(*[x.alias(name) for name, x in kept.items()], *by)
-    viewed, part = _view_rows(safe, question, scores, [*weight, *by]), ["part"] if question.split else []
-    return Rows(viewed, frame, question, None if question.binary else tuple(order), by, [*by, *part])
+    viewed = _view_rows(safe, question, scores, [*weight, *by])
+    part = ["part"] if question.split else []
+    return Rows(
+        viewed, frame, question, None if question.binary else tuple(order), by, [*by, *part]
+    )
 
 
 def score_sum(scores: list[str]) -> Any:
@@ -253,11 +309,17 @@ def _view_rows(safe: Any, question: Question, scores: list[str], kept: list[str]
         return safe.select(nw.col("x0").alias("p"), nw.col("code").alias("y"), "ok", *kept)
     hit = flag(nw.col("part") == nw.col("code"))
     if question.view == "classwise":
-        return _unpivot(safe, scores, ["code", "ok", *kept]).select("p", hit.alias("y"), "ok", "part", *kept)
+        return _unpivot(safe, scores, ["code", "ok", *kept]).select(
+            "p", hit.alias("y"), "ok", "part", *kept
+        )
     top = safe.with_columns(nw.max_horizontal(*scores).alias("p"))
     # The smallest index among those that reach the top: a tie goes to the first.
-    reach = {f"k{i}": nw.when(nw.col(x) == nw.col("p")).then(nw.lit(i)) for i, x in enumerate(scores)}
-    top = top.with_columns(*[place.otherwise(nw.lit(len(scores))).alias(k) for k, place in reach.items()])
+    reach = {
+        f"k{i}": nw.when(nw.col(x) == nw.col("p")).then(nw.lit(i)) for i, x in enumerate(scores)
+    }
+    top = top.with_columns(
+        *[place.otherwise(nw.lit(len(scores))).alias(k) for k, place in reach.items()]
+    )
     top = top.with_columns(nw.min_horizontal(*reach).cast(nw.Int64).alias("part"))
     part = ["part"] if question.split else []
     return top.select("p", hit.alias("y"), "ok", *part, *kept)
@@ -266,19 +328,26 @@ def _view_rows(safe: Any, question: Question, scores: list[str], kept: list[str]
 def _unpivot(safe: Any, scores: list[str], index: list[str]) -> Any:
     """A row per class, with its position and score as part and p."""
     if safe.implementation is nw.Implementation.DUCKDB:
-        # narwhals unpivots on DuckDB's default connection, where the tables of another one are not known.
+        # narwhals unpivots on DuckDB's default connection, where the tables of another one are not
+        # known.
         parts = f"unnest(range({len(scores)})) AS part, unnest([{', '.join(scores)}]) AS p"
         return nw.from_native(nw.to_native(safe).project(f"{', '.join(index)}, {parts}"))
     if safe.implementation.is_ibis() and safe.to_native().get_backend().name != "duckdb":
-        # PostgreSQL gets names in quotation marks from an unpivot; a union of the classes is written alike everywhere.
+        # PostgreSQL gets names in quotation marks from an unpivot; a union of the classes is
+        # written alike everywhere.
         each = [(x, nw.lit(i).cast(nw.Int64).alias("part")) for i, x in enumerate(scores)]
-        return nw.concat([safe.select(*index, nw.col(x).alias("p"), part) for x, part in each], how="vertical")
+        return nw.concat(
+            [safe.select(*index, nw.col(x).alias("p"), part) for x, part in each], how="vertical"
+        )
     long = safe.unpivot(on=scores, index=index, variable_name="name", value_name="p")
     return long.with_columns(nw.col("name").str.slice(1).cast(nw.Int64).alias("part"))
 
 
 def explain_bad_rows(frame: Any, question: Question) -> None:
-    """Raise an error about bad values; warn if rows only have a missing value and may be dropped."""
+    """Raise an error about bad values.
+
+    Warn if rows only have a missing value and may be dropped.
+    """
     flagged, found = _faulty_rows(frame, question)
     rows = found["rows"]
     if found["incomplete"] and question.missing == "raise":
@@ -292,9 +361,13 @@ def explain_bad_rows(frame: Any, question: Question) -> None:
         ends = [f"the smallest is {format_value(low)}"] if low < 0 else []
         ends += [f"the largest is {format_value(high)}"] if high > 1 else []
         remedy = "If they are percentages, divide them by 100." if 1.5 < high <= 100 else ""
-        remedy = "If they are logits, turn them into probabilities first." if low < -1e-3 else remedy
+        remedy = (
+            "If they are logits, turn them into probabilities first." if low < -1e-3 else remedy
+        )
         got = some(found["outside"], rows, f"rows do not, {' and '.join(ends)}")
-        raise InputError("", f"`prob` {_which(question.scores)} must lie in [0, 1]", got, remedy=remedy)
+        raise InputError(
+            "", f"`prob` {_which(question.scores)} must lie in [0, 1]", got, remedy=remedy
+        )
     if found["unsummed"]:
         largest = max(abs(end - 1) for end in ends_of(flagged, "unsummed", "total", "total"))
         demand = f"Rows of the `prob` columns must sum to 1 within {question.tolerance:g}"
@@ -304,9 +377,13 @@ def explain_bad_rows(frame: Any, question: Question) -> None:
         _refuse_labels(found, question)
     if found["misweighed"]:
         got = some(found["misweighed"], rows, "weights are not")
-        raise column_error("weight", str(question.weight), f"must be at least 0 and at most {MOST_WEIGHT:g}", got)
+        raise column_error(
+            "weight", str(question.weight), f"must be at least 0 and at most {MOST_WEIGHT:g}", got
+        )
     if found["incomplete"] == rows:
-        raise InputError("source", "must have at least one complete row", f"all {rows:,} have a missing value")
+        raise InputError(
+            "source", "must have at least one complete row", f"all {rows:,} have a missing value"
+        )
     warn(dropped_rows(found["incomplete"], rows), DroppedRowsWarning)
 
 
@@ -323,17 +400,28 @@ def _faulty_rows(frame: Any, question: Question) -> tuple[Any, dict[str, int]]:
     scores = [f"x{i}" for i in range(len(question.scores))]
     text = isinstance(order[0], str)
     is_object = str(frame.collect_schema()[question.label]) == "Object"
-    gaps = {"no_prob": _any([_is_missing(x) for x in scores]), "no_label": _is_missing("t", text or is_object)}
+    gaps = {
+        "no_prob": _any([_is_missing(x) for x in scores]),
+        "no_label": _is_missing("t", text or is_object),
+    }
     if question.weight is not None:
         gaps["no_weight"] = _is_missing("w")
     # Spark has no least or greatest of one column.
-    ends = [nw.col("x0")] * 2 if question.binary else [nw.min_horizontal(*scores), nw.max_horizontal(*scores)]
-    added = {name: flag(when) for name, when in gaps.items()} | dict(zip(("low", "high"), ends, strict=True))
+    if question.binary:
+        ends = [nw.col("x0")] * 2
+    else:
+        ends = [nw.min_horizontal(*scores), nw.max_horizontal(*scores)]
+    added = {name: flag(when) for name, when in gaps.items()} | dict(
+        zip(("low", "high"), ends, strict=True)
+    )
     added |= {"code": label_code(order, text), "total": score_sum(scores)}
     flagged = raw.with_columns(*[value.alias(name) for name, value in added.items()])
-    flagged = flagged.with_columns(flag(_any([nw.col(name) == 1 for name in gaps])).alias("incomplete"))
+    flagged = flagged.with_columns(
+        flag(_any([nw.col(name) == 1 for name in gaps])).alias("incomplete")
+    )
     outside = _any([(nw.col(x) < 0) | (nw.col(x) > 1) for x in scores])
-    gap, w = nw.col("total") - 1.0, nw.col("w")
+    gap = nw.col("total") - 1.0
+    w = nw.col("w")
     far = (gap > question.tolerance) | (gap < -question.tolerance)
     faults = {
         "outside": outside,
@@ -342,7 +430,9 @@ def _faulty_rows(frame: Any, question: Question) -> tuple[Any, dict[str, int]]:
         "misweighed": nw.lit(False) if question.weight is None else (w < 0) | (w > MOST_WEIGHT),
     }
     complete = nw.col("incomplete") == 0
-    flagged = flagged.with_columns(*[flag(complete & when).alias(name) for name, when in faults.items()])
+    flagged = flagged.with_columns(
+        *[flag(complete & when).alias(name) for name, when in faults.items()]
+    )
     counts = [nw.col(name).sum().alias(name) for name in (*gaps, *faults, "incomplete")]
     row = flagged.select(nw.len().alias("rows"), *counts).lazy().collect().rows(named=True)[0]
     return flagged, {name: int(value) for name, value in row.items()}
@@ -350,7 +440,9 @@ def _faulty_rows(frame: Any, question: Question) -> tuple[Any, dict[str, int]]:
 
 def _is_missing(name: str, text: bool = False) -> Any:
     column = nw.col(name)
-    return column.is_null() if text else column.is_null() | column.is_nan()
+    if text:
+        return column.is_null()
+    return column.is_null() | column.is_nan()
 
 
 def _any(flags: list[Any]) -> Any:
@@ -364,17 +456,24 @@ def flag(when: Any) -> Any:
 
 
 def _which(names: tuple[str, ...]) -> str:
-    return f"column {names[0]!r}" if len(names) == 1 else "columns"
+    if len(names) == 1:
+        return f"column {names[0]!r}"
+    return "columns"
 
 
 def _refuse_labels(found: dict[str, int], question: Question) -> None:
     remedy = ""
     if question.labels is not None or question.pos_label is not None:
-        demand = f"must hold values named in `labels` ({', '.join(map(repr, question.labels or ()))})"
+        demand = (
+            f"must hold values named in `labels` ({', '.join(map(repr, question.labels or ()))})"
+        )
     elif question.binary:
-        demand, remedy = "must be 0 or 1", "Say which value is the event: `pos_label=`, or `labels=[other, event]`."
+        demand = "must be 0 or 1"
+        remedy = "Say which value is the event: `pos_label=`, or `labels=[other, event]`."
     else:
-        demand = f"must hold class codes 0 to {len(question.scores) - 1} or names of the `prob` columns"
+        demand = (
+            f"must hold class codes 0 to {len(question.scores) - 1} or names of the `prob` columns"
+        )
         remedy = "Name other labels in column order: `labels=`."
     got = some(found["mislabelled"], found["rows"], "labels are not")
     raise column_error("label", question.label, demand, got, remedy)

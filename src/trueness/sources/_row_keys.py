@@ -36,7 +36,9 @@ class Column:
             values = values.cast(pa.uint8())
         elif not pa.types.is_primitive(values.type):
             values = values.cast(pa.large_string())
-        valid: Bools | None = values.is_valid().to_numpy(zero_copy_only=False) if values.null_count else None
+        valid: Bools | None = (
+            values.is_valid().to_numpy(zero_copy_only=False) if values.null_count else None
+        )
         present = values if valid is None else values.drop_null()
         self._type = present.type
         code = self._keys.encode(*_bytes_of(present)) + np.uint32(1)
@@ -48,14 +50,19 @@ class Column:
 
     def values(self, dtype: str) -> list[Any]:
         """The value of each code; `dtype` is that of the column."""
-        return [None, *(self._array().cast("bool") if dtype == "Boolean" else self._array()).to_pylist()]
+        return [
+            None,
+            *(self._array().cast("bool") if dtype == "Boolean" else self._array()).to_pylist(),
+        ]
 
     def _array(self) -> Any:
         import pyarrow as pa
 
         start, text = self._keys.keys()
         starts = [pa.py_buffer(start)] if self._type == pa.large_string() else []
-        return pa.Array.from_buffers(self._type or pa.int8(), len(self._keys), [None, *starts, pa.py_buffer(text)])
+        return pa.Array.from_buffers(
+            self._type or pa.int8(), len(self._keys), [None, *starts, pa.py_buffer(text)]
+        )
 
     def buckets(self, number: int, since: int) -> Ints:
         """The bucket of each code from `since` > 0 on, if the values name clusters."""
@@ -65,10 +72,13 @@ class Column:
 def _bytes_of(values: Any) -> tuple[Ints, NDArray[np.uint8]]:
     """The bytes of each value of an Arrow array without gaps: where they start, and all of them."""
     _, *buffers = values.buffers()
-    n, offset = len(values), values.offset
+    n = len(values)
+    offset = values.offset
     if len(buffers) == 1:
         width = values.type.bit_width // 8
-        return np.arange(0, (n + 1) * width, width), np.frombuffer(buffers[0], np.uint8, n * width, offset * width)
+        return np.arange(0, (n + 1) * width, width), np.frombuffer(
+            buffers[0], np.uint8, n * width, offset * width
+        )
     start = np.frombuffer(buffers[0], np.int64, n + 1, 8 * offset) if n else np.zeros(1, np.int64)
     return start, np.frombuffer(buffers[1], np.uint8) if start[-1] else np.zeros(0, np.uint8)
 
@@ -81,14 +91,17 @@ class RowKeys:
         self._types = [str(schema[name]) for name in question.by]
         self._columns = [Column() for _ in (*question.by, *question.columns["cluster"])]
         self._pairs = [Dictionary() for _ in self._columns[1:]]
-        self._bucket, self._place = np.zeros(1, np.int64), np.zeros(0, np.uint32)
+        self._bucket = np.zeros(1, np.int64)
+        self._place = np.zeros(0, np.uint32)
         self._group, self._size = np.zeros(0, np.int64), np.zeros(0)  # of each group's clusters
 
     def places(self, columns: list[Any], w: Floats | None) -> tuple[Codes, int]:
         """The place of each row, and the number of places."""
         code = self._columns[0].encode(columns[0])
         for pairs, column, values in zip(self._pairs, self._columns[1:], columns[1:], strict=True):
-            code = pairs.encode_numbers(code.astype(np.uint64) << np.uint64(32) | column.encode(values))
+            code = pairs.encode_numbers(
+                code.astype(np.uint64) << np.uint64(32) | column.encode(values)
+            )
         n = len(self._pairs[-1] if self._pairs else self._columns[0])
         if not self.number:
             return code, n
@@ -99,8 +112,12 @@ class RowKeys:
     def _learn_clusters(self, n: int) -> None:
         names = self._columns[-1]
         if len(names) > self._bucket.size:
-            self._bucket = np.concatenate([self._bucket, names.buckets(self.number, self._bucket.size)])
-        self._group, cluster = _unpaired(self._pairs[-1]) if self._pairs else (np.zeros(n, np.int64), np.arange(n))
+            self._bucket = np.concatenate(
+                [self._bucket, names.buckets(self.number, self._bucket.size)]
+            )
+        self._group, cluster = (
+            _unpaired(self._pairs[-1]) if self._pairs else (np.zeros(n, np.int64), np.arange(n))
+        )
         self._place = (self._group * self.number + self._bucket[cluster]).astype(np.uint32)
         self._size = np.concatenate([self._size, np.zeros(n - self._size.size)])
 
@@ -113,9 +130,16 @@ class RowKeys:
         for pairs in reversed(self._pairs[: n_by - 1]):
             first, last = _unpaired(pairs)
             codes[:1] = [first[codes[0]], last[codes[0]]]
-        values = [column.values(dtype) for column, dtype in zip(self._columns, self._types, strict=False)]
-        order = np.lexsort([_ranks(mine)[code] for mine, code in zip(values, codes, strict=True)][::-1])
-        keys = [map(mine.__getitem__, code[order].tolist()) for mine, code in zip(values, codes, strict=True)]
+        values = [
+            column.values(dtype) for column, dtype in zip(self._columns, self._types, strict=False)
+        ]
+        order = np.lexsort(
+            [_ranks(mine)[code] for mine, code in zip(values, codes, strict=True)][::-1]
+        )
+        keys = [
+            map(mine.__getitem__, code[order].tolist())
+            for mine, code in zip(values, codes, strict=True)
+        ]
         return list(zip(order.tolist(), zip(*keys, strict=True), strict=True))
 
     def largest(self) -> Ints:

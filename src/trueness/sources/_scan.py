@@ -26,8 +26,21 @@ from trueness.sources._batches import sums_of_batches
 from trueness.sources._cluster_buckets import fold_buckets, largest_clusters, with_buckets
 from trueness.sources._frames import PathEngine, open_frame
 from trueness.sources._gather import FINE_GRID, Columns, Group
-from trueness.sources._question import Question, Rule, check_bins, check_group_bins, check_question, column_error
-from trueness.sources._row_expressions import LEAST_EXPONENT, Rows, check_columns, explain_bad_rows, rows_of
+from trueness.sources._question import (
+    Question,
+    Rule,
+    check_bins,
+    check_group_bins,
+    check_question,
+    column_error,
+)
+from trueness.sources._row_expressions import (
+    LEAST_EXPONENT,
+    Rows,
+    check_columns,
+    explain_bad_rows,
+    rows_of,
+)
 from trueness.sources._row_keys import uncollected
 from trueness.typing import Kind, Missing
 
@@ -59,14 +72,16 @@ def scan(
 ) -> Sums:
     """Sum rows in place: in a frame, a file, a database or on a cluster.
 
-    The engine computes the sums; they replace labels and scores in every measure, and add. Without weights they equal,
-    bit for bit, what :func:`trueness.binned`, :func:`trueness.tally` or :func:`trueness.sketch` return in memory.
+    The engine computes the sums; they replace labels and scores in every measure, and add. Without
+    weights they equal, bit for bit, what :func:`trueness.binned`, :func:`trueness.tally` or
+    :func:`trueness.sketch` return in memory.
 
     Parameters
     ----------
     source : frame, relation, path, pattern or list of paths
-        Polars, DuckDB, PySpark (classic or Connect), Dask, Ibis, pandas, PyArrow and any other frame that narwhals
-        reads; or files: Parquet, Arrow, CSV, TSV or JSON lines, never read whole.
+        Polars, DuckDB, PySpark (classic or Connect), Dask, Ibis, pandas, PyArrow and any other
+        frame that narwhals reads; or files: Parquet, Arrow, CSV, TSV or JSON lines, never read
+        whole.
     label : str
         Column of outcomes: 0/1, bool, class codes, or strings (see `labels`).
     prob : str or list of str
@@ -74,30 +89,36 @@ def scan(
     weight : str, optional
         Column of row weights. Weights are frequencies: a weight of 2 counts the row twice.
     bins : int, sequence of edges, bin rule, 'sketch' or None, default 10
-        An int means that many bins of equal width on [0, 1]. None or ``Distinct()`` keeps every distinct score and
-        returns a `Tally`, which suffices for every measure but grows with the number of distinct scores. ``"sketch"``
-        returns a `Sketch` of bounded size, which gives every measure approximately.
+        An int means that many bins of equal width on [0, 1]. None or ``Distinct()`` keeps every
+        distinct score and returns a `Tally`, which suffices for every measure but grows with the
+        number of distinct scores. ``"sketch"`` returns a `Sketch` of bounded size, which gives
+        every measure approximately.
     kind : {'classwise', 'confidence', 'top-label'}, optional
-        How several score columns are compared with the labels. 'classwise' (default): each column against the rest,
-        averaged over classes. 'confidence': the largest score of each row against whether that class is the label.
-        'top-label': the same for each predicted class.
+        How several score columns are compared with the labels. 'classwise' (default): each column
+        against the rest, averaged over classes. 'confidence': the largest score of each row against
+        whether that class is the label. 'top-label': the same for each predicted class.
     labels : sequence, optional
-        The classes in column order; for one score column, two labels with the event last. By default, columns are
-        matched by name, by the category order of an Enum or a pandas Categorical, or by the sorted labels.
+        The classes in column order; for one score column, two labels with the event last. By
+        default, columns are matched by name, by the category order of an Enum or a pandas
+        Categorical, or by the sorted labels.
     pos_label : optional
-        The label that the scores refer to. Finding the other label takes an extra pass; `labels` needs none.
+        The label that the scores refer to. Finding the other label takes an extra pass; `labels`
+        needs none.
     missing : {'raise', 'drop'}, default 'raise'
         Whether NULL and nan raise an error, or are dropped with a warning that counts them.
     sum_tolerance : float, optional
         How far the scores of a row may sum from one; 1e-6 by default.
     cluster : str, optional
-        Column of cluster names, text or whole numbers; rows of one cluster (a user, a patient) may depend on each
-        other. The sums are then kept for each bucket of clusters, and every interval and test from them allows for the
-        dependence. Bins need fixed edges, several score columns ``kind='confidence'``.
+        Column of cluster names, text or whole numbers; rows of one cluster (a user, a patient) may
+        depend on each other. The sums are then kept for each bucket of clusters, and every interval
+        and test from them allows for the dependence. Bins need fixed edges, several score columns
+        ``kind='confidence'``.
     buckets : 32, 64, 128 or 256, default 64
-        Number of buckets. A cluster has the same bucket on every engine; sums add if they have the same number.
+        Number of buckets. A cluster has the same bucket on every engine; sums add if they have the
+        same number.
     engine : {'auto', 'polars', 'duckdb'}, default 'auto'
-        The library that reads a path; by default Polars if it is installed, else DuckDB, which reads Parquet and CSV.
+        The library that reads a path; by default Polars if it is installed, else DuckDB, which
+        reads Parquet and CSV.
     by : None
         Not used: for groups, call :func:`scan_groups`.
 
@@ -109,7 +130,8 @@ def scan(
     Raises
     ------
     InputError
-        If a column does not exist or a value is bad; the message counts the rows, since engines do not number them.
+        If a column does not exist or a value is bad; the message counts the rows, since engines do
+        not number them.
 
     See Also
     --------
@@ -118,10 +140,11 @@ def scan(
 
     Notes
     -----
-    A score is placed as binary search on the float64 edges would place it; float32 columns are widened first. Sums are
-    of whole numbers, in units of 2⁻⁵³ per score, and hold for 2³⁵ rows per bin. Sums of weights keep twelve digits.
-    Equal-mass bins without weights take two passes and no sort; so does, in a group-by, a sketch of rows with
-    whole-number weights, whose sums are then exact.
+    A score is placed as binary search on the float64 edges would place it; float32 columns are
+    widened first. Sums are of whole numbers, in units of 2⁻⁵³ per score, and hold for 2³⁵ rows per
+    bin. Sums of weights keep twelve digits. Equal-mass bins without weights take two passes and no
+    sort; so does, in a group-by, a sketch of rows with whole-number weights, whose sums are then
+    exact.
 
     Examples
     --------
@@ -134,8 +157,22 @@ def scan(
     True
     """
     if by is not None:
-        raise TypeError("`scan` takes no `by`; use `trueness.scan_groups` for the sums of each group.")
-    rows = (label, prob, weight, None, kind, labels, pos_label, missing, sum_tolerance, cluster, buckets)
+        raise TypeError(
+            "`scan` takes no `by`; use `trueness.scan_groups` for the sums of each group."
+        )
+    rows = (
+        label,
+        prob,
+        weight,
+        None,
+        kind,
+        labels,
+        pos_label,
+        missing,
+        sum_tolerance,
+        cluster,
+        buckets,
+    )
     sums: Sums = _sums_by_group(source, check_question(*rows), bins, engine)[()]
     return sums
 
@@ -167,14 +204,15 @@ def scan_groups(
         Column or columns whose values define the groups.
     {scanned}
     min_rows : int, default 1
-        Groups of fewer rows are left out, so that no small cell is disclosed; a warning says how many rows they have.
+        Groups of fewer rows are left out, so that no small cell is disclosed; a warning says how
+        many rows they have.
 
     Returns
     -------
     dict
-        The sums of each group. The keys are the values of one column named as a string, or tuples of values for a
-        list; NULL and nan are the key None. A group without a complete row is left out. Its attribute ``names`` has
-        the columns.
+        The sums of each group. The keys are the values of one column named as a string, or tuples
+        of values for a list; NULL and nan are the key None. A group without a complete row is left
+        out. Its attribute ``names`` has the columns.
 
     See Also
     --------
@@ -191,12 +229,29 @@ def scan_groups(
     """
     if by is None:
         raise InputError("by", "must be the name of a column or a list of names", "got None")
-    rows = (label, prob, weight, by, kind, labels, pos_label, missing, sum_tolerance, cluster, buckets)
-    question, some = check_question(*rows), checked_whole(min_rows, "min_rows") > 1  # before the rows are read
+    rows = (
+        label,
+        prob,
+        weight,
+        by,
+        kind,
+        labels,
+        pos_label,
+        missing,
+        sum_tolerance,
+        cluster,
+        buckets,
+    )
+    question, some = (
+        check_question(*rows),
+        checked_whole(min_rows, "min_rows") > 1,
+    )  # before the rows are read
     groups = _sums_by_group(source, question, bins, engine)
     groups = without_small(groups, min_rows) if some else groups  # every group has a row
     with uncollected():
-        return GroupSums(by, {key[0] if isinstance(by, str) else key: sums for key, sums in groups.items()})
+        return GroupSums(
+            by, {key[0] if isinstance(by, str) else key: sums for key, sums in groups.items()}
+        )
 
 
 if scan.__doc__ and scan_groups.__doc__:  # help of either says what each argument is
@@ -213,11 +268,19 @@ class GroupSums(dict[Hashable, Sums]):
         """The columns whose values are the keys."""
 
 
-def _sums_by_group(source: Any, question: Question, bins: Any, engine: PathEngine) -> dict[Group, Any]:
+def _sums_by_group(
+    source: Any, question: Question, bins: Any, engine: PathEngine
+) -> dict[Group, Any]:
     rule = check_bins(bins)
-    if question.cluster is not None and not isinstance(rule, str | Distinct) and rule.fixed_edges is None:
+    if (
+        question.cluster is not None
+        and not isinstance(rule, str | Distinct)
+        and rule.fixed_edges is None
+    ):
         remedy = "Use 'sketch', which serves any bins."
-        raise InputError("bins", "must have fixed edges with `cluster`", f"got {rule!r}", remedy=remedy)
+        raise InputError(
+            "bins", "must have fixed edges with `cluster`", f"got {rule!r}", remedy=remedy
+        )
     with _engine_errors(source), ExitStack() as stack:
         frame = open_frame(source, question, engine, stack)
         schema = check_columns(frame, question)
@@ -242,9 +305,13 @@ def _engine_errors(source: Any) -> Iterator[None]:
         several = list(source) if isinstance(source, list | tuple) and source else [source]
         named = isinstance(several[0], str | os.PathLike)
         what = repr(os.fspath(several[0])) if named else f"({type(source).__name__})"
-        more = f" (or one of the {len(several) - 1} other files)" if named and len(several) > 1 else ""
+        more = (
+            f" (or one of the {len(several) - 1} other files)" if named and len(several) > 1 else ""
+        )
         # Later lines repeat a reader's options, or are the trace of another machine.
-        lines = [line.strip().removesuffix(":") for line in str(reason).splitlines() if line.strip()][:3]
+        lines = [
+            line.strip().removesuffix(":") for line in str(reason).splitlines() if line.strip()
+        ][:3]
         why = ("; ".join(lines) or type(reason).__name__)[:300].removesuffix(".")
         raise InputError("", f"`source` {what}{more} cannot be read: {why}") from reason
 
@@ -267,9 +334,14 @@ def _group_by(frame: Any, question: Question, rule: Rule) -> dict[Group, Any]:
     else:
         sums = _sums_of_groups(*_answer(queries.distinct_query(rows), rows), rows, gather.cells_of)
     if isinstance(rule, EqualMass) and not question.by and sums[()].n == 0:
-        raise InputError("source", "must have at least one row to make bins of equal mass", "it has none")
+        raise InputError(
+            "source", "must have at least one row to make bins of equal mass", "it has none"
+        )
     done = isinstance(rule, Distinct)
-    return {key: one if done or isinstance(one, Binned) else one.coarsen(rule) for key, one in sums.items()}
+    return {
+        key: one if done or isinstance(one, Binned) else one.coarsen(rule)
+        for key, one in sums.items()
+    }
 
 
 def _in_memory(frame: Any, question: Question, rule: Rule) -> dict[Group, Any] | None:
@@ -278,7 +350,8 @@ def _in_memory(frame: Any, question: Question, rule: Rule) -> dict[Group, Any] |
         return None
     columns: dict[str, Any] = {name: frame.get_column(name).to_native() for name in frame.columns}
     matrix = nw.to_native(frame.select(*[frame.get_column(name) for name in question.scores]))
-    y, p = columns[question.label], columns[question.scores[0]] if question.binary else matrix
+    y = columns[question.label]
+    p = columns[question.scores[0]] if question.binary else matrix
     options: dict[str, Any] = {"labels": question.labels, "pos_label": question.pos_label}
     if question.weight is not None:
         options["sample_weight"] = columns[question.weight]
@@ -286,7 +359,13 @@ def _in_memory(frame: Any, question: Question, rule: Rule) -> dict[Group, Any] |
         options |= {"cluster": columns[question.cluster], "buckets": question.buckets}
     if not question.binary:
         options |= {"kind": question.view, "sum_tolerance": question.tolerance}
-    make: Any = sketch if isinstance(rule, str) else tally if isinstance(rule, Distinct) else partial(binned, bins=rule)
+    make: Any = (
+        sketch
+        if isinstance(rule, str)
+        else tally
+        if isinstance(rule, Distinct)
+        else partial(binned, bins=rule)
+    )
     try:
         return {(): make(y, p, **options)}
     except InputError:
@@ -304,37 +383,56 @@ def _sketch_groups(rows: Rows) -> dict[Group, Any]:
 
 
 def _answer(query: Any, rows: Rows) -> tuple[Columns, list[Group]]:
-    """The answer to a query, once bad rows are explained or dropped; weights that are all 0 are refused."""
+    """The answer to a query, once bad rows are explained or dropped.
+
+    Weights that are all 0 are refused.
+    """
     numbers, groups = gather.collect(query, rows)
     if (gather.marks(numbers) == queries.BAD).any():
         explain_bad_rows(rows.source, rows.question)
     unweighed = gather.marks(numbers) == queries.UNWEIGHED
     if unweighed.any() and not gather.good_rows(numbers)["n"].size:
         n = int(numbers["n"][unweighed].sum())
-        raise column_error("weight", str(rows.question.weight), "must have a weight above zero", f"all {n:,} are zero")
+        raise column_error(
+            "weight",
+            str(rows.question.weight),
+            "must have a weight above zero",
+            f"all {n:,} are zero",
+        )
     return numbers, groups
 
 
-def _sums_of_groups(numbers: Columns, groups: list[Group], rows: Rows, make: Any) -> dict[Group, Any]:
+def _sums_of_groups(
+    numbers: Columns, groups: list[Group], rows: Rows, make: Any
+) -> dict[Group, Any]:
     for key, mine in gather.each_group(numbers, groups, rows) if rows.weighted else ():
         exponents = gather.good_rows(mine)["e"]
         if exponents.size and exponents.max() < LEAST_EXPONENT:
             where = f" in group {', '.join(map(repr, key))}" if key else ""
-            demand, got = f"must have its largest weight above 2**{LEAST_EXPONENT}", f"it is about 2**{exponents.max()}"
+            demand = f"must have its largest weight above 2**{LEAST_EXPONENT}"
+            got = f"it is about 2**{exponents.max()}"
             remedy = "Multiply all weights by one number: calibration errors do not change."
             raise column_error("weight", str(rows.question.weight), demand, got + where, remedy)
     return _sums_of(gather.parts_by_group(numbers, groups, rows, make), rows)
 
 
 def _sums_of(parts: Mapping[Group, tuple[Any, ...]], rows: Rows) -> dict[Group, Any]:
-    """The sums of each group that has rows; without `by`, those of all rows, even if there are none."""
+    """The sums of each group that has rows.
+
+    Without `by`, those of all rows, even if there are none.
+    """
     kinds: dict[type, Any] = {Cells: Tally, GridCells: Sketch, Bins: Binned}
-    sums = {key: kinds[type(found[0])](rows.question.view, found, rows.classes) for key, found in parts.items()}
+    sums = {
+        key: kinds[type(found[0])](rows.question.view, found, rows.classes)
+        for key, found in parts.items()
+    }
     return {key: one for key, one in sums.items() if one.n or not rows.by}
 
 
 def _bin_groups_in_two_passes(rows: Rows, rule: EqualMass | Edges) -> dict[Group, Any]:
-    numbers, groups = _answer(queries.binned_query(rows, queries.cell_of_width(FINE_GRID.n), ends=("least",)), rows)
+    numbers, groups = _answer(
+        queries.binned_query(rows, queries.cell_of_width(FINE_GRID.n), ends=("least",)), rows
+    )
     fine = gather.parts_by_group(numbers, groups, rows, gather.FineCells)
     cut = [gather.cells_with_cuts(part, rule) for parts in fine.values() for part in parts]
     only = np.unique(np.concatenate([*cut, np.zeros(0, dtype=np.int64)]))
@@ -347,7 +445,11 @@ def _bin_groups_in_two_passes(rows: Rows, rule: EqualMass | Edges) -> dict[Group
     found = {}
     for key, parts in fine.items():
         found[key] = tuple(
-            gather.bins_from_pieces(part, score, rule) if part.cell.size else Bins.empty(edges_of(rule))
-            for part, score in zip(parts, cells.get(key, (Cells.empty(),) * len(parts)), strict=True)
+            gather.bins_from_pieces(part, score, rule)
+            if part.cell.size
+            else Bins.empty(edges_of(rule))
+            for part, score in zip(
+                parts, cells.get(key, (Cells.empty(),) * len(parts)), strict=True
+            )
         )
     return _sums_of(found, rows)

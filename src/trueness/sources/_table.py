@@ -20,11 +20,16 @@ _PLAIN_INTEGER = r"^(?:0|-?[1-9]\d{0,17})$"
 
 @dataclass(frozen=True)
 class Columns:
-    """Columns that were read, by name. A missing value is None in an object array and nan in a float array."""
+    """Columns that were read, by name.
+
+    A missing value is None in an object array and nan in a float array.
+    """
 
     labels: Mapping[str, NDArray[Any]]  # of any type that the library accepts as labels
     numbers: Mapping[str, NDArray[Any]]  # scores and weights
-    groups: Mapping[str, NDArray[Any]] = field(default_factory=dict)  # also clusters: only compared with each other
+    groups: Mapping[str, NDArray[Any]] = field(
+        default_factory=dict
+    )  # also clusters: only compared with each other
 
     def __len__(self) -> int:
         return len(self.arrays()[0])
@@ -34,7 +39,9 @@ class Columns:
 
     def at(self, rows: NDArray[Any]) -> "Columns":
         kinds = (self.labels, self.numbers, self.groups)
-        return Columns(*({name: values[rows] for name, values in columns.items()} for columns in kinds))
+        return Columns(
+            *({name: values[rows] for name, values in columns.items()} for columns in kinds)
+        )
 
 
 class Table(ABC):
@@ -45,7 +52,9 @@ class Table(ABC):
     is_text: bool = False  # whether a terminal can show the file
     name: str
     names: tuple[str, ...]
-    nested: tuple[str, ...] = ()  # names of values inside of objects, such as doc.topic, which can be read like columns
+    nested: tuple[
+        str, ...
+    ] = ()  # names of values inside of objects, such as doc.topic, which can be read like columns
     rows: int  # known at the latest when they are read
     size: int = 0  # bytes on disk, where they predict how long reading takes
     note: str = ""  # how many rows each of several files had, once they are read
@@ -83,13 +92,17 @@ def import_polars(name: str) -> Any:
     try:
         import polars
     except ImportError:
-        raise MissingLibraryError(f"Reading {name} needs Polars: `pip install 'trueness[cli]'`.") from None
+        raise MissingLibraryError(
+            f"Reading {name} needs Polars: `pip install 'trueness[cli]'`."
+        ) from None
     return polars
 
 
 class PolarsTable(Table):
     def __init__(self, path: Path, name: str) -> None:
-        self.path, self.name, self.size = path, name, path.stat().st_size
+        self.path = path
+        self.name = name
+        self.size = path.stat().st_size
         self._polars = import_polars(name)
 
     @contextmanager
@@ -133,7 +146,9 @@ class PolarsTable(Table):
         if str(dtype).startswith("List"):
             widths = series.list.len().unique()
             if len(widths) > 1 or series.null_count():
-                raise self._error(series, "must hold numbers, or lists of one length", "they are mixed")
+                raise self._error(
+                    series, "must hold numbers, or lists of one length", "they are mixed"
+                )
             return np.asarray(series.list.to_array(widths[0]).to_numpy())
         if not (dtype.is_numeric() or str(dtype).startswith(("Boolean", "Null", "Array"))):
             raise self._error(series, "must hold numbers", f"it holds {dtype}")
@@ -146,29 +161,45 @@ class PolarsTable(Table):
         kind = str(series.dtype).partition("(")[0]
         if series.dtype.is_numeric():
             return self._numbers(series)
-        if kind not in ("String", "Boolean", "Categorical", "Enum") and series.null_count() < len(series):
-            raise self._error(series, "must hold labels: 0/1, true/false, integers or text", f"it holds {series.dtype}")
+        if kind not in ("String", "Boolean", "Categorical", "Enum") and series.null_count() < len(
+            series
+        ):
+            raise self._error(
+                series,
+                "must hold labels: 0/1, true/false, integers or text",
+                f"it holds {series.dtype}",
+            )
         if kind == "Boolean" and not series.null_count():
             return np.asarray(series.to_numpy())
         return np.array(series.to_list(), dtype=object)
 
     def _groups(self, series: Any) -> NDArray[Any]:
         """Groups: like labels, but integers never become floats, which would round long ones."""
-        pl, kind = self._polars, str(series.dtype).partition("(")[0]
+        pl = self._polars
+        kind = str(series.dtype).partition("(")[0]
         if kind == "Datetime":
             zone = "Z" if series.dtype.time_zone else ""
             utc = series.dt.convert_time_zone("UTC") if zone else series
-            series = utc.dt.to_string("%Y-%m-%dT%H:%M:%S%.9f").str.strip_chars_end("0").str.strip_chars_end(".") + zone
+            series = (
+                utc.dt.to_string("%Y-%m-%dT%H:%M:%S%.9f")
+                .str.strip_chars_end("0")
+                .str.strip_chars_end(".")
+                + zone
+            )
         elif kind in ("Decimal", "Date"):
             series = series.cast(pl.String)
-        elif self.is_text and kind == "String" and series.unique().str.contains(_PLAIN_INTEGER).all():
+        elif (
+            self.is_text and kind == "String" and series.unique().str.contains(_PLAIN_INTEGER).all()
+        ):
             series = series.cast(pl.Int64)  # each is written in the only way: 0123 is not 123
         if series.dtype.is_integer() and series.null_count():
             return np.array(series.to_list(), dtype=object)
         return self._labels(series)
 
     def _error(self, series: Any, demand: str, got: str) -> InputError:
-        return InputError("", f"column {series.name.partition(' ')[2]!r} {demand}", got, context=self.name)
+        return InputError(
+            "", f"column {series.name.partition(' ')[2]!r} {demand}", got, context=self.name
+        )
 
 
 class ParquetFile(PolarsTable):
@@ -188,7 +219,9 @@ class ParquetFile(PolarsTable):
 
     def lazy(self, *names: Sequence[str]) -> Any:
         nth = self._polars.nth
-        return self._scan().select(nth(self.names.index(name)).alias(new) for new, name in prefixed(names))
+        return self._scan().select(
+            nth(self.names.index(name)).alias(new) for new, name in prefixed(names)
+        )
 
     def write(self, file: BinaryIO, new: Mapping[str, NDArray[Any]]) -> None:
         """Write all rows, some at a time, with the new columns."""
@@ -212,7 +245,9 @@ class ParquetFile(PolarsTable):
 class ArrowFile(ParquetFile):
     """An Arrow IPC file, also known as Feather."""
 
-    format, suffixes, _method = "Arrow IPC", (".arrow", ".feather", ".ipc"), "ipc"
+    format = "Arrow IPC"
+    suffixes = (".arrow", ".feather", ".ipc")
+    _method = "ipc"
 
 
 class ConcatenatedTable(PolarsTable):
@@ -221,12 +256,16 @@ class ConcatenatedTable(PolarsTable):
     format = "one data set"
 
     def __init__(self, tables: Sequence[Table]) -> None:
-        self._tables, self._polars = tables, import_polars(tables[0].name)
+        self._tables = tables
+        self._polars = import_polars(tables[0].name)
         names = [table.name for table in tables]
         many = f"{names[0]}, {names[1]} and {len(names) - 2} more files"
         self.name = many if len(names) > 3 else f"{', '.join(names[:-1])} and {names[-1]}"
-        self.names, self.is_text = tables[0].names, any(table.is_text for table in tables)
-        self.nested = tuple(name for name in tables[0].nested if all(name in table.nested for table in tables))
+        self.names = tables[0].names
+        self.is_text = any(table.is_text for table in tables)
+        self.nested = tuple(
+            name for name in tables[0].nested if all(name in table.nested for table in tables)
+        )
         self.size = sum(table.size for table in tables)
 
     @property
@@ -241,21 +280,33 @@ class ConcatenatedTable(PolarsTable):
     def place(self, row: int) -> str:
         at = 0
         while row >= self._tables[at].rows:
-            row, at = row - self._tables[at].rows, at + 1
+            row = row - self._tables[at].rows
+            at = at + 1
         return f"{self._tables[at].place(row)} of {self._tables[at].name}"
 
     def lazy(self, *names: Sequence[str]) -> Any:
-        pl, frames = self._polars, [table.lazy(*names) for table in self._tables]
+        pl = self._polars
+        frames = [table.lazy(*names) for table in self._tables]
         schemas = [frame.collect_schema() for frame in frames]
-        types = {column: self._common_type(column, [schema[column] for schema in schemas]) for column in schemas[0]}
-        return pl.concat([frame.select(pl.col(one).cast(dtype) for one, dtype in types.items()) for frame in frames])
+        types = {
+            column: self._common_type(column, [schema[column] for schema in schemas])
+            for column in schemas[0]
+        }
+        return pl.concat(
+            [
+                frame.select(pl.col(one).cast(dtype) for one, dtype in types.items())
+                for frame in frames
+            ]
+        )
 
     def _common_type(self, column: str, dtypes: list[Any]) -> Any:
         """A type that holds the values of a column in every table as they are."""
         pl, (kind, _, name) = self._polars, column.partition(" ")
         types = list(dict.fromkeys(dtype for dtype in dtypes if dtype != pl.Null))
         if len(types) <= 1:
-            return types[0] if types else pl.Null
+            if types:
+                return types[0]
+            return pl.Null
         if all(dtype.is_integer() for dtype in types):
             return pl.Int64
         if all(dtype.is_numeric() or (dtype == pl.Boolean and kind != "group") for dtype in types):
@@ -265,4 +316,6 @@ class ConcatenatedTable(PolarsTable):
         if all(dtype in text or (kind == "group" and dtype.is_integer()) for dtype in types):
             return pl.String
         one, two = (f"{dtype} in {self._tables[dtypes.index(dtype)].name!r}" for dtype in types[:2])
-        raise InputError("", f"column {name!r} must have one type in all files", f"it is {one} and {two}")
+        raise InputError(
+            "", f"column {name!r} must have one type in all files", f"it is {one} and {two}"
+        )

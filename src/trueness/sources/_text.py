@@ -32,26 +32,52 @@ class TextFile(PolarsTable):
     _lists: Collection[str] = ()  # columns of lists of numbers
 
     def _lines(self, most: int | None = None) -> Iterator[str]:
-        for frame in self._frames(self._polars.scan_lines(self.path, name="line", n_rows=most, glob=False)):
+        for frame in self._frames(
+            self._polars.scan_lines(self.path, name="line", n_rows=most, glob=False)
+        ):
             yield from frame["line"]
 
     def _typed(self, cells: Any, columns: Sequence[str], *more: Any) -> tuple[Any, dict[str, Any]]:
-        """Labels of the simplest type that holds them all, and numbers; and the answers of the same pass to `more`."""
-        asked = [self._polars.len().alias("rows"), *more, *(one for column in columns for one in self._counts(column))]
+        """Labels of the simplest type that holds them all, and numbers.
+
+        And the answers of the same pass to `more`.
+        """
+        asked = [
+            self._polars.len().alias("rows"),
+            *more,
+            *(one for column in columns for one in self._counts(column)),
+        ]
         with self._reading():
             found = cells.select(asked).collect(engine="streaming").row(0, named=True)
         self.rows = found["rows"]
         return cells.with_columns(self._cast(column, found) for column in columns), found
 
     def _counts(self, column: str) -> list[Any]:
-        """How many labels there are, and how many are numbers and so on; the first cell of numbers that is none."""
-        pl, cell, kind = self._polars, self._plain(column), column.partition(" ")[0]
+        """How many labels there are, and how many are numbers and so on.
+
+        The first cell of numbers that is none.
+        """
+        pl = self._polars
+        cell = self._plain(column)
+        kind = column.partition(" ")[0]
         real = cell.cast(pl.Float64, strict=False)
         if kind == "number" and column not in self._lists:
-            return [pl.col(column).filter(cell.is_not_null() & real.is_null()).first().alias(f"wrong {column}")]
+            return [
+                pl.col(column)
+                .filter(cell.is_not_null() & real.is_null())
+                .first()
+                .alias(f"wrong {column}")
+            ]
         truth = pl.when(cell.str.to_lowercase().is_in(["true", "false"])).then(1)
-        casts = {"filled": cell, "whole": cell.cast(pl.Int64, strict=False), "real": real, "true": truth}
-        return [cast.count().alias(f"{name} {column}") for name, cast in casts.items()] if kind == "label" else []
+        casts = {
+            "filled": cell,
+            "whole": cell.cast(pl.Int64, strict=False),
+            "real": real,
+            "true": truth,
+        }
+        if kind == "label":
+            return [cast.count().alias(f"{name} {column}") for name, cast in casts.items()]
+        return []
 
     def _cast(self, column: str, found: Mapping[str, Any]) -> Any:
         pl, cell, (kind, _, name) = self._polars, self._plain(column), column.partition(" ")
@@ -61,28 +87,43 @@ class TextFile(PolarsTable):
             raise InputError("", demand, f"it holds {wrong!r}", remedy=remedy, context=self.name)
         if kind == "number":
             numbers = pl.List(pl.Float64)
-            return pl.col(column).str.json_decode(numbers) if column in self._lists else cell.cast(pl.Float64)
+            if column in self._lists:
+                return pl.col(column).str.json_decode(numbers)
+            return cell.cast(pl.Float64)
         filled = found.get(f"filled {column}")
         if kind == "label" and filled == found[f"real {column}"]:
-            return cell.cast(pl.Null if not filled else pl.Int64 if filled == found[f"whole {column}"] else pl.Float64)
+            return cell.cast(
+                pl.Null
+                if not filled
+                else pl.Int64
+                if filled == found[f"whole {column}"]
+                else pl.Float64
+            )
         if kind == "label" and filled == found[f"true {column}"]:
             return cell.str.to_lowercase() == "true"
         return pl.col(column)
 
     def _plain(self, column: str) -> Any:
-        """Cells with a decimal point in place of the file's decimal mark; a cell that has both is not a number."""
+        """Cells with a decimal point in place of the file's decimal mark.
+
+        A cell that has both is not a number.
+        """
         cell = self._polars.col(column)
-        return cell if self.decimal == "." else cell.str.replace_many([".", self.decimal], ["?", "."])
+        if self.decimal == ".":
+            return cell
+        return cell.str.replace_many([".", self.decimal], ["?", "."])
 
 
 class CsvFile(TextFile):
     """A text file whose first line names the columns. A line without any value is no row."""
 
-    format, suffixes = "text", (".csv", ".tsv", ".tab", ".txt")
+    format = "text"
+    suffixes = (".csv", ".tsv", ".tab", ".txt")
 
     def __init__(self, path: Path, name: str, separator: str, decimal: str = ".") -> None:
         super().__init__(path, name)
-        self.separator, self.decimal = separator, decimal
+        self.separator = separator
+        self.decimal = decimal
         with self._reading():
             found = self._scan().collect_schema().names()
         # Polars calls the second of two columns p_duplicated_0.
@@ -93,55 +134,91 @@ class CsvFile(TextFile):
             raise InputError("", f"{name} has no header: its first line must name the columns")
 
     def _scan(self, encoding: str = "utf8-lossy") -> Any:
-        pl, options = self._polars, {"infer_schema": False, "raise_if_empty": False, "glob": False}
+        pl = self._polars
+        options = {"infer_schema": False, "raise_if_empty": False, "glob": False}
         lazy = pl.scan_csv(self.path, separator=self.separator, encoding=encoding, **options)
         # Looking at all columns, Polars refuses lines that are too long.
         return lazy.filter(~pl.all_horizontal(pl.all().is_null()))
 
     def lazy(self, *names: Sequence[str]) -> Any:
         """The named columns; short lines are refused, and text that is not UTF-8."""
-        pl, wanted = self._polars, prefixed(names)
+        pl = self._polars
+        wanted = prefixed(names)
         for _, name in wanted:
             if self.names.count(name) > 1:
-                raise InputError("", f"{self.name} has {self.names.count(name)} columns named {name!r}")
+                raise InputError(
+                    "", f"{self.name} has {self.names.count(name)} columns named {name!r}"
+                )
         cells = {new: pl.nth(self.names.index(name)).str.strip_chars() for new, name in wanted}
-        filled = [pl.when(~cell.is_in(_MISSING)).then(cell).alias(new) for new, cell in cells.items()]
+        filled = [
+            pl.when(~cell.is_in(_MISSING)).then(cell).alias(new) for new, cell in cells.items()
+        ]
         frame = self._scan().select(pl.nth(-1).is_null().alias("short"), *filled)
-        odd = pl.any_horizontal(pl.col(*cells).str.contains("\ufffd", literal=True)).any().alias("odd")
+        odd = (
+            pl.any_horizontal(pl.col(*cells).str.contains("\ufffd", literal=True))
+            .any()
+            .alias("odd")
+        )
         typed, found = self._typed(frame, list(cells), pl.col("short").any(), odd)
         if found["short"]:
             with self._reading():
                 self._refuse_short_lines()
         if found["odd"]:
-            raise InputError("", f"{self.name} is not UTF-8; convert it, as `iconv -f latin1 -t utf-8` does")
+            raise InputError(
+                "", f"{self.name} is not UTF-8; convert it, as `iconv -f latin1 -t utf-8` does"
+            )
         return typed.drop("short")
 
     def _refuse_short_lines(self) -> None:
-        """Refuse lines that have fewer cells than the header; Polars takes them for lines that end in empty cells."""
+        """Refuse lines that have fewer cells than the header.
+
+        Polars takes them for lines that end in empty cells.
+        """
         reader = csv.reader((f"{line}\n" for line in self._lines()), delimiter=self.separator)
         for cells in reader:
             if 0 < len(cells) < len(self.names):
                 demand = f"{self.name}, line {reader.line_num:,}, has {len(cells)} cells where the header has"
-                raise InputError("", f"{demand} {len(self.names)}", remedy="Cells that hold the separator need quotes.")
+                raise InputError(
+                    "",
+                    f"{demand} {len(self.names)}",
+                    remedy="Cells that hold the separator need quotes.",
+                )
 
     def write(self, file: BinaryIO, new: Mapping[str, NDArray[Any]]) -> None:
         """Write all rows with new columns; the other cells stay as they are."""
         header = io.StringIO()
-        csv.writer(header, delimiter=self.separator, lineterminator="\n").writerow([*self._header, *new])
+        csv.writer(header, delimiter=self.separator, lineterminator="\n").writerow(
+            [*self._header, *new]
+        )
         file.write(header.getvalue().encode())
-        at, mark = 0, self.decimal
-        texts = [[None if math.isnan(v) else repr(v).replace(".", mark) for v in x.tolist()] for x in new.values()]
+        at = 0
+        mark = self.decimal
+        texts = [
+            [None if math.isnan(v) else repr(v).replace(".", mark) for v in x.tolist()]
+            for x in new.values()
+        ]
         for frame in self._frames(self._scan("utf8")):
             frame.columns = [f"old {i}" for i in range(frame.width)]
-            added = [self._polars.Series(str(i), text[at : at + frame.height]) for i, text in enumerate(texts)]
-            file.write(frame.hstack(added).write_csv(include_header=False, separator=self.separator).encode())
+            added = [
+                self._polars.Series(str(i), text[at : at + frame.height])
+                for i, text in enumerate(texts)
+            ]
+            file.write(
+                frame.hstack(added)
+                .write_csv(include_header=False, separator=self.separator)
+                .encode()
+            )
             at += frame.height
 
 
 class JsonLinesFile(TextFile):
-    """Objects by line. A key that a line lacks is a missing value, like null; a list of numbers is a row of scores."""
+    """Objects by line. A key that a line lacks is a missing value, like null.
 
-    format, suffixes = "JSON lines", (".jsonl", ".ndjson", ".jsonlines", ".json")
+    A list of numbers is a row of scores.
+    """
+
+    format = "JSON lines"
+    suffixes = (".jsonl", ".ndjson", ".jsonlines", ".json")
 
     def __init__(self, path: Path, name: str) -> None:
         super().__init__(path, name)
@@ -153,17 +230,23 @@ class JsonLinesFile(TextFile):
                     demand = f"{name} must have one object per line, without brackets around them"
                     raise InputError("", demand, remedy="`jq -c '.[]'` writes an array so.")
                 for key, value in _flat(row):
-                    self.types.setdefault(key, set()).update([type(value)] if value is not None else [])
+                    self.types.setdefault(key, set()).update(
+                        [type(value)] if value is not None else []
+                    )
                 top |= dict.fromkeys(row)
         self.names = tuple(top)
         self.nested = tuple(key for key in self.types if key not in top)
         self._lists = {f"number {key}" for key, types in self.types.items() if list in types}
         if not self.names:
-            raise InputError("", f'{name} has no columns: each line must be an object such as {{"y": 1, "p": 0.7}}')
+            raise InputError(
+                "",
+                f'{name} has no columns: each line must be an object such as {{"y": 1, "p": 0.7}}',
+            )
 
     def lazy(self, *names: Sequence[str]) -> Any:
         """The named columns; a key that an object has twice is refused."""
-        pl, wanted = self._polars, prefixed(names)
+        pl = self._polars
+        wanted = prefixed(names)
         # A name of a nested value is that of its object and the path inside.
         paths = {new: [name] if name in self.names else name.split(".") for new, name in wanted}
         keys = list(dict.fromkeys(path[0] for path in paths.values()))
@@ -173,14 +256,17 @@ class JsonLinesFile(TextFile):
 
         def cell(first: str, *inner: str) -> Any:
             steps = "".join(f"[{json.dumps(one)}]" for one in inner)
-            return pl.nth(keys.index(first)).str.json_path_match(f"${steps}") if inner else pl.nth(keys.index(first))
+            if inner:
+                return pl.nth(keys.index(first)).str.json_path_match(f"${steps}")
+            return pl.nth(keys.index(first))
 
         cells = lazy.select(cell(*path).alias(new) for new, path in paths.items())
         return self._typed(cells, [new for new, _ in wanted])[0]
 
     def _refuse_repeated(self, names: Sequence[str]) -> None:
         """Refuse a key that an object has twice; Polars takes the first."""
-        pl, line = self._polars, self._polars.col("line")
+        pl = self._polars
+        line = self._polars.col("line")
         keys = [{json.dumps(name), json.dumps(name, ensure_ascii=False)} for name in names]
         patterns = [rf"(?:{'|'.join(map(re.escape, spelled))})\s*:" for spelled in keys]
         twice = pl.any_horizontal(line.str.count_matches(pattern) > 1 for pattern in patterns)
@@ -198,8 +284,14 @@ class JsonLinesFile(TextFile):
 
     def write(self, file: BinaryIO, new: Mapping[str, NDArray[Any]]) -> None:
         columns = [column.tolist() for column in new.values()]
-        for line, values in zip(filter(str.strip, self._lines()), zip(*columns, strict=True), strict=True):
-            added = dict(zip(new, (None if np.isnan(value).any() else value for value in values), strict=True))
+        for line, values in zip(
+            filter(str.strip, self._lines()), zip(*columns, strict=True), strict=True
+        ):
+            added = dict(
+                zip(
+                    new, (None if np.isnan(value).any() else value for value in values), strict=True
+                )
+            )
             row = json.loads(line, object_pairs_hook=self._unique)
             file.write(json.dumps(row | added, ensure_ascii=False).encode() + b"\n")
 
@@ -216,9 +308,13 @@ class JsonReader:
     """JSON that is read piece by piece, so that only one element of a long array is in memory."""
 
     def __init__(self, file: BinaryIO, name: str, report: Callable[[int], None]) -> None:
-        self._file, self._name, self._report = file, name, report
+        self._file = file
+        self._name = name
+        self._report = report
         self._letters = codecs.getincrementaldecoder("utf-8-sig")()
-        self._text, self._at, self._end = "", 0, False
+        self._text = ""
+        self._at = 0
+        self._end = False
 
     def _more(self, size: int = _CHUNK) -> None:
         data = self._file.read(size)
@@ -226,11 +322,14 @@ class JsonReader:
             more = self._letters.decode(data, final=not data)
         except UnicodeDecodeError as reason:
             raise InputError("", f"{self._name} is not UTF-8", reason.reason) from None
-        self._text, self._at, self._end = self._text[self._at :] + more, 0, not data
+        self._text = self._text[self._at :] + more
+        self._at = 0
+        self._end = not data
         self._report(self._file.tell())
 
     def _refuse(self, why: str, where: str = "") -> NoReturn:
-        place, what = f" in {where}" if where else "", "ends early" if self._end else "is not JSON"
+        place = f" in {where}" if where else ""
+        what = "ends early" if self._end else "is not JSON"
         raise InputError("", f"{self._name} {what}{place}: {DAMAGED}", why)
 
     def _peek(self) -> str:
@@ -268,9 +367,13 @@ class JsonReader:
             size *= 2  # so that a large value is not parsed too often
 
     def items(self, streamed: str = "", array: str = "element ") -> Iterator[tuple[str, Any]]:
-        """The members of an object, the elements of its array `streamed` one by one; or those of an array."""
+        """The members of an object, the elements of its array `streamed` one by one.
+
+        Or those of an array.
+        """
         end = "]" if self._take("[{") == "[" else "}"
-        i, last = 0, self._peek() == end and self._take(end)
+        i = 0
+        last = self._peek() == end and self._take(end)
         while last != end:
             key = array if end == "]" else str(self._value("a name"))
             place = f"{array}[{i}]" if end == "]" else key
@@ -280,4 +383,5 @@ class JsonReader:
                 yield from self.items(array=key)
             else:
                 yield key, self._value(place)
-            i, last = i + 1, self._take(f",{end}", place)
+            i = i + 1
+            last = self._take(f",{end}", place)

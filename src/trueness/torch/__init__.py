@@ -6,6 +6,8 @@ from trueness._lazy import lazily
 from trueness.errors import MissingLibraryError
 
 if find_spec("torch") is None:
-    raise MissingLibraryError("`trueness.torch` needs torch, which is not installed: `pip install 'trueness[torch]'`.")
+    raise MissingLibraryError(
+        "`trueness.torch` needs torch, which is not installed: `pip install 'trueness[torch]'`."
+    )
 
 __all__, __getattr__, __dir__ = lazily(__name__, __file__)

@@ -16,7 +16,15 @@ from trueness._tally.tally import Binned
 from trueness.errors import InputError, remedies
 from trueness.torch import _rows
 from trueness.torch._rows import Layout, TensorRows, explain
-from trueness.torch._sums import Sums, class_sums, no_sums, refuse_light, score_sums, weighted_sums, with_weights
+from trueness.torch._sums import (
+    Sums,
+    class_sums,
+    no_sums,
+    refuse_light,
+    score_sums,
+    weighted_sums,
+    with_weights,
+)
 from trueness.typing import Kind
 
 _ENTRIES = 1 << 22  # of a chunk of logits that has to be copied for the library
@@ -38,32 +46,36 @@ def binned(
     Parameters
     ----------
     y_true : tensor of shape (n,) or (B, …)
-        Labels: bool, integers or whole floats; 0/1 for a vector of scores, class codes for a matrix.
+        Labels: bool, integers or whole floats; 0/1 for a vector of scores, class codes for a
+        matrix.
     y_prob : tensor of shape (n,), (n, K) or (B, K, …)
-        Scores: float64, float32, float16 or bfloat16, on the same device. Images and other dense scores have their
-        classes second, and are summed one image at a time.
+        Scores: float64, float32, float16 or bfloat16, on the same device. Images and other dense
+        scores have their classes second, and are summed one image at a time.
     bins : int, sequence of edges, EqualWidth or Edges, default 10
         An int means that many bins of equal width on [0, 1].
     kind : {'classwise', 'confidence', 'top-label'}, default 'classwise'
-        How a matrix is compared with the labels. 'classwise': each column against the rest. 'confidence': the largest
-        score of each row against whether that class is correct. 'top-label': the same by predicted class.
+        How a matrix is compared with the labels. 'classwise': each column against the rest.
+        'confidence': the largest score of each row against whether that class is correct.
+        'top-label': the same by predicted class.
     moments : bool, default True
-        Whether to sum squares too, which the Brier score and intervals need. Binned errors do not, and a pass without
-        them is faster on a GPU.
+        Whether to sum squares too, which the Brier score and intervals need. Binned errors do not,
+        and a pass without them is faster on a GPU.
     sample_weight : tensor of shape (n,), optional
-        Frequency weights, on the same device: a weight of 2 counts the row twice, 0 leaves it out. Weighted sums are
-        float64 and agree with those of :func:`trueness.binned` to a relative 10⁻¹².
+        Frequency weights, on the same device: a weight of 2 counts the row twice, 0 leaves it out.
+        Weighted sums are float64 and agree with those of :func:`trueness.binned` to a relative
+        10⁻¹².
     ignore_index : int, optional
         The label of rows that are left out, whatever their scores.
     sum_tolerance : float, optional
-        How far from one the scores of a row may sum; by default 1e-6, for float16 2e-3. A softmax that was rounded to
-        bfloat16 needs about 0.01; its logits need none.
+        How far from one the scores of a row may sum; by default 1e-6, for float16 2e-3. A softmax
+        that was rounded to bfloat16 needs about 0.01; its logits need none.
 
     Returns
     -------
     Binned
-        The same sums as :func:`trueness.binned` for the same rows; without weights they are whole numbers, equal bit
-        for bit on every device. Measures with these bins take it in place of labels and scores.
+        The same sums as :func:`trueness.binned` for the same rows; without weights they are whole
+        numbers, equal bit for bit on every device. Measures with these bins take it in place of
+        labels and scores.
 
     Examples
     --------
@@ -78,7 +90,9 @@ def binned(
     >>> tn.torch.binned(y, p, bins=2, sample_weight=torch.tensor([1, 2, 0])).weight
     3.0
     """
-    return _sum_images(y_true, y_prob, sample_weight, ignore_index, bins, kind, moments, tolerance=sum_tolerance)
+    return _sum_images(
+        y_true, y_prob, sample_weight, ignore_index, bins, kind, moments, tolerance=sum_tolerance
+    )
 
 
 @suggests_keywords
@@ -99,22 +113,24 @@ def binned_logits(
     y_true : tensor of shape (n,) or (B, …)
         Labels: class codes 0 to K − 1, or 0/1 for a vector of logits.
     logits : tensor of shape (n, K), (n,) or (B, K, …)
-        float64, float32, float16 or bfloat16. A matrix is mapped by the softmax, a vector by the logistic function. An
-        entry of a matrix may be −inf, an impossible class; nan, +inf and rows without a finite entry are errors. In a
-        vector, ±inf are the probabilities 1 and 0, and nan is an error.
+        float64, float32, float16 or bfloat16. A matrix is mapped by the softmax, a vector by the
+        logistic function. An entry of a matrix may be −inf, an impossible class; nan, +inf and rows
+        without a finite entry are errors. In a vector, ±inf are the probabilities 1 and 0, and nan
+        is an error.
     bins : int, sequence of edges, EqualWidth or Edges, default 10
         An int means that many bins of equal width on [0, 1].
     moments : bool, default True
-        Whether to sum squares too, which the Brier score and intervals need. Binned errors do not, and a pass without
-        them is faster on a GPU.
+        Whether to sum squares too, which the Brier score and intervals need. Binned errors do not,
+        and a pass without them is faster on a GPU.
     sample_weight : tensor of shape (n,), optional
         Frequency weights, on the same device: a weight of 2 counts the row twice, 0 leaves it out.
     kind : {'confidence', 'top-label', 'classwise'}, default 'confidence'
-        'confidence': the largest probability of each row (the first one in case of a tie) against whether that class
-        is correct. 'top-label': the same by predicted class. 'classwise': each column against the rest.
+        'confidence': the largest probability of each row (the first one in case of a tie) against
+        whether that class is correct. 'top-label': the same by predicted class. 'classwise': each
+        column against the rest.
     ignore_index : int, optional
-        The label of rows that are left out, whatever their logits; torch's own losses use −100, for padding and
-        unlabelled pixels.
+        The label of rows that are left out, whatever their logits; torch's own losses use −100, for
+        padding and unlabelled pixels.
 
     Returns
     -------
@@ -123,12 +139,14 @@ def binned_logits(
 
     Notes
     -----
-    The confidence of a row with largest logit :math:`m` is :math:`1 / \sum_j e^{z_j - m}`. It is computed in float64 on
-    the CPU, and everywhere for float64 logits; other logits on CUDA use float32, with a relative error below 2⁻¹⁸
-    (typically 10⁻⁶). Given the confidence, bins and sums are exact.
+    The confidence of a row with largest logit :math:`m` is :math:`1 / \sum_j e^{z_j - m}`. It is
+    computed in float64 on the CPU, and everywhere for float64 logits; other logits on CUDA use
+    float32, with a relative error below 2⁻¹⁸ (typically 10⁻⁶). Given the confidence, bins and sums
+    are exact.
 
-    Equal largest logits count for the smallest class. If two differ by less than 2⁻⁵², their probabilities may be equal
-    in float64; the CPU then takes the smallest class too, a GPU the larger logit.
+    Equal largest logits count for the smallest class. If two differ by less than 2⁻⁵², their
+    probabilities may be equal in float64; the CPU then takes the smallest class too, a GPU the
+    larger logit.
 
     Examples
     --------
@@ -150,16 +168,35 @@ def binned_logits(
     >>> tn.torch.binned_logits(torch.zeros(2, 8, 8, dtype=torch.int64), torch.zeros(2, 5, 8, 8))
     Binned(confidence, 128 rows, 10 bins)
     """
-    return _sum_images(y_true, logits, sample_weight, ignore_index, bins, kind, moments, logits=True)
+    return _sum_images(
+        y_true, logits, sample_weight, ignore_index, bins, kind, moments, logits=True
+    )
 
 
 def _sum_images(
-    y_true: Any, scores: Any, weight: Any, ignored: Any, bins: BinsLike, kind: Kind, moments: bool, **scale: Any
+    y_true: Any,
+    scores: Any,
+    weight: Any,
+    ignored: Any,
+    bins: BinsLike,
+    kind: Kind,
+    moments: bool,
+    **scale: Any,
 ) -> Binned:
-    """The sums of all images, or of plain rows, which are as one; waits for the device, and raises for bad values."""
-    if kind not in ("classwise", "confidence", "top-label"):  # a tensor of labels is summed column by column
-        raise InputError("kind", "must be 'classwise', 'confidence' or 'top-label'", f"got {kind!r}")
-    layout, found = _rows.layout_of(bins, kind, moments), []
+    """The sums of all images, or of plain rows, which are as one.
+
+    Waits for the device, and raises for bad values.
+    """
+    if kind not in (
+        "classwise",
+        "confidence",
+        "top-label",
+    ):  # a tensor of labels is summed column by column
+        raise InputError(
+            "kind", "must be 'classwise', 'confidence' or 'top-label'", f"got {kind!r}"
+        )
+    layout = _rows.layout_of(bins, kind, moments)
+    found = []
     for image in _rows.images_of(y_true, scores, weight):
         rows = _rows.check_rows(*image, ignored, **scale)
         sums = sums_of(rows, layout).on_host()
@@ -188,7 +225,10 @@ def _only_operations() -> bool:
 
 
 def sums_of(rows: TensorRows, layout: Layout, into: Sums | None = None) -> Sums:
-    """Sums of scores or logits on any device; bad values raise on the CPU and are counted elsewhere."""
+    """Sums of scores or logits on any device.
+
+    Bad values raise on the CPU and are counted elsewhere.
+    """
     # Where kernels do it all, rows are added to `into`, which is returned.
     check_class_bins(layout.size, layout.parts(rows.p))
     device = rows.p.device
@@ -199,7 +239,9 @@ def sums_of(rows: TensorRows, layout: Layout, into: Sums | None = None) -> Sums:
         return _device_sums(rows, layout, into)
     if _only_operations():
         sums = _device_sums(rows, layout)
-        return explain(rows, layout) if bool(sums.faults.any()) else sums
+        if bool(sums.faults.any()):
+            return explain(rows, layout)
+        return sums
     try:
         with remedies(_rows.REMEDIES):
             return _host_sums(rows.select_kept(), layout)
@@ -210,7 +252,10 @@ def sums_of(rows: TensorRows, layout: Layout, into: Sums | None = None) -> Sums:
 
 
 def _device_sums(rows: TensorRows, layout: Layout, into: Sums | None = None) -> Sums:
-    """Sums of a vector, or of a matrix viewed as `layout.kind`, by the device itself; see :func:`sums_of`."""
+    """Sums of a vector, or of a matrix viewed as `layout.kind`, by the device itself.
+
+    What each column holds is said in :func:`sums_of`.
+    """
     rows = rows._replace(y=rows.codes)
     if rows.p.ndim == 1 and rows.logits:
         x = rows.p.double()
@@ -219,34 +264,53 @@ def _device_sums(rows: TensorRows, layout: Layout, into: Sums | None = None) -> 
     if _has_kernels(rows.p.device) and (rows.p.ndim == 1 or rows.logits) and not _only_operations():
         from trueness.torch import _launch
 
-        found: Sums = (_launch.score_sums if rows.p.ndim == 1 else _launch.logit_sums)(rows, layout, into)
+        found: Sums = (_launch.score_sums if rows.p.ndim == 1 else _launch.logit_sums)(
+            rows, layout, into
+        )
         return found
     return (score_sums if rows.p.ndim == 1 else class_sums)(rows, layout)
 
 
 def _host_sums(rows: TensorRows, layout: Layout) -> Sums:
-    """Sums by the library's loops; logits in chunks where they are copied: bfloat16, and vectors to be mapped."""
-    p, options, rule = rows.p, _rows.library_options(rows, layout), layout.rule
+    """Sums by the library's loops.
+
+    Logits in chunks where they are copied: bfloat16, and vectors to be mapped.
+    """
+    p = rows.p
+    options = _rows.library_options(rows, layout)
+    rule = layout.rule
     copied = rows.logits and (p.ndim == 1 or p.dtype == torch.bfloat16)
     step = max(1, _ENTRIES * p.shape[0] // p.numel() if copied and p.numel() else p.shape[0])
     sums = no_sums(layout.parts(p), layout.size, p.device, weighted=rows.w is not None)
     for few in rows.chunks(step):
-        w = few.w if few.w is not None and bool(few.w.any()) else None  # rows of weight 0 are checked, but not summed
+        w = (
+            few.w if few.w is not None and bool(few.w.any()) else None
+        )  # rows of weight 0 are checked, but not summed
         parts = binned_rows(few.y, few.p, bins=rule, sample_weight=w, **options).parts
         if sums.weighted is None:
-            sums.table.add_(torch.from_numpy(np.stack([part.table for part in parts if part.table is not None])))
+            sums.table.add_(
+                torch.from_numpy(np.stack([part.table for part in parts if part.table is not None]))
+            )
         elif w is not None:
             sums.weighted.add_(torch.stack([weighted_sums(part) for part in parts]))
     return sums
 
 
 def as_binned(sums: Sums, layout: Layout, n_classes: int | None) -> Binned:
-    """Sums on the CPU in the library's own form; no number of classes means that scores are a vector."""
+    """Sums on the CPU in the library's own form.
+
+    No number of classes means that scores are a vector.
+    """
     tables = sums.table.numpy().copy()
     most = int(tables[..., 0].sum(axis=-1).max(initial=0))
     if most > MOST_EXACT:  # the counts are still right, the sums of scores may have passed 64 bits
         remedy = "Start a new metric before, and add their `binned`."
-        raise InputError("", f"sums hold at most {MOST_EXACT:,} rows in a bin", f"one has {most:,}", remedy=remedy)
+        raise InputError(
+            "",
+            f"sums hold at most {MOST_EXACT:,} rows in a bin",
+            f"one has {most:,}",
+            remedy=remedy,
+        )
     if not layout.moments:  # the CPU loops always sum squares, but equal rows must give equal sums
         tables[..., 3:] = 0
     parts = tuple(Bins(layout.edges, table, moments=layout.moments) for table in tables)

@@ -1,12 +1,14 @@
 """Three Triton kernels: binned sums of scores, the softmax of logits, and binned sums of weighted scores.
 
-A program that sums is one warp. Each thread adds rows, or those of one class, to sums in its registers: a score times
-1 to those of its own bin, times 0 to all others. Whole numbers below 2⁵³ are exact in float64, and so are such sums.
+A program that sums is one warp. Each thread adds rows, or those of one class, to sums in its
+registers: a score times 1 to those of its own bin, times 0 to all others. Whole numbers below 2⁵³
+are exact in float64, and so are such sums.
 """
 
 # mypy: ignore-errors
 # ruff: noqa: SIM108
-# Triton's language has the syntax of Python, not its types; what a branch tests is known to its compiler.
+# Triton's language has the syntax of Python, not its types; what a branch tests is known to its
+# compiler.
 
 import triton
 import triton.language as tl
@@ -18,7 +20,8 @@ def _power(difference):
     if difference.dtype == tl.float64:
         power = tl.exp(difference)
     else:
-        # The difference first: of logits near 1,000 a product with log2(e) would lose the digits that count.
+        # The difference first: of logits near 1,000 a product with log2(e) would lose the digits
+        # that count.
         power = tl.exp2(difference * 1.4426950408889634)
     return power
 
@@ -85,7 +88,9 @@ def _row_scores(
     y = _read(y_rows + here, at, keep, WHOLE)
     if SKIPPED is not None:
         keep = keep & (y != SKIPPED)
-    good = _inside(p.to(tl.float64), keep, (p >= 0) & (p <= 1), (y == 0) | (y == 1), limits, faults, B, STEPS)
+    good = _inside(
+        p.to(tl.float64), keep, (p >= 0) & (p <= 1), (y == 0) | (y == 1), limits, faults, B, STEPS
+    )
     return p.to(tl.float64), y == 1, good, here + at
 
 
@@ -100,7 +105,9 @@ def _class_scores(
     row = block * V + step
     share = _read(share_rows, row, row < n, WHOLE)
     keep = (column < k) & (row < n)
-    z = tl.load(z_rows + block * V * k.to(tl.int64) + (step * k + column), mask=keep, other=0.0).to(share.dtype)
+    z = tl.load(z_rows + block * V * k.to(tl.int64) + (step * k + column), mask=keep, other=0.0).to(
+        share.dtype
+    )
     p = (_power(z - _read(top_rows, row, row < n, WHOLE)) * share).to(tl.float64)
     good = keep & (share > 0)
     if STEPS > 0:
@@ -121,7 +128,16 @@ def _confidences(
     keep = own < n
     if SKIPPED is not None:
         keep = keep & (label != SKIPPED)
-    good = _inside(p, keep, (p > 0) & (top > float("-inf")), (label >= 0) & (label < k), limits, faults, B, STEPS)
+    good = _inside(
+        p,
+        keep,
+        (p > 0) & (top > float("-inf")),
+        (label >= 0) & (label < k),
+        limits,
+        faults,
+        B,
+        STEPS,
+    )
     hit = tl.reshape(found == label, (V, T))
     return tl.trans(tl.reshape(p, (V, T))), tl.trans(hit), tl.trans(tl.reshape(good, (V, T)))
 
@@ -139,7 +155,10 @@ def _columns(x):
 
 @triton.jit
 def _add(sums, place, values, FROM: tl.constexpr, TO: tl.constexpr, LOW: tl.constexpr):
-    """Add values to the sums FROM … TO of their bin; the second of each half is 0 in bins from LOW on."""
+    """Add values to the sums FROM … TO of their bin.
+
+    The second of each half is 0 in bins from LOW on.
+    """
     C: tl.constexpr = len(values)
     place = _columns(place)
     parts = ()
@@ -174,9 +193,9 @@ def scores(
     LOW: tl.constexpr, T: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
     """Whole-number sums in some BINS: of a vector of scores, or of logits."""
-    # Scores may have PARTS, named in `top_rows`. Of rows of logits, the confidence is summed if ROW, their length, is
-    # given, or the CLASSES, one for each thread, of which few score above the first bin. The count stands above the 39
-    # bits of Σhi, which are enough for 8,191 scores.
+    # Scores may have PARTS, named in `top_rows`. Of rows of logits, the confidence is summed if
+    # ROW, their length, is given, or the CLASSES, one for each thread, of which few score above the
+    # first bin. The count stands above the 39 bits of Σhi, which are enough for 8,191 scores.
     H: tl.constexpr = 4 if MOMENTS else 2
     first = tl.program_id(1) * BINS
     sums = ()
@@ -185,12 +204,29 @@ def scores(
     for block in range(tl.program_id(2), tl.cdiv(n, V if CLASSES else T * V), tl.num_programs(2)):
         if CLASSES:
             p, event, good = _class_scores(
-                p_rows, y_rows, top_rows, share_rows, limits, faults, block, n, k, WHOLE, B, STEPS, T, V
+                p_rows,
+                y_rows,
+                top_rows,
+                share_rows,
+                limits,
+                faults,
+                block,
+                n,
+                k,
+                WHOLE,
+                B,
+                STEPS,
+                T,
+                V,
             )
         elif ROW > 0:
-            p, event, good = _confidences(p_rows, y_rows, limits, faults, block, n, ROW, DEPTH, SKIPPED, B, STEPS, T, V)
+            p, event, good = _confidences(
+                p_rows, y_rows, limits, faults, block, n, ROW, DEPTH, SKIPPED, B, STEPS, T, V
+            )
         else:
-            p, event, good, at = _row_scores(p_rows, y_rows, limits, faults, block, n, WHOLE, SKIPPED, B, STEPS, T, V)
+            p, event, good, at = _row_scores(
+                p_rows, y_rows, limits, faults, block, n, WHOLE, SKIPPED, B, STEPS, T, V
+            )
         p = tl.where(good, p, 0.0)
         place = _place(p, limits, B, STEPS)
         if PARTS > 1:
@@ -231,7 +267,10 @@ def weights(
     WHOLE: tl.constexpr, MOMENTS: tl.constexpr, SKIPPED: tl.constexpr, B: tl.constexpr, STEPS: tl.constexpr,
     BINS: tl.constexpr, LARGEST: tl.constexpr, T: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Float64 sums in some BINS of a vector of weighted scores; a thread adds at most 4,096 rows."""
+    """Float64 sums in some BINS of a vector of weighted scores.
+
+    A thread adds at most 4,096 rows.
+    """
     # Rows of fractional weight are counted above the 26 bits for those of any positive weight.
     C: tl.constexpr = 7 if MOMENTS else 6
     first = tl.program_id(1) * BINS
@@ -239,7 +278,9 @@ def weights(
     for _j in tl.static_range(BINS * C):
         sums += (tl.zeros((T,), tl.float64),)
     for block in range(tl.program_id(2), tl.cdiv(n, T * V), tl.num_programs(2)):
-        p, event, good, at = _row_scores(p_rows, y_rows, limits, faults, block, n, WHOLE, SKIPPED, B, STEPS, T, V)
+        p, event, good, at = _row_scores(
+            p_rows, y_rows, limits, faults, block, n, WHOLE, SKIPPED, B, STEPS, T, V
+        )
         w = _read(w_rows, at, at < n, WHOLE).to(tl.float64)
         fair = (w >= 0) & (w <= LARGEST)
         if tl.max((good & (fair == 0)).to(tl.int32)) > 0 and first == 0:
@@ -247,7 +288,9 @@ def weights(
         p = tl.where(good, p, 0.0)
         w = tl.where(good & fair, w, 0.0)
         place = _place(p, limits, B, STEPS) - first
-        count = tl.where(w > 0, 1.0, 0.0).to(tl.float64) + tl.where(w != tl.floor(w), 67108864.0, 0.0).to(tl.float64)
+        count = tl.where(w > 0, 1.0, 0.0).to(tl.float64) + tl.where(
+            w != tl.floor(w), 67108864.0, 0.0
+        ).to(tl.float64)
         event_weight = tl.where(event, w, 0.0)
         values = (count, w, w * w, event_weight, w * p, event_weight * p)
         if MOMENTS:
@@ -278,7 +321,10 @@ def _absorb(z, first, largest, total, where):
 
 @triton.jit
 def _alone(z_rows, row, k: tl.constexpr, DEPTH: tl.constexpr):
-    """Largest entries of short rows, where they stand, and sums of powers; a thread has a row in its registers."""
+    """Largest entries of short rows, where they stand, and sums of powers.
+
+    A thread has a row in its registers.
+    """
     entry = tl.arange(0, DEPTH)[None, :]
     pieces = ()
     for i in tl.static_range(0, k, DEPTH):
@@ -292,15 +338,19 @@ def _alone(z_rows, row, k: tl.constexpr, DEPTH: tl.constexpr):
     found = tl.min(tl.where(pieces[0] == top[:, None], entry, k), axis=1)
     for i in tl.static_range(1, len(pieces)):
         total += tl.sum(_power(pieces[i] - base), axis=1)
-        found = tl.minimum(found, tl.min(tl.where(pieces[i] == top[:, None], i * DEPTH + entry, k), axis=1))
+        found = tl.minimum(
+            found, tl.min(tl.where(pieces[i] == top[:, None], i * DEPTH + entry, k), axis=1)
+        )
     return top, found, total
 
 
 @triton.jit
-def _in_pieces(z_rows, row, k: tl.constexpr, WIDE: tl.constexpr, DEPTH: tl.constexpr, WIDTH: tl.constexpr):
+def _in_pieces(
+    z_rows, row, k: tl.constexpr, WIDE: tl.constexpr, DEPTH: tl.constexpr, WIDTH: tl.constexpr
+):
     """The same for rows of any length, read in pieces of DEPTH times WIDTH entries."""
-    # Each column of these has a maximum and a sum of its own, and knows the piece where it found the maximum; the place
-    # in that piece is looked up in the end.
+    # Each column of these has a maximum and a sum of its own, and knows the piece where it found
+    # the maximum; the place in that piece is looked up in the end.
     STEP: tl.constexpr = DEPTH * WIDTH
     LAST: tl.constexpr = (k - 1) // STEP * STEP
     entry = tl.arange(0, DEPTH)[:, None, None] * WIDTH + tl.arange(0, WIDTH)[None, None, :]
@@ -311,7 +361,9 @@ def _in_pieces(z_rows, row, k: tl.constexpr, WIDE: tl.constexpr, DEPTH: tl.const
     for i in range(0, LAST, STEP):
         z = tl.load(at + i, eviction_policy="evict_first").to(WIDE)
         largest, total, where = _absorb(z, i, largest, total, where)
-    z = tl.load(at + LAST, mask=LAST + entry < k, other=float("-inf"), eviction_policy="evict_first").to(WIDE)
+    z = tl.load(
+        at + LAST, mask=LAST + entry < k, other=float("-inf"), eviction_policy="evict_first"
+    ).to(WIDE)
     largest, total, where = _absorb(z, LAST, largest, total, where)
     top = tl.max(largest, axis=1)
     base = tl.where(top == float("-inf"), 0.0, top)
@@ -331,8 +383,8 @@ def logits(
     DEPTH: tl.constexpr, ROWS: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
     """The largest probability of each row, from one read of the logits, and whether its class is the label."""
-    # The confidence is nan for a row without a softmax. Right or wrong is 2 for a label that is no class, and 3 for the
-    # label that is SKIPPED.
+    # The confidence is nan for a row without a softmax. Right or wrong is 2 for a label that is no
+    # class, and 3 for the label that is SKIPPED.
     own = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     row = tl.minimum(own, n - 1)
     if WIDTH == 1:
@@ -343,7 +395,9 @@ def logits(
     hit = tl.where((label < 0) | (label >= k), 2, (found == label).to(tl.int32))
     if SKIPPED is not None:
         hit = tl.where(label == SKIPPED, 3, hit)
-    tl.store(confidence + row, tl.where(top == float("-inf"), float("nan"), 1.0 / total), mask=own < n)
+    tl.store(
+        confidence + row, tl.where(top == float("-inf"), float("nan"), 1.0 / total), mask=own < n
+    )
     tl.store(correct + row, hit.to(tl.uint8), mask=own < n)
     if BESIDES == "largest":
         tl.store(besides + row, top, mask=own < n)

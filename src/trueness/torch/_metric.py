@@ -16,7 +16,14 @@ from trueness.measure import ece
 from trueness.measure._binned import exponent
 from trueness.torch import _rows
 from trueness.torch._binned import as_binned, sums_of
-from trueness.torch._sums import Sums, add_compensated, float_home, no_sums, no_weights, refuse_light
+from trueness.torch._sums import (
+    Sums,
+    add_compensated,
+    float_home,
+    no_sums,
+    no_weights,
+    refuse_light,
+)
 from trueness.typing import Norm
 
 _BY_CLASS = ("top-label", "classwise")
@@ -27,9 +34,9 @@ _KINDS = ("binary", "confidence", *_BY_CLASS)
 class CalibrationError:
     """Expected calibration error, accumulated over batches of tensors on their device.
 
-    Only the sums of each bin are kept. Without weights they are whole numbers, so the value is the same, bit for bit,
-    for any order and split of the batches and any number of processes. On CUDA neither :meth:`update` nor
-    :meth:`merge_state` waits for the device.
+    Only the sums of each bin are kept. Without weights they are whole numbers, so the value is the
+    same, bit for bit, for any order and split of the batches and any number of processes. On CUDA
+    neither :meth:`update` nor :meth:`merge_state` waits for the device.
 
     Parameters
     ----------
@@ -40,12 +47,12 @@ class CalibrationError:
     sum_tolerance : float, optional
         How far from one the scores of a row may sum; by default 1e-6, for float16 2e-3.
     norm : {'l1', 'l2', 'max'} or float, default 'l1'
-        How distances are averaged over bins: weighted mean, root mean square, maximum, or the power mean with any
-        exponent ≥ 1.
+        How distances are averaged over bins: weighted mean, root mean square, maximum, or the power
+        mean with any exponent ≥ 1.
     kind : {'binary', 'confidence', 'top-label', 'classwise'}, default 'binary'
-        'binary': scores of shape (n,). The others need shape (n, K), or (B, K, …) with labels (B, …). 'confidence': the
-        largest score of each row against whether that class is correct. 'top-label': the same by predicted class.
-        'classwise': each column against the rest.
+        'binary': scores of shape (n,). The others need shape (n, K), or (B, K, …) with labels (B,
+        …). 'confidence': the largest score of each row against whether that class is correct.
+        'top-label': the same by predicted class. 'classwise': each column against the rest.
     from_logits : bool, default False
         Whether the scores are logits.
     n_classes : int, optional
@@ -53,13 +60,14 @@ class CalibrationError:
     moments : bool, default False
         Whether to sum squares too, which the Brier score and intervals need. Binned errors do not.
     validate : bool, default False
-        Whether to check each batch immediately. By default, bad values on a GPU (nan, scores outside [0, 1], invalid
-        labels, negative weights) are left out and counted, and :meth:`compute` raises with their number; on the CPU
-        they raise immediately, with their row.
+        Whether to check each batch immediately. By default, bad values on a GPU (nan, scores
+        outside [0, 1], invalid labels, negative weights) are left out and counted, and
+        :meth:`compute` raises with their number; on the CPU they raise immediately, with their row.
     device : optional
         The device of the sums; rows must be on it too.
     sync : bool, default True
-        Whether :meth:`compute` sums over the processes of ``torch.distributed``, if that is initialized.
+        Whether :meth:`compute` sums over the processes of ``torch.distributed``, if that is
+        initialized.
     process_group : optional
         The processes to sum over.
 
@@ -96,38 +104,75 @@ class CalibrationError:
         process_group: Any = None,
     ) -> None:
         if kind not in _KINDS:
-            raise InputError("kind", f"must be {', '.join(map(repr, _KINDS[:-1]))} or {_KINDS[-1]!r}", f"got {kind!r}")
-        if (kind in _BY_CLASS or n_classes is not None) and (type(n_classes) is not int or n_classes < 2):
-            raise InputError("n_classes", f"must be a whole number ≥ 2 for kind={kind!r}", f"got {n_classes!r}")
+            raise InputError(
+                "kind",
+                f"must be {', '.join(map(repr, _KINDS[:-1]))} or {_KINDS[-1]!r}",
+                f"got {kind!r}",
+            )
+        if (kind in _BY_CLASS or n_classes is not None) and (
+            type(n_classes) is not int or n_classes < 2
+        ):
+            raise InputError(
+                "n_classes", f"must be a whole number ≥ 2 for kind={kind!r}", f"got {n_classes!r}"
+            )
         self._layout = _rows.layout_of(bins, "classwise" if kind == "binary" else kind, moments)
         exponent(norm)
-        self.norm, self.kind, self.from_logits, self.n_classes = norm, kind, from_logits, n_classes
+        self.norm = norm
+        self.kind = kind
+        self.from_logits = from_logits
+        self.n_classes = n_classes
         self.ignore_index = _rows.check_ignored(ignore_index)
         self.sum_tolerance = _rows.check_tolerance(sum_tolerance)
         if sum_tolerance is not None and (from_logits or kind == "binary"):
-            raise InputError("sum_tolerance", "is only for rows of probabilities, not for logits or kind='binary'")
-        self.moments, self.validate, self.sync, self.process_group = moments, validate, sync, process_group
+            raise InputError(
+                "sum_tolerance",
+                "is only for rows of probabilities, not for logits or kind='binary'",
+            )
+        self.moments = moments
+        self.validate = validate
+        self.sync = sync
+        self.process_group = process_group
         self._parts = n_classes if kind in _BY_CLASS and n_classes is not None else 1
         check_class_bins(self._layout.size, self._parts)
         with torch.inference_mode(False):  # so that any mode may add to the sums
-            self._sums = no_sums(self._parts, self._layout.size, torch.device("cpu" if device is None else device))
-        self._weighted: torch.Tensor | None = None  # sums of weighted rows and their rounding errors, if there are any
+            self._sums = no_sums(
+                self._parts, self._layout.size, torch.device("cpu" if device is None else device)
+            )
+        self._weighted: torch.Tensor | None = (
+            None  # sums of weighted rows and their rounding errors, if there are any
+        )
 
     @property
     def device(self) -> torch.device:
         """Where the sums are."""
         return self._sums.flat.device
 
-    def update(self, y_true: torch.Tensor, scores: torch.Tensor, *, sample_weight: torch.Tensor | None = None) -> None:
-        """Add a batch of labels and probabilities, or logits if `from_logits`; without weights, every row weighs 1."""
+    def update(
+        self,
+        y_true: torch.Tensor,
+        scores: torch.Tensor,
+        *,
+        sample_weight: torch.Tensor | None = None,
+    ) -> None:
+        """Add a batch of labels and probabilities, or logits if `from_logits`.
+
+        Without weights, every row weighs 1.
+        """
         sums = self._batch(y_true, scores, sample_weight, None if self.validate else self._sums)
         if sums is not self._sums:
             self._add(sums)
 
     def forward(
-        self, y_true: torch.Tensor, scores: torch.Tensor, *, sample_weight: torch.Tensor | None = None
+        self,
+        y_true: torch.Tensor,
+        scores: torch.Tensor,
+        *,
+        sample_weight: torch.Tensor | None = None,
     ) -> torch.Tensor:
-        """Add a batch and return the error of this batch alone, in this process; waits for the device."""
+        """Add a batch and return the error of this batch alone, in this process.
+
+        Waits for the device.
+        """
         batch = self._batch(y_true, scores, sample_weight)
         value = self._value(batch)
         self._add(batch)
@@ -141,7 +186,10 @@ class CalibrationError:
 
     @property
     def binned(self) -> Binned:
-        """The sums of all rows so far, over all processes; measures take it in place of labels and scores."""
+        """The sums of all rows so far, over all processes.
+
+        Measures take it in place of labels and scores.
+        """
         return self._binned(self._total())
 
     def reset(self) -> None:
@@ -154,13 +202,19 @@ class CalibrationError:
         several = (others,) if isinstance(others, CalibrationError) else tuple(others)
         for other in several:
             if not isinstance(other, CalibrationError):
-                raise InputError("others", "must be metrics of this class", f"got {type(other).__name__}")
+                raise InputError(
+                    "others", "must be metrics of this class", f"got {type(other).__name__}"
+                )
             if other is self:
-                raise InputError("others", "must not contain this very metric, whose rows would count twice")
+                raise InputError(
+                    "others", "must not contain this very metric, whose rows would count twice"
+                )
             self._check_same(other._options(), "others")
         for other in several:
             self._sums.flat.add_(other._sums.flat.to(self.device))
-            for weighted in () if other._weighted is None else other._weighted.to(float_home(self.device)):
+            for weighted in (
+                () if other._weighted is None else other._weighted.to(float_home(self.device))
+            ):
                 self._add_weighted(weighted)
 
     def to(self, device: torch.device | str) -> Self:
@@ -177,9 +231,14 @@ class CalibrationError:
         return {"described": self._options(), "sums": self._sums.flat.clone(), "weighted": weighted}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Replace the sums by those of :meth:`state_dict`; other bins or kinds, and sums of no rows, are refused."""
+        """Replace the sums by those of :meth:`state_dict`.
+
+        Other bins or kinds, and sums of no rows, are refused.
+        """
         if not isinstance(state, dict) or set(state) != {"described", "sums", "weighted"}:
-            demand = "must be what `state_dict` returned: a dict of 'described', 'sums' and 'weighted'"
+            demand = (
+                "must be what `state_dict` returned: a dict of 'described', 'sums' and 'weighted'"
+            )
             raise InputError("state", demand)
         self._check_same(state["described"], "state")
         with torch.inference_mode(False):  # as in __init__
@@ -187,8 +246,12 @@ class CalibrationError:
             weighted = state["weighted"]
             if weighted is not None:
                 weighted = _copy_like(weighted, self._no_weights(), "weighted")
-                _check_stored(Sums(torch.zeros_like(flat), self._layout.size, weighted[0] + weighted[1]), self._layout)
-        self._sums, self._weighted = Sums(flat, self._layout.size), weighted
+                _check_stored(
+                    Sums(torch.zeros_like(flat), self._layout.size, weighted[0] + weighted[1]),
+                    self._layout,
+                )
+        self._sums = Sums(flat, self._layout.size)
+        self._weighted = weighted
 
     def __repr__(self) -> str:
         shown: dict[str, Any] = {"bins": self._layout.size, "norm": self.norm, "kind": self.kind}
@@ -210,34 +273,56 @@ class CalibrationError:
     def _options(self) -> dict[str, Any]:
         """The options that the sums depend on."""
         names = ("kind", "from_logits", "n_classes", "ignore_index", "moments")
-        return {"edges": self._layout.edges.tolist(), **{name: getattr(self, name) for name in names}}
+        return {
+            "edges": self._layout.edges.tolist(),
+            **{name: getattr(self, name) for name in names},
+        }
 
     def _check_same(self, options: Any, name: str) -> None:
-        """Raise if sums with other options cannot be added; an unknown number of classes is adopted."""
+        """Raise if sums with other options cannot be added.
+
+        An unknown number of classes is adopted.
+        """
         own = self._options()
         for key, value in own.items():
             other = options.get(key, "nothing") if isinstance(options, dict) else "nothing"
             if other != value and (key != "n_classes" or None not in (other, value)):
-                raise InputError(name, f"must have the same `{key}` as this metric, {value!r}", f"got {other!r}")
+                raise InputError(
+                    name, f"must have the same `{key}` as this metric, {value!r}", f"got {other!r}"
+                )
         self.n_classes = own["n_classes"] or options["n_classes"]
 
     def _batch(self, y_true: Any, scores: Any, weight: Any, into: Sums | None = None) -> Sums:
-        """The sums of a batch; they are `into` itself if the device could add to it. Images come one by one."""
+        """The sums of a batch; they are `into` itself if the device could add to it.
+
+        Images come one by one.
+        """
         (first, *others) = _rows.images_of(y_true, scores, weight)
         found = self._image(*first, None if others else into)
         for one in others:
-            found = found._replace(flat=found.flat + self._image(*one).flat)  # with weights there is one image
+            found = found._replace(
+                flat=found.flat + self._image(*one).flat
+            )  # with weights there is one image
         return found
 
     def _image(self, y_true: Any, scores: Any, weight: Any, into: Sums | None = None) -> Sums:
         name = "logits" if self.from_logits else "y_prob"
-        options: Any = {"logits": self.from_logits, "dimensions": (1,) if self.kind == "binary" else (2,)}
-        rows = _rows.check_rows(y_true, scores, weight, self.ignore_index, tolerance=self.sum_tolerance, **options)
+        options: Any = {
+            "logits": self.from_logits,
+            "dimensions": (1,) if self.kind == "binary" else (2,),
+        }
+        rows = _rows.check_rows(
+            y_true, scores, weight, self.ignore_index, tolerance=self.sum_tolerance, **options
+        )
         if rows.p.device != self.device:
             demand = f"must be on the device of the metric, {self.device}"
-            raise InputError(name, demand, f"it is on {rows.p.device}", remedy="Move one with `.to`.")
+            raise InputError(
+                name, demand, f"it is on {rows.p.device}", remedy="Move one with `.to`."
+            )
         if rows.p.ndim == 2 and self.n_classes not in (None, rows.p.shape[1]):
-            raise InputError(name, f"must have {self.n_classes} columns (`n_classes`)", f"got {rows.p.shape[1]}")
+            raise InputError(
+                name, f"must have {self.n_classes} columns (`n_classes`)", f"got {rows.p.shape[1]}"
+            )
         sums = sums_of(rows, self._layout, into)
         if self.validate and bool(sums.faults.any()):
             _rows.explain(rows, self._layout)
@@ -261,17 +346,22 @@ class CalibrationError:
 
     def _total(self) -> Sums:
         """The sums over all processes."""
-        flat, weighted = self._sums.flat, self._weighted
+        flat = self._sums.flat
+        weighted = self._weighted
         distributed = torch.distributed
         if self.sync and distributed.is_available() and distributed.is_initialized():
-            # Whether any process has weights is reduced with the sums, so that all agree on a second reduction.
+            # Whether any process has weights is reduced with the sums, so that all agree on a
+            # second reduction.
             flat = torch.cat([flat, flat.new_tensor([weighted is not None])])
             distributed.all_reduce(flat, group=self.process_group)
-            flat, any_weights = flat[:-1], bool(flat[-1])
+            any_weights = bool(flat[-1])
+            flat = flat[:-1]
             if any_weights:
                 weighted = self._no_weights() if weighted is None else weighted.clone()
                 distributed.all_reduce(weighted, group=self.process_group)
-        return Sums(flat, self._layout.size, None if weighted is None else weighted[0] + weighted[1])
+        return Sums(
+            flat, self._layout.size, None if weighted is None else weighted[0] + weighted[1]
+        )
 
     def _binned(self, sums: Sums) -> Binned:
         sums = sums.on_host()
@@ -281,7 +371,9 @@ class CalibrationError:
         return as_binned(sums, self._layout, None if self.kind == "binary" else self.n_classes)
 
     def _value(self, sums: Sums) -> torch.Tensor:
-        return torch.tensor(ece(self._binned(sums), bins=self._layout.rule, norm=self.norm), dtype=torch.float64)
+        return torch.tensor(
+            ece(self._binned(sums), bins=self._layout.rule, norm=self.norm), dtype=torch.float64
+        )
 
 
 def _check_stored(sums: Sums, layout: _rows.Layout) -> None:
@@ -298,5 +390,7 @@ def _copy_like(saved: Any, own: torch.Tensor, name: str) -> torch.Tensor:
     """A copy of saved sums, which must have the metric's own shape and type."""
     if not isinstance(saved, torch.Tensor) or saved.shape != own.shape or saved.dtype != own.dtype:
         dtype = str(own.dtype).removeprefix("torch.")
-        raise InputError("", f"`state[{name!r}]` must be a tensor of {dtype} and shape {tuple(own.shape)}")
+        raise InputError(
+            "", f"`state[{name!r}]` must be a tensor of {dtype} and shape {tuple(own.shape)}"
+        )
     return saved.to(own.device, copy=True)

@@ -1,6 +1,7 @@
 """What a pass takes: rows of tensors, checked, and what is summed of them.
 
-Looking at a value waits for the device, so values are looked at only when there is a fault to explain.
+Looking at a value waits for the device, so values are looked at only when there is a fault to
+explain.
 """
 
 from __future__ import annotations
@@ -19,7 +20,11 @@ from trueness.errors import InputError, Place, Remedy, remedies
 from trueness.typing import Floats
 
 BAD_SCORE, BAD_LABEL, OUTSIDE, BAD_SUM, BAD_WEIGHT = range(5)
-WIDE_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)  # torch compares these on the CPU only, if at all
+WIDE_UNSIGNED = (
+    torch.uint16,
+    torch.uint32,
+    torch.uint64,
+)  # torch compares these on the CPU only, if at all
 _MOST_CLASSES = 2.0**31
 
 
@@ -39,7 +44,9 @@ class Layout(NamedTuple):
     @property
     def rule(self) -> EqualWidth | Edges:
         """The bin rule of these edges."""
-        return EqualWidth(self.size) if self.uniform else Edges(self.edges)
+        if self.uniform:
+            return EqualWidth(self.size)
+        return Edges(self.edges)
 
     def limits(self, device: torch.device) -> torch.Tensor:
         """The edges on a device."""
@@ -52,7 +59,9 @@ class Layout(NamedTuple):
 
     def parts(self, p: torch.Tensor) -> int:
         """How many tables of bins the scores have."""
-        return 1 if p.ndim == 1 or self.kind == "confidence" else p.shape[1]
+        if p.ndim == 1 or self.kind == "confidence":
+            return 1
+        return int(p.shape[1])
 
 
 def layout_of(bins: BinsLike, kind: str, moments: bool) -> Layout:
@@ -60,7 +69,9 @@ def layout_of(bins: BinsLike, kind: str, moments: bool) -> Layout:
     rule = as_rule(bins)
     edges = rule.fixed_edges
     if edges is None:
-        demand = "must have fixed edges to be summed in one pass: a number, edges, EqualWidth or Edges"
+        demand = (
+            "must have fixed edges to be summed in one pass: a number, edges, EqualWidth or Edges"
+        )
         raise InputError("bins", demand, f"got {rule!r}")
     return Layout(edges, isinstance(rule, EqualWidth), kind, moments)
 
@@ -78,11 +89,16 @@ class TensorRows(NamedTuple):
     w: torch.Tensor | None = None  # weights
     ignored: int | None = None  # the label of rows that are left out
     logits: bool = False  # whether the scores are logits
-    tolerance: float | None = None  # how far from one a row may sum; None for the default of its type
+    tolerance: float | None = (
+        None  # how far from one a row may sum; None for the default of its type
+    )
 
     @property
     def codes(self) -> torch.Tensor:
-        """The labels as bool or integers; -1 for fractions, since selecting rows would wait for the device."""
+        """The labels as bool or integers.
+
+        -1 for fractions, since selecting rows would wait for the device.
+        """
         if self.y.dtype in WIDE_UNSIGNED:
             return self.y.to(torch.int64)  # 2⁶³ and above turn negative and stay invalid
         if not self.y.dtype.is_floating_point:
@@ -97,17 +113,23 @@ class TensorRows(NamedTuple):
             return None
         codes = self.codes.dtype
         limits = torch.iinfo(torch.uint8 if codes == torch.bool else codes)
-        return self.ignored if limits.min <= self.ignored <= limits.max else None
+        if limits.min <= self.ignored <= limits.max:
+            return self.ignored
+        return None
 
     @property
     def keep(self) -> torch.Tensor | None:
         """Which rows count; None for all of them."""
         skipped = self.skipped
-        return None if skipped is None else torch.ne(as_bytes(self.codes), skipped)
+        if skipped is None:
+            return None
+        return torch.ne(as_bytes(self.codes), skipped)
 
     def each(self, change: Callable[[torch.Tensor], torch.Tensor]) -> TensorRows:
         """The same change of labels, scores and weights."""
-        return self._replace(y=change(self.y), p=change(self.p), w=None if self.w is None else change(self.w))
+        return self._replace(
+            y=change(self.y), p=change(self.p), w=None if self.w is None else change(self.w)
+        )
 
     def chunks(self, step: int) -> Iterator[TensorRows]:
         """At most `step` rows at a time, in order."""
@@ -116,17 +138,32 @@ class TensorRows(NamedTuple):
     def select_kept(self) -> TensorRows:
         """The rows that count; waits for the device."""
         keep = self.keep
-        return self if keep is None else self.each(lambda column: column[keep])._replace(ignored=None)
+        if keep is None:
+            return self
+        return self.each(lambda column: column[keep])._replace(ignored=None)
 
 
 def images_of(y: Any, p: Any, w: Any) -> Iterator[tuple[Any, Any, Any]]:
-    """Labels, scores and weights of each image of dense scores (B, C, …), a row per pixel; others as they are."""
-    # One channel, or a single column, is a vector. With weights all images come together, since one alone may weigh 0.
-    one = isinstance(p, torch.Tensor) and isinstance(y, torch.Tensor) and p.ndim > 1 and p.shape[1] == 1
+    """Labels, scores and weights of each image of dense scores (B, C, …), a row per pixel.
+
+    Others as they are.
+    """
+    # One channel, or a single column, is a vector. With weights all images come together, since one
+    # alone may weigh 0.
+    one = (
+        isinstance(p, torch.Tensor)
+        and isinstance(y, torch.Tensor)
+        and p.ndim > 1
+        and p.shape[1] == 1
+    )
     y = y[:, 0] if one and y.shape == p.shape else y
     if one and p.ndim == 2:
         p = p[:, 0]
-    if not isinstance(p, torch.Tensor) or p.ndim < 3 or getattr(y, "shape", None) != p.shape[:1] + p.shape[2:]:
+    if (
+        not isinstance(p, torch.Tensor)
+        or p.ndim < 3
+        or getattr(y, "shape", None) != p.shape[:1] + p.shape[2:]
+    ):
         yield y, p, w
         return
     images = p.flatten(2)
@@ -140,17 +177,31 @@ def images_of(y: Any, p: Any, w: Any) -> Iterator[tuple[Any, Any, Any]]:
 
 def as_bytes(codes: torch.Tensor) -> torch.Tensor:
     """Labels as integers, without a copy."""
-    return codes.view(torch.uint8) if codes.dtype == torch.bool else codes
+    if codes.dtype == torch.bool:
+        return codes.view(torch.uint8)
+    return codes
 
 
 _SCORES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
-_WHOLE = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, *WIDE_UNSIGNED)
+_WHOLE = (
+    torch.bool,
+    torch.uint8,
+    torch.int8,
+    torch.int16,
+    torch.int32,
+    torch.int64,
+    *WIDE_UNSIGNED,
+)
 
 # Ways out of errors of `trueness.binned` for functions of tensors, which have fewer options.
 REMEDIES = {
     "drop-missing": Remedy("", "Select the other rows first, such as `y_prob[~y_prob.isnan()]`."),
-    "clip": Remedy("", "They are outside by at most {value}: `y_prob.clamp(0, 1)` moves them back."),
-    "from-logits": Remedy("", "These look like logits: use `binned_logits` or `from_logits=True` if they are."),
+    "clip": Remedy(
+        "", "They are outside by at most {value}: `y_prob.clamp(0, 1)` moves them back."
+    ),
+    "from-logits": Remedy(
+        "", "These look like logits: use `binned_logits` or `from_logits=True` if they are."
+    ),
     "pos-label": Remedy("", "`y_true == {value}` makes 0/1 of them, if {value} is the event."),
     "labels-order": Remedy("", "Class codes are column numbers, from 0."),
 }
@@ -168,26 +219,47 @@ def check_rows(
 ) -> TensorRows:
     """Check types, shapes and devices; no value is looked at."""
     name = "logits" if logits else "y_prob"
-    y, p = _tensor(y_true, "y_true"), _tensor(scores, name)
+    y = _tensor(y_true, "y_true")
+    p = _tensor(scores, name)
     if p.dtype not in _SCORES:
-        raise InputError(name, "must be float64, float32, float16 or bfloat16", f"got {_short(p.dtype)}")
+        raise InputError(
+            name, "must be float64, float32, float16 or bfloat16", f"got {_short(p.dtype)}"
+        )
     if y.dtype not in _WHOLE + _SCORES:
-        raise InputError("y_true", "must be bool, integers or whole floats", f"got {_short(y.dtype)}")
+        raise InputError(
+            "y_true", "must be bool, integers or whole floats", f"got {_short(y.dtype)}"
+        )
     _check_device(y, "y_true", p, name)
     if p.ndim not in dimensions:
         wanted = " or ".join("(n,)" if d == 1 else "(n, K)" for d in dimensions)
-        raise InputError(name, f"must have shape {wanted}", f"got {tuple(p.shape)}", remedy=_flatten_advice(y, p, name))
+        raise InputError(
+            name,
+            f"must have shape {wanted}",
+            f"got {tuple(p.shape)}",
+            remedy=_flatten_advice(y, p, name),
+        )
     if y.ndim != 1:
         one_hot = y.ndim == 2 and y.shape[1] > 1
-        one_line = "argmax(dim=1)` makes labels of one-hot rows." if one_hot else "flatten()` makes a vector of it."
-        raise InputError("y_true", "must have shape (n,)", f"got {tuple(y.shape)}", remedy=f"`y_true.{one_line}")
+        if one_hot:
+            one_line = "argmax(dim=1)` makes labels of one-hot rows."
+        else:
+            one_line = "flatten()` makes a vector of it."
+        raise InputError(
+            "y_true", "must have shape (n,)", f"got {tuple(y.shape)}", remedy=f"`y_true.{one_line}"
+        )
     if y.shape[0] != p.shape[0]:
         got = f"got {y.shape[0]:,} labels and {p.shape[0]:,} rows"
         raise InputError("", f"`y_true` and `{name}` must have one entry per row", got)
     if p.ndim == 2 and p.shape[1] < 2:
-        raise InputError(name, "must have one column per class, at least 2", f"got shape {tuple(p.shape)}")
+        raise InputError(
+            name, "must have one column per class, at least 2", f"got shape {tuple(p.shape)}"
+        )
     if p.ndim == 1 and tolerance is not None:
-        raise InputError("sum_tolerance", "is only for rows of probabilities of shape (n, K)", "these have shape (n,)")
+        raise InputError(
+            "sum_tolerance",
+            "is only for rows of probabilities of shape (n, K)",
+            "these have shape (n,)",
+        )
     rows = TensorRows(y, p, None, check_ignored(ignored), logits, check_tolerance(tolerance))
     if weight is None:
         return rows
@@ -196,13 +268,18 @@ def check_rows(
         raise InputError("sample_weight", "must be numbers", f"got {_short(w.dtype)}")
     _check_device(w, "sample_weight", p, name)
     if w.shape != p.shape[:1]:
-        raise InputError("sample_weight", f"must have one entry per row ({len(p):,})", f"got shape {tuple(w.shape)}")
+        raise InputError(
+            "sample_weight",
+            f"must have one entry per row ({len(p):,})",
+            f"got shape {tuple(w.shape)}",
+        )
     return rows._replace(w=w)
 
 
 def _check_device(other: torch.Tensor, other_name: str, p: torch.Tensor, name: str) -> None:
     if other.device != p.device:
-        demand, got = f"`{other_name}` and `{name}` must be on one device", f"got {other.device} and {p.device}"
+        demand = f"`{other_name}` and `{name}` must be on one device"
+        got = f"got {other.device} and {p.device}"
         raise InputError("", demand, got, remedy=f"`{other_name}.to({name}.device)` moves it.")
 
 
@@ -210,8 +287,10 @@ def _flatten_advice(y: torch.Tensor, p: torch.Tensor, name: str) -> str:
     """The line that makes a matrix of scores with more dimensions."""
     if p.ndim < 3:
         return ""
-    last, second = f"`{name}.flatten(0, -2)`", f"`{name}.movedim(1, -1).flatten(0, -2)`"
-    fits_last, fits_second = y.shape == p.shape[:-1], y.shape == p.shape[:1] + p.shape[2:]
+    last = f"`{name}.flatten(0, -2)`"
+    second = f"`{name}.movedim(1, -1).flatten(0, -2)`"
+    fits_last = y.shape == p.shape[:-1]
+    fits_second = y.shape == p.shape[:1] + p.shape[2:]
     if fits_last != fits_second:
         return f"{last if fits_last else second} and `y_true.flatten()` have a row for each label."
     return f"With classes in the second dimension: {second}; in the last: {last}. Labels: `y_true.flatten()`."
@@ -229,7 +308,9 @@ def check_tolerance(tolerance: Any) -> float | None:
     is_number = isinstance(tolerance, int | float) and not isinstance(tolerance, bool)
     if tolerance is not None and not (is_number and 0 <= tolerance <= 1):
         raise InputError("sum_tolerance", "must be a number between 0 and 1", f"got {tolerance!r}")
-    return None if tolerance is None else float(tolerance)
+    if tolerance is None:
+        return None
+    return float(tolerance)
 
 
 def library_options(rows: TensorRows, layout: Layout) -> Any:
@@ -243,9 +324,16 @@ def _tensor(value: Any, name: str) -> torch.Tensor:
         remedy = "`trueness.binned` takes arrays, lists and frames."
         raise InputError(name, "must be a tensor", f"got {type(value).__name__}", remedy=remedy)
     if value.layout != torch.strided or value.is_nested:
-        raise InputError(name, "must be a dense tensor", f"got layout {value.layout}", remedy="Use `.to_dense()`.")
+        raise InputError(
+            name,
+            "must be a dense tensor",
+            f"got layout {value.layout}",
+            remedy="Use `.to_dense()`.",
+        )
     if value.device.type == "meta":
-        raise InputError(name, "must hold values", "got a tensor on the device 'meta', which holds none")
+        raise InputError(
+            name, "must hold values", "got a tensor on the device 'meta', which holds none"
+        )
     return value.detach().resolve_neg()
 
 
@@ -260,27 +348,41 @@ def explain(rows: TensorRows, layout: Layout) -> NoReturn:
     w = None if rows.w is None else rows.w.cpu()
     options = {"ignore_index": rows.ignored, **library_options(rows, layout)}
     with remedies(REMEDIES):
-        binned_rows(rows.y.cpu(), rows.p.cpu(), bins=Edges(layout.edges), sample_weight=w, **options)
+        binned_rows(
+            rows.y.cpu(), rows.p.cpu(), bins=Edges(layout.edges), sample_weight=w, **options
+        )
     raise AssertionError("a pass refused rows in which no bad value can be found")
 
 
 def _explain_logits(rows: TensorRows, layout: Layout) -> NoReturn:
     """Raise for a row without a softmax, an invalid label, a bad weight, or a score outside the edges."""
-    logits, y, n = rows.p, rows.codes, rows.p.shape[0]
+    logits = rows.p
+    y = rows.codes
+    n = rows.p.shape[0]
     keep = torch.ones_like(y, dtype=torch.bool) if rows.keep is None else rows.keep
-    vector, n_classes = logits.ndim == 1, 2 if logits.ndim == 1 else logits.shape[1]
+    vector = logits.ndim == 1
+    n_classes = 2 if logits.ndim == 1 else logits.shape[1]
     # The largest of a row is nan if any is.
     count, first = _bad_rows((logits.isnan() if vector else ~logits.amax(dim=1).isfinite()) & keep)
     if count and vector:
-        raise InputError("logits", "must not be nan", f"{count:,} of {n:,} are, the first", place=first)
+        raise InputError(
+            "logits", "must not be nan", f"{count:,} of {n:,} are, the first", place=first
+        )
     if count:
         demand = "Rows of `logits` must have no nan, no +inf and at least one finite entry"
-        raise InputError("", demand, f"{count:,} of {n:,} {'does' if count == 1 else 'do'} not, the first", place=first)
+        raise InputError(
+            "",
+            demand,
+            f"{count:,} of {n:,} {'does' if count == 1 else 'do'} not, the first",
+            place=first,
+        )
     count, first = _bad_rows(((y < 0) | (y >= n_classes)) & keep)
     if count:
         demand = f"must hold class codes 0 to {n_classes - 1}, one per column of `logits`"
         some = f"{count:,} of {n:,} labels {'is' if count == 1 else 'are'} not"
-        raise InputError("y_true", demand, f"{some}, the first is {rows.y[first.row].item()}", place=first)
+        raise InputError(
+            "y_true", demand, f"{some}, the first is {rows.y[first.row].item()}", place=first
+        )
     if rows.w is not None:
         none = torch.zeros(n)
         binned_rows(none, none, sample_weight=torch.where(keep, rows.w, 0).cpu())
@@ -308,7 +410,11 @@ def refuse_counts(faults: torch.Tensor, layout: Layout, from_logits: bool) -> No
         BAD_SCORE: (*(logits if from_logits else ("y_prob", "must lie in [0, 1]")), "rows did not"),
         BAD_SUM: ("", "Rows of `y_prob` must sum to 1", "did not"),
         BAD_LABEL: ("y_true", "must hold 0/1 or class codes", "labels did not"),
-        BAD_WEIGHT: ("sample_weight", "must be finite, at least 0 and at most 1e100", "weights were not"),
+        BAD_WEIGHT: (
+            "sample_weight",
+            "must be finite, at least 0 and at most 1e100",
+            "weights were not",
+        ),
     }
     for fault, (argument, demand, got) in complaints.items():
         if counts[fault]:

@@ -7,11 +7,21 @@ import torch
 
 from trueness._tally.bins import Bins
 from trueness.errors import InputError
-from trueness.torch._rows import BAD_LABEL, BAD_SCORE, BAD_SUM, BAD_WEIGHT, OUTSIDE, Layout, TensorRows
+from trueness.torch._rows import (
+    BAD_LABEL,
+    BAD_SCORE,
+    BAD_SUM,
+    BAD_WEIGHT,
+    OUTSIDE,
+    Layout,
+    TensorRows,
+)
 from trueness.typing import Floats
 
 COLUMNS = FAULTS = 5
-WEIGHT_COLUMNS = 8  # rows of positive weight, Σw, Σw², Σwy, Σwp, Σwp², Σwyp, rows of fractional weight
+WEIGHT_COLUMNS = (
+    8  # rows of positive weight, Σw, Σw², Σwy, Σwp, Σwp², Σwyp, rows of fractional weight
+)
 LARGEST = 1e100  # squares of weights must not overflow; the library has the same limit
 _ENTRIES = 1 << 22  # of one chunk; a few dozen bytes of temporaries for each
 _PLAIN_SUM = 4_096  # a plain sum of this many positive terms has a relative error below 4.6e-13
@@ -21,9 +31,13 @@ _CELLS = 1 << 21
 class Sums(NamedTuple):
     """Sums on the device where the rows are."""
 
-    flat: torch.Tensor  # int64: the table, then the faults, in one tensor, so that one operation adds or moves both
+    flat: (
+        torch.Tensor
+    )  # int64: the table, then the faults, in one tensor, so that one operation adds or moves both
     size: int  # number of bins
-    weighted: torch.Tensor | None = None  # float64, (parts, B, 8): sums of weighted rows, which are not in the table
+    weighted: torch.Tensor | None = (
+        None  # float64, (parts, B, 8): sums of weighted rows, which are not in the table
+    )
 
     @property
     def table(self) -> torch.Tensor:
@@ -37,7 +51,9 @@ class Sums(NamedTuple):
 
     def on_host(self) -> "Sums":
         """The sums on the CPU; waits for the device."""
-        return Sums(self.flat.cpu(), self.size, None if self.weighted is None else self.weighted.cpu())
+        return Sums(
+            self.flat.cpu(), self.size, None if self.weighted is None else self.weighted.cpu()
+        )
 
 
 def no_sums(parts: int, size: int, device: torch.device, *, weighted: bool = False) -> Sums:
@@ -48,20 +64,34 @@ def no_sums(parts: int, size: int, device: torch.device, *, weighted: bool = Fal
 
 def no_weights(parts: int, size: int, device: torch.device) -> torch.Tensor:
     """Sums of no weighted rows, of shape (parts, B, 8)."""
-    return torch.zeros((parts, size, WEIGHT_COLUMNS), dtype=torch.float64, device=float_home(device))
+    return torch.zeros(
+        (parts, size, WEIGHT_COLUMNS), dtype=torch.float64, device=float_home(device)
+    )
 
 
 def float_home(device: torch.device) -> torch.device:
     """Where float64 sums are kept: with the rows, except on Apple GPUs, which have no float64."""
-    return torch.device("cpu") if device.type == "mps" else device
+    if device.type == "mps":
+        return torch.device("cpu")
+    return device
 
 
-def score_sums(rows: TensorRows, layout: Layout, part: torch.Tensor | None = None, parts: int = 1) -> Sums:
-    """Binned sums of a vector of scores, whose rows may belong to several parts; bad rows are counted as faults."""
+def score_sums(
+    rows: TensorRows, layout: Layout, part: torch.Tensor | None = None, parts: int = 1
+) -> Sums:
+    """Binned sums of a vector of scores, whose rows may belong to several parts.
+
+    Bad rows are counted as faults.
+    """
     sums = no_sums(parts, layout.size, rows.p.device, weighted=rows.w is not None)
     for number, few in enumerate(rows.chunks(_ENTRIES)):
-        p, label = few.p.double(), few.codes.to(torch.int64)
-        tests = {BAD_SCORE: (p >= 0) & (p <= 1), BAD_LABEL: (label >= 0) & (label <= 1), OUTSIDE: layout.covers(p)}
+        p = few.p.double()
+        label = few.codes.to(torch.int64)
+        tests = {
+            BAD_SCORE: (p >= 0) & (p <= 1),
+            BAD_LABEL: (label >= 0) & (label <= 1),
+            OUTSIDE: layout.covers(p),
+        }
         own = 0 if part is None else part[number * _ENTRIES :][:_ENTRIES]
         _pour(sums, own, few._replace(y=label, p=p), sift(sums, tests, few), layout)
     return sums
@@ -70,15 +100,18 @@ def score_sums(rows: TensorRows, layout: Layout, part: torch.Tensor | None = Non
 def class_sums(rows: TensorRows, layout: Layout) -> Sums:
     """Binned sums of rows of probabilities, or of the softmax of rows of logits."""
     sums = no_sums(layout.parts(rows.p), layout.size, rows.p.device, weighted=rows.w is not None)
-    by_class, n_classes = layout.kind == "classwise", rows.p.shape[1]
+    by_class = layout.kind == "classwise"
+    n_classes = rows.p.shape[1]
     for few in rows.chunks(max(1, _ENTRIES // n_classes)):
         score, place, tests = (_softmax if rows.logits else _probabilities)(few, by_class)
         label = few.codes.to(torch.int64)
         good = sift(sums, {**tests, BAD_LABEL: (label >= 0) & (label < n_classes)}, few)
         part: torch.Tensor | int = place if layout.kind == "top-label" else 0
         if by_class:
-            part, label = torch.arange(n_classes, device=score.device), label[:, None]
-            place, good = part, good[:, None].expand_as(score)
+            part = torch.arange(n_classes, device=score.device)
+            label = label[:, None]
+            place = part
+            good = good[:, None].expand_as(score)
         inside = layout.covers(score)
         sums.faults[OUTSIDE] += (good & ~inside).sum()
         few = few._replace(y=(place == label).to(torch.int64), p=score)
@@ -87,7 +120,10 @@ def class_sums(rows: TensorRows, layout: Layout) -> Sums:
 
 
 def sift(sums: Sums, tests: dict[int, torch.Tensor], rows: TensorRows) -> torch.Tensor:
-    """Count the rows that fail a test, each under the first one it fails; returns which rows pass all."""
+    """Count the rows that fail a test, each under the first one it fails.
+
+    Returns which rows pass all.
+    """
     if rows.w is not None:
         w = rows.w.double()  # float32 has no number so large but infinity
         tests = {**tests, BAD_WEIGHT: (w >= 0) & (w <= LARGEST)}
@@ -120,13 +156,21 @@ def _softmax(rows: TensorRows, by_class: bool) -> _Scores:
     powers = torch.exp(z - largest[:, None])
     total = powers.sum(dim=1)
     # nan, +inf and rows of -inf alone make the sum nan.
-    return powers.div_(total[:, None]) if by_class else 1 / total, place, {BAD_SCORE: ~total.isnan()}
+    return (
+        powers.div_(total[:, None]) if by_class else 1 / total,
+        place,
+        {BAD_SCORE: ~total.isnan()},
+    )
 
 
-def _pour(sums: Sums, part: torch.Tensor | int, rows: TensorRows, good: torch.Tensor, layout: Layout) -> None:
+def _pour(
+    sums: Sums, part: torch.Tensor | int, rows: TensorRows, good: torch.Tensor, layout: Layout
+) -> None:
     """Add the scores of good rows to the cells of their part, bin and label."""
     # A row that is left out adds zeros to the first cell; selecting rows would wait for the device.
-    p, label, w = torch.where(good, rows.p, 0.0), rows.y, rows.w
+    p = torch.where(good, rows.p, 0.0)
+    label = rows.y
+    w = rows.w
     place = torch.bucketize(p, layout.limits(p.device)[1:-1], right=True)
     place = torch.where(good, part * layout.size + place, 0)
     if w is not None and sums.weighted is not None:
@@ -143,16 +187,33 @@ def _pour(sums: Sums, part: torch.Tensor | int, rows: TensorRows, good: torch.Te
         flat[:, j].index_add_(0, cell, column.flatten())
 
 
-def _add_weighted(sums: torch.Tensor, cell: torch.Tensor, y: torch.Tensor, p: torch.Tensor, w: torch.Tensor) -> None:
-    """Add rows to the cells numbered by `cell`; the first dimension is rows, and weight 0 adds nothing."""
-    # Rows are distributed over lanes to keep each sum short, which bounds the error and reduces collisions.
+def _add_weighted(
+    sums: torch.Tensor, cell: torch.Tensor, y: torch.Tensor, p: torch.Tensor, w: torch.Tensor
+) -> None:
+    """Add rows to the cells numbered by `cell`.
+
+    The first dimension is rows, and weight 0 adds nothing.
+    """
+    # Rows are distributed over lanes to keep each sum short, which bounds the error and reduces
+    # collisions.
     table = sums.view(-1, WEIGHT_COLUMNS)
-    n, cells = cell.shape[0], table.shape[0]
+    n = cell.shape[0]
+    cells = table.shape[0]
     lanes = max(1, min(-(-n // _PLAIN_SUM), _CELLS // cells))
     lane = (torch.arange(n, device=cell.device) % lanes * cells).view(-1, *(1,) * (cell.ndim - 1))
     at = (lane + cell).flatten()
-    y, weighted = y.double(), w * p
-    columns = ((w > 0).double(), w, w * w, w * y, weighted, weighted * p, weighted * y, (w != w.floor()).double())
+    y = y.double()
+    weighted = w * p
+    columns = (
+        (w > 0).double(),
+        w,
+        w * w,
+        w * y,
+        weighted,
+        weighted * p,
+        weighted * y,
+        (w != w.floor()).double(),
+    )
     for j, column in enumerate(columns):
         piece = torch.zeros(lanes * cells, dtype=torch.float64, device=table.device)
         piece.index_add_(0, at, column.expand_as(cell).flatten())
@@ -172,7 +233,8 @@ def weighted_sums(bins: Bins) -> torch.Tensor:
     """The library's sums of weighted rows, in the columns of this file."""
     table = np.zeros((bins.size, WEIGHT_COLUMNS))
     if bins.floats is not None:
-        table[:, 0], table[:, 1:-1] = bins.count, bins.floats
+        table[:, 0] = bins.count
+        table[:, 1:-1] = bins.floats
         table[0, -1] = not bins.whole
     return torch.from_numpy(table)
 
@@ -185,8 +247,12 @@ def with_weights(bins: Bins, weighted: Floats) -> Bins:
     floats = weighted[:, 1:-1].copy()
     if not bins.moments:
         floats[:, 4] = 0
-    own = Bins(bins.edges, None, floats, count, moments=bins.moments, whole=not weighted[:, -1].any())
-    return bins + own if bins.count.any() else own
+    own = Bins(
+        bins.edges, None, floats, count, moments=bins.moments, whole=not weighted[:, -1].any()
+    )
+    if bins.count.any():
+        return bins + own
+    return own
 
 
 def refuse_light(weighted: torch.Tensor, n: int = 0) -> None:
@@ -196,4 +262,9 @@ def refuse_light(weighted: torch.Tensor, n: int = 0) -> None:
         raise InputError("sample_weight", "must have a weight above zero", f"all {n:,} are zero")
     if 0 < total < 1 / LARGEST:
         remedy = "Multiply all weights by a constant: calibration errors do not change."
-        raise InputError("sample_weight", f"must add up to at least {1 / LARGEST:g}", f"got {total:g}", remedy=remedy)
+        raise InputError(
+            "sample_weight",
+            f"must add up to at least {1 / LARGEST:g}",
+            f"got {total:g}",
+            remedy=remedy,
+        )

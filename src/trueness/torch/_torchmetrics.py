@@ -12,7 +12,8 @@ from trueness.torch._metric import CalibrationError
 from trueness.torch._sums import Sums
 
 if find_spec("torchmetrics") is None:
-    name, how = "`trueness.torch.CalibrationErrorMetric`", "`pip install 'trueness[torchmetrics]'`"
+    name = "`trueness.torch.CalibrationErrorMetric`"
+    how = "`pip install 'trueness[torchmetrics]'`"
     raise MissingLibraryError(f"{name} needs torchmetrics, which is not installed: {how}.")
 
 from torchmetrics import Metric
@@ -21,15 +22,16 @@ from torchmetrics import Metric
 class CalibrationErrorMetric(Metric):  # type: ignore[misc, unused-ignore]  # the library may be absent
     """Expected calibration error as a `torchmetrics.Metric`, from whole-number sums that are added across processes.
 
-    It fits into a `MetricCollection`, Lightning's ``self.log`` and `torchmetrics`' own synchronisation. As everywhere
-    there, predictions come first: ``update(preds, target)``. The value is that of :func:`trueness.ece`, the same bits
-    for any order and split of the rows. There are no weights: :class:`CalibrationError` takes them.
+    It fits into a `MetricCollection`, Lightning's ``self.log`` and `torchmetrics`' own
+    synchronisation. As everywhere there, predictions come first: ``update(preds, target)``. The
+    value is that of :func:`trueness.ece`, the same bits for any order and split of the rows. There
+    are no weights: :class:`CalibrationError` takes them.
 
     Parameters
     ----------
     bins : int, sequence of edges or bin rule, default 10
-        An int is a number of bins of equal width on [0, 1]. torchmetrics' own calibration error has 15 of them, and
-        one more for scores of exactly 1, which belong to the last bin here.
+        An int is a number of bins of equal width on [0, 1]. torchmetrics' own calibration error has
+        15 of them, and one more for scores of exactly 1, which belong to the last bin here.
     norm, kind, from_logits, n_classes, ignore_index
         As for :class:`CalibrationError`.
     **settings
@@ -66,7 +68,11 @@ class CalibrationErrorMetric(Metric):  # type: ignore[misc, unused-ignore]  # th
         **settings: Any,
     ) -> None:
         super().__init__(**settings)
-        rows: Any = {"from_logits": from_logits, "n_classes": n_classes, "ignore_index": ignore_index}
+        rows: Any = {
+            "from_logits": from_logits,
+            "n_classes": n_classes,
+            "ignore_index": ignore_index,
+        }
         self._error = CalibrationError(bins=bins, norm=norm, kind=kind, sync=False, **rows)
         self.add_state("sums", default=self._error._sums.flat.clone(), dist_reduce_fx="sum")
 

@@ -33,16 +33,32 @@ def test_pointwise_limits_of_splines_are_those_of_r(clinical):
 @pytest.mark.parametrize("curve", CURVES)
 def test_bands_contain_the_curve_and_simultaneous_ones_are_wider(curve):
     y, p = simulated()
-    each, whole = (curve_band(y, p, curve=curve, band=band) for band in ("pointwise", "simultaneous"))
+    each, whole = (
+        curve_band(y, p, curve=curve, band=band) for band in ("pointwise", "simultaneous")
+    )
     assert np.array_equal(each.y, tn.reliability_curve(y, p, method=curve).y)
-    assert ((whole.low <= each.low) & (each.low <= each.y) & (each.y <= each.high) & (each.high <= whole.high)).all()
+    assert (
+        (whole.low <= each.low)
+        & (each.low <= each.y)
+        & (each.y <= each.high)
+        & (each.high <= whole.high)
+    ).all()
     assert ((whole.low >= 0) & (whole.high <= 1)).all()
-    words = f"95 % simultaneous confidence band of a {curve} curve at {whole.x.size} scores, at most"
+    words = (
+        f"95 % simultaneous confidence band of a {curve} curve at {whole.x.size} scores, at most"
+    )
     assert str(whole).startswith(words)
-    nearest = {"spline": "the spline nearest to the true", "loess": "the local mean of the true"}[curve]
+    nearest = {"spline": "the spline nearest to the true", "loess": "the local mean of the true"}[
+        curve
+    ]
     assert str(whole).endswith(f"It covers {whole.covers}.")
     assert whole.covers.startswith(nearest)
-    assert (whole.resamples, whole.level, whole.method, whole.band) == (0, 0.95, curve, "simultaneous")
+    assert (whole.resamples, whole.level, whole.method, whole.band) == (
+        0,
+        0.95,
+        curve,
+        "simultaneous",
+    )
 
 
 def knots(p, w):
@@ -98,9 +114,14 @@ def independent_units(w, cluster):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_limits_of_splines_are_those_of_the_sandwich_row_by_row(clustered, weighted):
     y, p, w, cluster = rows_with_ends()
-    options = ({"sample_weight": w} if weighted else {}) | ({"cluster": cluster} if clustered else {})
+    options = ({"sample_weight": w} if weighted else {}) | (
+        {"cluster": cluster} if clustered else {}
+    )
     at = np.array([0.05, 0.3, 0.7, 0.97])
-    band, whole = (curve_band(y, p, at=at, level=0.8, band=kind, **options) for kind in ("pointwise", "simultaneous"))
+    band, whole = (
+        curve_band(y, p, at=at, level=0.8, band=kind, **options)
+        for kind in ("pointwise", "simultaneous")
+    )
     w, kept = w if weighted else np.ones(y.size), (p > 0) & (p < 1)
     k = knots(p[kept], w[kept])
     X = spline_columns(logit(p[kept]), k)
@@ -112,7 +133,10 @@ def test_limits_of_splines_are_those_of_the_sandwich_row_by_row(clustered, weigh
     if clustered:
         names = np.unique(cluster[kept])
         sums = np.array([terms[cluster[kept] == g].sum(axis=0) for g in names])
-        meat, freedom = sums.T @ sums * names.size / (names.size - 1), independent_units(w, cluster) - 1
+        meat, freedom = (
+            sums.T @ sums * names.size / (names.size - 1),
+            independent_units(w, cluster) - 1,
+        )
     variance = bread @ meat @ bread
     if not weighted and not clustered:
         variance, freedom = bread, math.inf
@@ -196,7 +220,13 @@ def decimal_band(y, p, w, cluster, at, k):
         return (S @ b).astype(float), np.sqrt((influence**2).sum(axis=0).astype(float))
 
 
-SKEWED = {"rare": (1, 60), "skewed": (0.3, 60), "long tail": (0.2, 20), "longer tail": (0.05, 5), "both": (0.1, 3)}
+SKEWED = {
+    "rare": (1, 60),
+    "skewed": (0.3, 60),
+    "long tail": (0.2, 20),
+    "longer tail": (0.05, 5),
+    "both": (0.1, 3),
+}
 
 
 @pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
@@ -241,13 +271,17 @@ def test_no_unit_of_weights_order_of_rows_or_last_digit_of_scores_changes_limits
     }
     order = rng.permutation(n)
     options = {"curve": curve, "band": band, "at": np.quantile(p, [0.05, 0.5, 0.9, 0.99])}
-    others = [{"sample_weight": unit * columns["sample_weight"]} for unit in (0.1, 3, 1 / 7, 1e-9, 1e6)]
+    others = [
+        {"sample_weight": unit * columns["sample_weight"]} for unit in (0.1, 3, 1 / 7, 1e-9, 1e6)
+    ]
     others += [{"y_prob": p * (1 + 1e-15)}, {"y_prob": p * (1 - 1e-15)}]
     others += [{name: column[order] for name, column in columns.items()}]
     for cluster in (None, columns["cluster"]):
         first = curve_band(**columns | {"cluster": cluster}, **options)
         for other in others:
-            found = curve_band(**columns | other | ({"cluster": None} if cluster is None else {}), **options)
+            found = curve_band(
+                **columns | other | ({"cluster": None} if cluster is None else {}), **options
+            )
             assert found.low == pytest.approx(first.low, abs=1e-8)
             assert found.high == pytest.approx(first.high, abs=1e-8)
 
@@ -259,18 +293,25 @@ def test_limits_of_loess_are_the_wider_of_two_row_by_row(clustered, weighted):
     """The curve is linear in the labels: the share of each row is found by changing its label."""
     y, p, w, cluster = rows_with_ends(80)
     y[p < 0.3] = 0
-    options = ({"sample_weight": w} if weighted else {}) | ({"cluster": cluster} if clustered else {})
+    options = ({"sample_weight": w} if weighted else {}) | (
+        {"cluster": cluster} if clustered else {}
+    )
     at = np.array([0.0, 0.05, 0.3, 0.7, 1.0])
     band = curve_band(y, p, curve="loess", at=at, level=0.8, **options)
     own, w = ({"sample_weight": w}, w) if weighted else ({}, np.ones(80))
     height = curve_band(y, p, curve="loess", at=p, **own).y
-    share = np.array([curve_band(y ^ (np.arange(80) == i), p, curve="loess", at=at, **own).y for i in range(80)])
+    share = np.array(
+        [curve_band(y ^ (np.arange(80) == i), p, curve="loess", at=at, **own).y for i in range(80)]
+    )
     share = ((share - band.y) * np.where(y == 1, -1, 1)[:, None]).T
     end = 0.5 / 81
     if clustered:
         names = np.unique(cluster)
         sums = np.array([(share * (y - height))[:, cluster == g].sum(axis=1) for g in names])
-        variance, freedom = (sums**2).sum(axis=0) * names.size / (names.size - 1), independent_units(w, cluster) - 1
+        variance, freedom = (
+            (sums**2).sum(axis=0) * names.size / (names.size - 1),
+            independent_units(w, cluster) - 1,
+        )
     else:
         inner = np.clip(height, end, 1 - end)
         variance, freedom = share**2 @ (inner * (1 - inner)), w.sum() ** 2 / (w**2).sum() - 1
@@ -290,7 +331,10 @@ def test_weights_and_clusters(curve):
     at, own = [0.2, 0.5, 0.8], {"curve": curve, "at": [0.2, 0.5, 0.8]}
     plain, one = curve_band(y, p, **own), curve_band(y, p, cluster=np.arange(160), **own)
     four = curve_band(np.tile(y, 4), np.tile(p, 4), cluster=np.tile(np.arange(160), 4), **own)
-    assert (four.low, four.high) == (pytest.approx(one.low, abs=1e-3), pytest.approx(one.high, abs=1e-3))
+    assert (four.low, four.high) == (
+        pytest.approx(one.low, abs=1e-3),
+        pytest.approx(one.high, abs=1e-3),
+    )
     assert one.high - one.low == pytest.approx(plain.high - plain.low, rel=0.15)
     halves = curve_band(y, p, sample_weight=np.full(160, 0.5), **own)
     assert halves.high - halves.low == pytest.approx(plain.high - plain.low, rel=0.15)
@@ -311,7 +355,10 @@ def test_no_curve_has_no_band():
     with pytest.warns(tn.NoEstimateWarning):
         band = curve_band([0, 0, 0, 0, 1, 1, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.6, 0.7, 0.8, 0.9])
     assert np.isnan(band.low).all()
-    assert str(band) == "95 % pointwise confidence band of a spline curve at 512 scores: no finite estimate"
+    assert (
+        str(band)
+        == "95 % pointwise confidence band of a spline curve at 512 scores: no finite estimate"
+    )
     assert (band.resamples, band.x.size) == (0, 512)
     y, p = simulated(60)
     assert np.isnan(curve_band(y, p, at=[0.0, 0.5, 1.0]).low).tolist() == [True, False, True]
@@ -323,13 +370,18 @@ def test_one_cluster_that_outweighs_all_others_leaves_no_band_or_all():
     for small, large, none in ((1e-12, 1e9, True), (1e-6, 1e6, False)):
         w = np.where(np.arange(60) == 30, large, small)
         with pytest.warns(tn.TruenessWarning) as seen:
-            band = curve_band(y, p, curve="loess", cluster=np.arange(60), sample_weight=w, at=[p[0], p[1]])
+            band = curve_band(
+                y, p, curve="loess", cluster=np.arange(60), sample_weight=w, at=[p[0], p[1]]
+            )
         assert any(issubclass(one.category, tn.NoEstimateWarning) for one in seen) == none
         if none:
             assert np.isnan([band.low, band.high]).all()
             assert np.isfinite(band.y).all()
         else:
-            assert (band.low, band.high) == (pytest.approx([0, 0], abs=1e-6), pytest.approx([1, 1], abs=1e-6))
+            assert (band.low, band.high) == (
+                pytest.approx([0, 0], abs=1e-6),
+                pytest.approx([1, 1], abs=1e-6),
+            )
 
 
 def test_only_splines_leave_out_scores_of_0_and_1_and_they_have_five_knots():
@@ -349,9 +401,13 @@ def test_matrices():
     y, p = simulated(80)
     P, at, cluster = np.stack([1 - p, p], axis=1), [0.6, 0.9], np.arange(80) // 2
     assert np.array_equal(curve_band(y, P).low, curve_band(y, p).low)
-    assert np.array_equal(curve_band(y, P, cluster=cluster).low, curve_band(y, p, cluster=cluster).low)
+    assert np.array_equal(
+        curve_band(y, P, cluster=cluster).low, curve_band(y, p, cluster=cluster).low
+    )
     top = curve_band(y, P, kind="confidence", at=at)
-    assert top.low == pytest.approx(curve_band((y == (p > 0.5)).astype(int), np.maximum(p, 1 - p), at=at).low)
+    assert top.low == pytest.approx(
+        curve_band((y == (p > 0.5)).astype(int), np.maximum(p, 1 - p), at=at).low
+    )
     rng = np.random.default_rng(0)
     P = rng.dirichlet(np.ones(3), 100)
     y = np.array([rng.choice(3, p=row) for row in P])
@@ -369,7 +425,10 @@ def test_matrices():
         ({"at": "half"}, r"`at` must be scores in \[0, 1\]; got 'half'"),
         ({"knots": 0}, "`knots` must be a whole number from 3 to 7; got 0"),
         ({"band": "both"}, "`band` must be 'pointwise' or 'simultaneous'; got 'both'"),
-        ({"curve": "loess", "knots": 4}, "`knots` is only for `curve='spline'`; the curve is 'loess'"),
+        (
+            {"curve": "loess", "knots": 4},
+            "`knots` is only for `curve='spline'`; the curve is 'loess'",
+        ),
     ],
 )
 def test_messages(options, message):

@@ -52,7 +52,9 @@ def test_the_band_is_that_of_its_definition(n, digits):
     assert band.low == pytest.approx(low[at], abs=1e-12)
     assert band.high == pytest.approx(high[at], abs=1e-12)
     # Between two scores of the band: the lower end of the left one, the upper end of the right one.
-    assert low == pytest.approx(band.low[np.searchsorted(band.score, scores, side="right") - 1], abs=1e-12)
+    assert low == pytest.approx(
+        band.low[np.searchsorted(band.score, scores, side="right") - 1], abs=1e-12
+    )
     assert high == pytest.approx(band.high[np.searchsorted(band.score, scores)], abs=1e-12)
     # No row from the previous score to this one is farther from the band than its distance.
     number, rows = np.searchsorted(band.score, scores), np.searchsorted(band.score, p)
@@ -107,7 +109,9 @@ def test_several_columns_are_judged_by_the_largest():
 def test_there_are_never_more_than_a_thousand_groups(scores):
     """Of 300,000 rows; each score is a group of its own, or the first two share one. 1,000 − 2ʲ + 1 runs of 2ʲ."""
     p = np.linspace(0, 1, scores)
-    cells = tn.tally([0] * scores + [1] * scores, np.tile(p, 2), sample_weight=np.repeat([150, 150], scores))
+    cells = tn.tally(
+        [0] * scores + [1] * scores, np.tile(p, 2), sample_weight=np.repeat([150, 150], scores)
+    )
     band = monotone_band(cells)
     assert band.runs == sum(1_001 - 2**j for j in range(10))
     assert (band.n, band.score.size) == (300 * scores, scores)
@@ -125,7 +129,9 @@ def test_as_many_scores_as_groups_are_groups_of_their_own():
 
 def test_messages():
     y, p = some_rows(20)
-    with pytest.raises(tn.InputError, match="`sample_weight` must be whole numbers for the monotone band"):
+    with pytest.raises(
+        tn.InputError, match="`sample_weight` must be whole numbers for the monotone band"
+    ):
         monotone_band(y, p, sample_weight=np.full(20, 0.5))
     with pytest.raises(tn.InputError, match="`level` must lie strictly between 0 and 1"):
         monotone_band(y, p, level=1)
@@ -141,8 +147,16 @@ def test_messages():
 def test_the_whole_band_covers_a_rising_truth(law, truth):
     rng, runs, misses = np.random.default_rng(7), 300, 0
     for _ in range(runs):
-        p = {"uniform": rng.random(400), "rare": rng.beta(0.3, 10, 400), "tied": rng.integers(0, 11, 400) / 10}[law]
-        f = {"calibrated": p, "logit": p**2 / (p**2 + (1 - p) ** 2), "step": np.where(p < 0.3, 0.2, 0.6)}[truth]
+        p = {
+            "uniform": rng.random(400),
+            "rare": rng.beta(0.3, 10, 400),
+            "tied": rng.integers(0, 11, 400) / 10,
+        }[law]
+        f = {
+            "calibrated": p,
+            "logit": p**2 / (p**2 + (1 - p) ** 2),
+            "step": np.where(p < 0.3, 0.2, 0.6),
+        }[truth]
         band = monotone_band(rng.random(400) < f, p, level=0.8)
         low = band.low[np.searchsorted(band.score, p, side="right") - 1]
         high = band.high[np.searchsorted(band.score, p)]

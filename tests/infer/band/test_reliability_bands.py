@@ -31,7 +31,11 @@ def test_a_pointwise_band_is_that_of_the_table_of_bins_and_of_scipy():
     p = rng.random(200)
     y = rng.random(200) < p
     band, table = reliability_bands(y, p, level=0.9), tn.bin_table(y, p, level=0.9)
-    assert (band.low.tolist(), band.high.tolist(), band.level_each) == (table.low.tolist(), table.high.tolist(), 0.9)
+    assert (band.low.tolist(), band.high.tolist(), band.level_each) == (
+        table.low.tolist(),
+        table.high.tolist(),
+        0.9,
+    )
     found = reliability_bands([1] * 3 + [0] * 7, [0.4] * 10, bins=1, level=0.9)
     expected = binomtest(3, 10).proportion_ci(0.9, "exact")
     assert (found.low[0], found.high[0]) == pytest.approx((expected.low, expected.high))
@@ -56,7 +60,9 @@ def test_classes_that_share_their_rows_share_the_level_by_addition():
     for row, (k, n, level) in {0: (1, 4, 0.98), 3: (1, 2, np.sqrt(0.98))}.items():
         expected = binomtest(k, n).proportion_ci(level, "exact")
         assert (found.low[row], found.high[row]) == pytest.approx((expected.low, expected.high))
-    apart = reliability_bands([1, 2, 0, 2], P, bins=1, level=0.94, band="simultaneous", kind="top-label")
+    apart = reliability_bands(
+        [1, 2, 0, 2], P, bins=1, level=0.94, band="simultaneous", kind="top-label"
+    )
     assert apart.level_each == pytest.approx(0.94 ** (1 / 3))
     never = reliability_bands([1, 2, 0, 2], P, bins=1, band="consistency", kind="top-label")
     assert np.isnan(never.low).tolist() == np.isnan(never.high).tolist() == [True, False, False]
@@ -95,7 +101,9 @@ def test_simultaneous_bands_hold_all_rates_together_as_often_as_they_say(level):
     covered = 0.0
     for k in itertools.product(*(range(n + 1) for n in sizes)):
         y = np.concatenate([np.arange(n) < e for n, e in zip(sizes, k, strict=True)])
-        found = quiet(reliability_bands, y, p, bins=[0, 0.3, 0.6, 1], level=level, band="simultaneous")
+        found = quiet(
+            reliability_bands, y, p, bins=[0, 0.3, 0.6, 1], level=level, band="simultaneous"
+        )
         covered += np.prod(binom.pmf(k, sizes, rates)) * (not found.outside.any())
     assert covered >= level
 
@@ -112,7 +120,9 @@ def test_a_band_does_not_depend_on_order_or_form(band, pairs):
 def test_fractional_weights_are_said_to_be_approximate_and_stay_between_0_and_1():
     y, p, w = [0, 1, 1, 0, 1], [0.1, 0.4, 0.5, 0.6, 0.9], [0.5, 3.5, 1.5, 2.5, 4.5]
     assert reliability_bands(y, p, bins=2, sample_weight=w).interval == "exact, of effective counts"
-    found = reliability_bands(y, p, bins=[0, 0.2, 0.7, 1], sample_weight=w, band="consistency", level=0.5)
+    found = reliability_bands(
+        y, p, bins=[0, 0.2, 0.7, 1], sample_weight=w, band="consistency", level=0.5
+    )
     assert found.interval == "normal"
     mean, z = (3.5 * 0.4 + 1.5 * 0.5 + 2.5 * 0.6) / 7.5, norm.ppf(0.75)
     reach = z * np.sqrt(3.5**2 * 0.24 + 1.5**2 * 0.25 + 2.5**2 * 0.24) / 7.5
@@ -124,7 +134,11 @@ def test_bands_are_a_table_with_one_column_more():
     found = reliability_bands([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9], bins=2, band="consistency")
     data = json.loads(json.dumps(found.to_dict()))
     assert data["outside"] == [False, False]
-    assert (data["band"], data["level"], data["interval"]) == ("consistency", 0.95, "Poisson-binomial")
+    assert (data["band"], data["level"], data["interval"]) == (
+        "consistency",
+        0.95,
+        "Poisson-binomial",
+    )
     assert (len(found), len(str(found).splitlines())) == (2, 3)
 
 
@@ -163,13 +177,22 @@ def test_bands_hold_their_level_on_calibrated_data(band):
 
 
 def drawn_band(y, p, curve, band="simultaneous-consistency", **options):
-    shown = quiet(ReliabilityDisplay.from_predictions, y, p, curve=curve, band=band, numbers=False, **options)
+    shown = quiet(
+        ReliabilityDisplay.from_predictions, y, p, curve=curve, band=band, numbers=False, **options
+    )
     return shown.series[0].band
 
 
 def kernel_means(labels, p, w, x, sigma):
     """Means of label vectors in columns with a normal density that is reflected at 0 and 1."""
-    density = sum(norm.pdf(x[:, None], image, sigma) for shift in (-2, 0, 2) for image in (p + shift, shift - p)) * w
+    density = (
+        sum(
+            norm.pdf(x[:, None], image, sigma)
+            for shift in (-2, 0, 2)
+            for image in (p + shift, shift - p)
+        )
+        * w
+    )
     return density @ labels / density.sum(axis=1, keepdims=True)
 
 
@@ -192,7 +215,9 @@ def test_bands_are_those_of_slow_curves_of_drawn_labels(curve, rows):
     rng = np.random.default_rng(0)
     p = rng.random(120).round(1 if rows == "ties" else 6)
     y = (rng.random(120) < p).astype(int)
-    w = {"weights": 1.0 + np.arange(120) % 3, "fractional weights": 0.5 + np.arange(120) % 3}.get(rows, np.ones(120))
+    w = {"weights": 1.0 + np.arange(120) % 3, "fractional weights": 0.5 + np.arange(120) % 3}.get(
+        rows, np.ones(120)
+    )
     options = {"sample_weight": w} if "weights" in rows else {}
     rep = (np.repeat(p, w.astype(int)), np.ones(int(w.sum()))) if rows == "weights" else (p, w)
     each = drawn_band(y, p, curve, "consistency", level=0.8, **options)
@@ -245,7 +270,10 @@ def test_many_scores_are_compared_at_the_ends_and_at_places_between_them(n):
 def test_a_miscalibrated_curve_leaves_its_band():
     d = tn.simulate.demo(5_000)
     for curve in ("isotonic", "smooth"):
-        band, shown = drawn_band(d.y_true, d.y_prob, curve), tn.reliability_curve(d.y_true, d.y_prob, method=curve)
+        band, shown = (
+            drawn_band(d.y_true, d.y_prob, curve),
+            tn.reliability_curve(d.y_true, d.y_prob, method=curve),
+        )
         there = np.isfinite(shown.y)
         low, high = (np.interp(shown.x[there], band.x, end) for end in (band.low, band.high))
         assert ((shown.y[there] < low - 1e-6) | (shown.y[there] > high + 1e-6)).any()
@@ -256,7 +284,9 @@ def test_a_high_level_draws_more_curves_and_too_high_a_one_too_many():
     y = (p > 0.5).astype(int)
     assert drawn_band(y, p, "isotonic", level=0.99).resamples == 999
     assert drawn_band(y, p, "isotonic", "consistency", level=0.99).resamples == 499
-    with pytest.raises(tn.InputError, match="`level` must be smaller for a simultaneous band: 163,839 curves"):
+    with pytest.raises(
+        tn.InputError, match="`level` must be smaller for a simultaneous band: 163,839 curves"
+    ):
         drawn_band(y, p, "isotonic", level=1 - 2**-14)
 
 
@@ -277,10 +307,16 @@ def test_a_calibrated_curve_leaves_its_simultaneous_band_in_few_data_sets(curve,
         rng = np.random.default_rng([run, n])
         p = SCORES[scores](rng, n)
         y = (rng.random(n) < p).astype(int)
-        band, shown = drawn_band(y, p, curve, seed=run), quiet(tn.reliability_curve, y, p, method=curve)
+        band, shown = (
+            drawn_band(y, p, curve, seed=run),
+            quiet(tn.reliability_curve, y, p, method=curve),
+        )
         x, height = shown.x, shown.y
         if curve == "isotonic":
-            x, height = np.column_stack([shown.low_edge, shown.high_edge]).ravel(), np.repeat(shown.y, 2)
+            x, height = (
+                np.column_stack([shown.low_edge, shown.high_edge]).ravel(),
+                np.repeat(shown.y, 2),
+            )
         there = np.isfinite(height)
         low, high = (np.interp(x[there], band.x, end) for end in (band.low, band.high))
         left += bool(((height[there] < low - 1e-6) | (height[there] > high + 1e-6)).any())

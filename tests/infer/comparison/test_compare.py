@@ -24,21 +24,33 @@ CLUSTER = RNG.integers(0, 40, N)
 THREE = {"a": A, "b": B, "c": C}
 LOGITS = RNG.standard_normal((N, 4))
 MATRICES = {
-    name: np.exp(s * LOGITS) / np.exp(s * LOGITS).sum(axis=1, keepdims=True) for name, s in (("cool", 0.7), ("hot", 2))
+    name: np.exp(s * LOGITS) / np.exp(s * LOGITS).sum(axis=1, keepdims=True)
+    for name, s in (("cool", 0.7), ("hot", 2))
 }
 
 CLASSES = np.array([RNG.choice(4, p=row) for row in MATRICES["cool"]])
 NAMED = ("squared_ece", "brier", "log_loss")
 EVERY = [
-    pytest.param({"measure": measure, "method": method} | more, id=f"{measure}-{method}{'-cluster' * bool(more)}")
-    for measure, method, more in product(NAMED, ("influence", "bootstrap"), ({}, {"cluster": CLUSTER}))
+    pytest.param(
+        {"measure": measure, "method": method} | more,
+        id=f"{measure}-{method}{'-cluster' * bool(more)}",
+    )
+    for measure, method, more in product(
+        NAMED, ("influence", "bootstrap"), ({}, {"cluster": CLUSTER})
+    )
 ]
 
 
 @pytest.mark.parametrize("options", EVERY)
 def test_identical_models_do_not_differ(options):
     pair = compare(Y, {"a": A, "again": A.copy()}, seed=1, resamples=99, **options).pairs[0]
-    assert (pair.difference, pair.standard_error, pair.low, pair.high, pair.pvalue) == (0, 0, 0, 0, 1)
+    assert (pair.difference, pair.standard_error, pair.low, pair.high, pair.pvalue) == (
+        0,
+        0,
+        0,
+        0,
+        1,
+    )
 
 
 @pytest.mark.parametrize("options", EVERY)
@@ -60,14 +72,26 @@ def test_weight_two_is_the_row_twice_and_weight_zero_is_no_row(options):
     at = np.repeat(np.arange(N), w)
     told = {} if cluster is None else {"cluster": cluster}
     again = {} if cluster is None else {"cluster": cluster[at]}
-    weighted = compare(Y, THREE, sample_weight=w, seed=3, level=0.9, resamples=99, **options, **told)
-    repeated = compare(Y[at], {k: p[at] for k, p in THREE.items()}, seed=3, level=0.9, resamples=99, **options, **again)
+    weighted = compare(
+        Y, THREE, sample_weight=w, seed=3, level=0.9, resamples=99, **options, **told
+    )
+    repeated = compare(
+        Y[at],
+        {k: p[at] for k, p in THREE.items()},
+        seed=3,
+        level=0.9,
+        resamples=99,
+        **options,
+        **again,
+    )
     assert weighted == repeated
 
 
 @pytest.mark.parametrize("measure", ["squared_ece", tn.ece])
 def test_the_number_of_workers_does_not_matter(measure):
-    ask = partial(compare, Y, THREE, measure=measure, method="bootstrap", seed=5, level=0.9, resamples=99)
+    ask = partial(
+        compare, Y, THREE, measure=measure, method="bootstrap", seed=5, level=0.9, resamples=99
+    )
     assert ask(workers=1) == ask(workers=3)
     assert ask(seed=6) != ask()
 
@@ -79,42 +103,90 @@ def test_a_function_of_the_tally_sees_the_tally():
         (CLASSES, MATRICES, {"kind": "confidence"}),
         (CLASSES, MATRICES, {"kind": "top-label"}),
     ):
-        found = compare(y, models, measure=tn.ece, method="bootstrap", seed=1, level=0.9, resamples=19, **options)
-        assert found.estimates == {name: tn.ece(tn.tally(y, p, **options)) for name, p in models.items()}
+        found = compare(
+            y,
+            models,
+            measure=tn.ece,
+            method="bootstrap",
+            seed=1,
+            level=0.9,
+            resamples=19,
+            **options,
+        )
+        assert found.estimates == {
+            name: tn.ece(tn.tally(y, p, **options)) for name, p in models.items()
+        }
         assert found.measure == "ece"
 
 
 def test_resamples_of_a_function_are_those_of_the_rows():
-    by_name = compare(Y, THREE, measure="brier", method="bootstrap", seed=1, level=0.9, resamples=99)
-    by_function = compare(Y, THREE, measure=tn.brier, method="bootstrap", seed=1, level=0.9, resamples=99)
-    clustered = compare(Y, THREE, measure="brier", method="bootstrap", seed=1, level=0.9, resamples=99, cluster=CLUSTER)
-    of_tally = compare(Y, THREE, measure=tn.brier, method="bootstrap", seed=1, level=0.9, resamples=99, cluster=CLUSTER)
+    by_name = compare(
+        Y, THREE, measure="brier", method="bootstrap", seed=1, level=0.9, resamples=99
+    )
+    by_function = compare(
+        Y, THREE, measure=tn.brier, method="bootstrap", seed=1, level=0.9, resamples=99
+    )
+    clustered = compare(
+        Y,
+        THREE,
+        measure="brier",
+        method="bootstrap",
+        seed=1,
+        level=0.9,
+        resamples=99,
+        cluster=CLUSTER,
+    )
+    of_tally = compare(
+        Y,
+        THREE,
+        measure=tn.brier,
+        method="bootstrap",
+        seed=1,
+        level=0.9,
+        resamples=99,
+        cluster=CLUSTER,
+    )
     for one, other in ((by_name, by_function), (clustered, of_tally)):
         for a, b in zip(one.pairs, other.pairs, strict=True):
-            assert (a.difference, a.low, a.high) == pytest.approx((b.difference, b.low, b.high), abs=1e-12)
+            assert (a.difference, a.low, a.high) == pytest.approx(
+                (b.difference, b.low, b.high), abs=1e-12
+            )
             assert a.pvalue == b.pvalue
 
 
 def test_estimates_are_those_of_the_measures():
     rule = tn.EqualMass(10)
-    for bins, same in ((rule, rule), (None, None), (7, tn.EqualWidth(7)), ([0, 0.4, 1], tn.Edges([0, 0.4, 1]))):
+    for bins, same in (
+        (rule, rule),
+        (None, None),
+        (7, tn.EqualWidth(7)),
+        ([0, 0.4, 1], tn.Edges([0, 0.4, 1])),
+    ):
         found = compare(Y, THREE, bins=bins)
         for name, p in THREE.items():
-            assert found.estimates[name] == pytest.approx(tn.squared_ece(Y, p, bins=same), abs=1e-15)
+            assert found.estimates[name] == pytest.approx(
+                tn.squared_ece(Y, p, bins=same), abs=1e-15
+            )
     few = compare(Y, {"many": A, "one": np.full(300, 0.5)})
     assert few.bins == "MassAndWidth(mass=10, width=10), Distinct()"
     for measure, of in (("brier", tn.brier), ("log_loss", tn.log_loss)):
         found = compare(Y, THREE, measure=measure)
-        assert list(found.estimates.values()) == pytest.approx([of(Y, p) for p in THREE.values()], rel=1e-13)
+        assert list(found.estimates.values()) == pytest.approx(
+            [of(Y, p) for p in THREE.values()], rel=1e-13
+        )
 
 
 def test_matrices_are_compared_by_the_top_label_or_over_all_classes():
     found = compare(CLASSES, MATRICES, bins=5)
-    assert found.estimates == pytest.approx({k: tn.squared_ece(CLASSES, p, bins=5) for k, p in MATRICES.items()})
+    assert found.estimates == pytest.approx(
+        {k: tn.squared_ece(CLASSES, p, bins=5) for k, p in MATRICES.items()}
+    )
     for measure, of in (("brier", tn.brier), ("log_loss", tn.log_loss)):
         for kind in ("classwise", "confidence"):
             found = compare(CLASSES, MATRICES, measure=measure, kind=kind)
-            assert found.estimates == pytest.approx({k: of(CLASSES, p, kind=kind) for k, p in MATRICES.items()})
+            assert found.estimates == pytest.approx(
+                {k: of(CLASSES, p, kind=kind) for k, p in MATRICES.items()}
+            )
         assert compare(CLASSES, MATRICES, measure=measure) == compare(
             CLASSES, MATRICES, measure=measure, kind="classwise"
         )
@@ -124,7 +196,9 @@ def test_matrices_are_compared_by_the_top_label_or_over_all_classes():
 
 def test_the_difference_of_brier_scores_is_the_mean_of_row_differences():
     # Losses 0, 1/4, 1/4 and 1/4, 1/4, 1: differences −1/4, 0, −3/4 with mean −1/3 and variance 7/48.
-    pair = compare([0, 1, 1], {"a": [0, 0.5, 0.5], "b": [0.5, 0.5, 0]}, measure="brier", level=0.9).pairs[0]
+    pair = compare(
+        [0, 1, 1], {"a": [0, 0.5, 0.5], "b": [0.5, 0.5, 0]}, measure="brier", level=0.9
+    ).pairs[0]
     error = np.sqrt(7 / 48 / 3)
     assert pair.difference == pytest.approx(-1 / 3)
     assert pair.standard_error == pytest.approx(error)
@@ -154,7 +228,9 @@ def test_names_of_clusters_may_be_anything_that_can_be_told_apart():
         column = np.empty(N, dtype=object)
         column[:] = names
         found = compare(Y, THREE, cluster=column)
-        assert found.pairs[0].standard_error == pytest.approx(plain.pairs[0].standard_error, rel=1e-10)
+        assert found.pairs[0].standard_error == pytest.approx(
+            plain.pairs[0].standard_error, rel=1e-10
+        )
 
 
 def holm(pvalues):
@@ -177,7 +253,9 @@ def test_more_than_two_models_are_adjusted_for():
     assert [p.adjusted_pvalue for p in found.pairs] == holm(pvalues).tolist()
     wider = compare(Y, THREE, level=1 - 0.1 / 3)
     for one, other in zip(found.pairs, wider.pairs, strict=True):
-        assert (one.simultaneous_low, one.simultaneous_high) == pytest.approx((other.low, other.high))
+        assert (one.simultaneous_low, one.simultaneous_high) == pytest.approx(
+            (other.low, other.high)
+        )
         assert one.simultaneous_low < one.low
     two = compare(Y, {"a": A, "b": B})
     assert two.multiplicity == "One comparison: nothing to adjust for."
@@ -199,7 +277,12 @@ def test_interval_and_pvalue_agree(method):
 def test_the_bootstrap_agrees_with_the_influences(measure, cluster):
     shift = {"up": expit(logit(Q) + 0.8), "down": expit(logit(Q) - 0.5)}
     ask = partial(
-        compare, Y, shift, measure=measure, cluster=cluster, bins=tn.EqualMass(10) if measure == "squared_ece" else None
+        compare,
+        Y,
+        shift,
+        measure=measure,
+        cluster=cluster,
+        bins=tn.EqualMass(10) if measure == "squared_ece" else None,
     )
     one, other = ask().pairs[0], ask(method="bootstrap", resamples=1999, seed=1).pairs[0]
     assert one.difference == other.difference
@@ -213,17 +296,23 @@ def test_rows_that_miss_a_value_anywhere_are_dropped_everywhere():
     y, w = Y.astype(float), np.ones(N)
     a[3], b[5], y[8], cluster[13], w[21] = (np.nan,) * 5
     gone = [3, 5, 8, 13, 21]
-    with pytest.warns(tn.DroppedRowsWarning, match=r"5 of 300 rows have a missing value in some model"):
+    with pytest.warns(
+        tn.DroppedRowsWarning, match=r"5 of 300 rows have a missing value in some model"
+    ):
         found = compare(y, {"a": a, "b": b}, cluster=cluster, sample_weight=w, missing="drop")
     clean = compare(
-        np.delete(Y, gone), {"a": np.delete(A, gone), "b": np.delete(B, gone)}, cluster=np.delete(CLUSTER, gone)
+        np.delete(Y, gone),
+        {"a": np.delete(A, gone), "b": np.delete(B, gone)},
+        cluster=np.delete(CLUSTER, gone),
     )
     assert found == clean
     p = {name: values.copy() for name, values in MATRICES.items()}
     p["hot"][7] = np.nan
     with pytest.warns(tn.DroppedRowsWarning, match="1 of 300"):
         dropped = compare(CLASSES, p, missing="drop")
-    assert dropped == compare(np.delete(CLASSES, 7), {k: np.delete(v, 7, axis=0) for k, v in MATRICES.items()})
+    assert dropped == compare(
+        np.delete(CLASSES, 7), {k: np.delete(v, 7, axis=0) for k, v in MATRICES.items()}
+    )
     assert compare(Y, {"a": A, "b": B}, missing="drop") == compare(Y, {"a": A, "b": B})
 
 
@@ -237,7 +326,11 @@ def test_labels_are_read_as_everywhere():
 def test_each_model_may_have_labels_of_its_own():
     other = (np.random.default_rng(1).uniform(size=N) < B).astype(int)
     both = {"a": Y, "b": other}
-    for options in ({}, {"cluster": CLUSTER}, {"measure": "brier", "method": "bootstrap", "seed": 0}):
+    for options in (
+        {},
+        {"cluster": CLUSTER},
+        {"measure": "brier", "method": "bootstrap", "seed": 0},
+    ):
         result = compare(both, {"a": A, "b": B}, **options)
         assert result.estimates["a"] == compare(Y, {"a": A, "c": C}, **options).estimates["a"]
         assert result.estimates["b"] == compare(other, {"a": A, "b": B}, **options).estimates["b"]
@@ -245,7 +338,9 @@ def test_each_model_may_have_labels_of_its_own():
         assert same == compare(Y, {"a": A, "b": B}, **options)
     difference = compare(both, {"a": A, "b": B}, measure="brier")["a", "b"]
     d = (Y - A) ** 2 - (other - B) ** 2
-    np.testing.assert_allclose((difference.difference, difference.standard_error), (d.mean(), d.std(ddof=1) / N**0.5))
+    np.testing.assert_allclose(
+        (difference.difference, difference.standard_error), (d.mean(), d.std(ddof=1) / N**0.5)
+    )
 
 
 @pytest.mark.parametrize(
@@ -271,7 +366,10 @@ def test_a_comparison_can_be_read_and_stored():
     assert found.rows()[1]["second"] == "c"
     assert len(found) == 3
     text = str(found)
-    assert text.splitlines()[0] == "squared_ece of 3 models (influence, n = 300, MassAndWidth(mass=10, width=10))"
+    assert (
+        text.splitlines()[0]
+        == "squared_ece of 3 models (influence, n = 300, MassAndWidth(mass=10, width=10))"
+    )
     assert "a − b" in text
     assert "adjusted p" in text
     assert found.multiplicity in text
@@ -292,9 +390,12 @@ def test_every_measure_of_the_catalogue_can_be_compared():
     bins = compare(Y, two, measure="ece", bins=5, resamples=39, seed=0)
     assert bins.estimates == {name: tn.ece(Y, p, bins=5) for name, p in two.items()}
     squared, root = (
-        compare(Y, two, measure=m, method="bootstrap", resamples=39, seed=0) for m in ("squared_ece", "l2")
+        compare(Y, two, measure=m, method="bootstrap", resamples=39, seed=0)
+        for m in ("squared_ece", "l2")
     )
-    assert root.estimates == {name: max(0.0, value) ** 0.5 for name, value in squared.estimates.items()}
+    assert root.estimates == {
+        name: max(0.0, value) ** 0.5 for name, value in squared.estimates.items()
+    }
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
@@ -309,7 +410,9 @@ def test_the_sentence_names_the_winner_or_says_that_there_is_none():
         return tn.Difference(first, second, difference, 0.1, -1, 1, p, p, -1, 1)
 
     def found(estimates, *pairs, **options):
-        return tn.Comparison("brier", pairs, estimates, 0.95, "influence", 9, None, "", "", "", **options)
+        return tn.Comparison(
+            "brier", pairs, estimates, 0.95, "influence", 9, None, "", "", "", **options
+        )
 
     two = {"a": 0.2, "b": 0.1}
     clear = found(two, pair("a", "b", 0.1, 0.05), name="Brier score")
@@ -318,7 +421,10 @@ def test_the_sentence_names_the_winner_or_says_that_there_is_none():
     assert clear.to_dict()["sentence"] == clear.sentence
     close = found(two, pair("a", "b", 0.1, 0.06))
     assert close.winner is None
-    assert close.sentence == "No winner: 'b' has the lower brier, but it may be chance (against 'a': p = 0.06)."
+    assert (
+        close.sentence
+        == "No winner: 'b' has the lower brier, but it may be chance (against 'a': p = 0.06)."
+    )
     assert found(two, pair("a", "b", 0.1, 0.01), better="more").winner == "a"
     assert found(two, pair("a", "b", 0.1, 0.01), better="").sentence == (
         "No winner: the models differ in brier, of which neither less nor more is better."
@@ -351,7 +457,9 @@ def rejections(runs, n, models, *, seed=0, level=0.9, draw=None, **options):
     missed = 0
     for _ in range(runs):
         q, y, more = (draw or independent)(rng, n)
-        pair = compare(y, {name: of(q, rng) for name, of in models.items()}, level=level, **more, **options).pairs[0]
+        pair = compare(
+            y, {name: of(q, rng) for name, of in models.items()}, level=level, **more, **options
+        ).pairs[0]
         missed += not pair.low <= 0 <= pair.high
     return missed / runs
 
@@ -370,7 +478,8 @@ OPPOSITE = {"up": shifted(0.5, 0.3), "down": shifted(-0.5, 0.3)}
 
 
 @pytest.mark.parametrize(
-    ("runs", "n"), [(150, 500), *(pytest.param(2000, n, marks=pytest.mark.slow) for n in (200, 1000, 5000))]
+    ("runs", "n"),
+    [(150, 500), *(pytest.param(2000, n, marks=pytest.mark.slow) for n in (200, 1000, 5000))],
 )
 def test_the_level_is_kept(runs, n):
     found = rejections(runs, n, OPPOSITE, seed=n)
@@ -390,7 +499,9 @@ def test_calibrated_models_are_told_apart_too_rarely_but_never_too_often():
     runs = 1000
     calibrated = {"sharp": lambda q, rng: q, "flat": lambda q, rng: np.full(q.size, 0.5)}
     assert rejections(runs, 1000, calibrated, seed=2) < 0.1
-    assert rejections(100, 300, calibrated, seed=2, method="bootstrap", resamples=199) < 0.1 + 3 * 0.03
+    assert (
+        rejections(100, 300, calibrated, seed=2, method="bootstrap", resamples=199) < 0.1 + 3 * 0.03
+    )
 
 
 CALIBRATED = {"sharp": lambda q, rng: q, "coarse": lambda q, rng: (np.floor(q * 4) + 0.5) / 4}
@@ -403,7 +514,9 @@ def test_the_standard_error_of_calibrated_models_is_as_much_too_large_as_the_pag
     for _ in range(600):
         q, y, _ = independent(rng, 400)
         found.append(compare(y, {name: of(q, rng) for name, of in CALIBRATED.items()}).pairs[0])
-    ratio = np.sqrt(np.mean([one.standard_error**2 for one in found])) / np.std([one.difference for one in found])
+    ratio = np.sqrt(np.mean([one.standard_error**2 for one in found])) / np.std(
+        [one.difference for one in found]
+    )
     assert 1.05 < ratio < 1.35
 
 
@@ -415,7 +528,9 @@ def test_a_difference_is_found_that_separate_intervals_hide(runs):
         q, y, _ = independent(rng, 1000)
         near, far = shifted(0.5, 0.2)(q, rng), shifted(0.7, 0.2)(q, rng)
         paired += compare(y, {"near": near, "far": far}, level=0.9)["near", "far"].high < 0
-        one, other = (ece_interval(y, p, method="analytic", level=0.9, squared=True) for p in (near, far))
+        one, other = (
+            ece_interval(y, p, method="analytic", level=0.9, squared=True) for p in (near, far)
+        )
         disjoint += one.hull[1] < other.hull[0]
     assert paired > 0.85 * runs
     assert disjoint < 0.05 * runs
@@ -473,20 +588,48 @@ def test_all_simultaneous_intervals_hold_together():
         ({"a": A}, {}, "`models` must hold at least 2 models to compare; got 1"),
         ([A, B], {}, "`models` must be a dict of names and scores"),
         ({0: A, 1: B}, {}, "`models` must have strings as names; got 0. Use '0'"),
-        ({"a": tn.tally(Y, A), "b": B}, {}, "scores of every row; 'a' is a Tally, which holds only sums of rows"),
+        (
+            {"a": tn.tally(Y, A), "b": B},
+            {},
+            "scores of every row; 'a' is a Tally, which holds only sums of rows",
+        ),
         ({"a": A, "b": 100 * B}, {}, r"Model 'b': `y_prob` must lie in \[0, 1\]"),
         ({"a": A, "b": B[:-1]}, {}, "Model 'b': `y_true` and `y_prob` must have one entry per row"),
-        ({"a": A, "b": np.where(A > 0.9, np.nan, A)}, {}, "Model 'b': `y_prob` must not have missing values"),
-        ({"a": A, "b": np.column_stack([1 - B, B])}, {}, "'a' is a vector and 'b' is a matrix of 2 columns"),
-        ({"a": A, "b": B}, {"measure": "eceX"}, "`measure` must be one of prevalence, .*; got 'eceX'. .* 'ece'"),
-        ({"a": A, "b": B}, {"measure": 3}, "`measure` must be a function of a Tally, or one of prevalence, .*; got 3"),
+        (
+            {"a": A, "b": np.where(A > 0.9, np.nan, A)},
+            {},
+            "Model 'b': `y_prob` must not have missing values",
+        ),
+        (
+            {"a": A, "b": np.column_stack([1 - B, B])},
+            {},
+            "'a' is a vector and 'b' is a matrix of 2 columns",
+        ),
+        (
+            {"a": A, "b": B},
+            {"measure": "eceX"},
+            "`measure` must be one of prevalence, .*; got 'eceX'. .* 'ece'",
+        ),
+        (
+            {"a": A, "b": B},
+            {"measure": 3},
+            "`measure` must be a function of a Tally, or one of prevalence, .*; got 3",
+        ),
         (
             {"a": A, "b": B},
             {"measure": tn.ece, "method": "influence"},
             "`method` must be 'bootstrap' for a measure of your own",
         ),
-        ({"a": A, "b": B}, {"measure": "ece", "method": "influence"}, "`method` must be 'bootstrap' for 'ece', whose"),
-        ({"a": A, "b": B}, {"method": "delta"}, "`method` must be 'auto', 'influence' or 'bootstrap'; got 'delta'"),
+        (
+            {"a": A, "b": B},
+            {"measure": "ece", "method": "influence"},
+            "`method` must be 'bootstrap' for 'ece', whose",
+        ),
+        (
+            {"a": A, "b": B},
+            {"method": "delta"},
+            "`method` must be 'auto', 'influence' or 'bootstrap'; got 'delta'",
+        ),
         (
             {"a": A, "b": B},
             {"measure": "brier", "bins": 5},
@@ -495,9 +638,17 @@ def test_all_simultaneous_intervals_hold_together():
         ({"a": A, "b": B}, {"bins": tn.Isotonic()}, "`bins` must not depend on the labels"),
         ({"a": Q, "b": B}, {"bins": tn.Distinct()}, "Model 'a': No bin holds two rows"),
         ({"a": A, "b": B}, {"level": 90}, "`level` must lie strictly between 0 and 1; got 90"),
-        ({"a": A, "b": B}, {"cluster": CLUSTER[:-1]}, r"`cluster` must have one entry per row \(300\)"),
+        (
+            {"a": A, "b": B},
+            {"cluster": CLUSTER[:-1]},
+            r"`cluster` must have one entry per row \(300\)",
+        ),
         ({"a": A, "b": B}, {"cluster": np.zeros(N)}, "`cluster` must name at least 2 clusters"),
-        ({"a": A, "b": B}, {"cluster": [None] + [1] * (N - 1)}, "`cluster` must not have missing values"),
+        (
+            {"a": A, "b": B},
+            {"cluster": [None] + [1] * (N - 1)},
+            "`cluster` must not have missing values",
+        ),
         (
             {"a": A, "b": B},
             {"sample_weight": np.full(N, 0.5)},
@@ -505,7 +656,11 @@ def test_all_simultaneous_intervals_hold_together():
         ),
         ({"a": A, "b": B}, {"kind": "confidence"}, "Model 'a': `kind='confidence'` needs a matrix"),
         ({"a": A, "b": B}, {"seed": -1}, "`seed` must be"),
-        (THREE, {"method": "bootstrap", "resamples": 50}, "`resamples` must be at least 119 for 3 comparisons"),
+        (
+            THREE,
+            {"method": "bootstrap", "resamples": 50},
+            "`resamples` must be at least 119 for 3 comparisons",
+        ),
         (
             {"a": np.where(Y == 1, 0, A), "b": B},
             {"measure": "log_loss"},
@@ -519,12 +674,16 @@ def test_bad_arguments_are_named(models, options, message):
 
 
 def test_other_views_of_a_matrix_are_refused_for_the_squared_error():
-    with pytest.raises(tn.InputError, match="`kind` must be 'confidence' for the squared error of a matrix"):
+    with pytest.raises(
+        tn.InputError, match="`kind` must be 'confidence' for the squared error of a matrix"
+    ):
         compare(CLASSES, MATRICES, kind="classwise")
 
 
 def test_a_measure_that_is_not_a_number_is_refused():
-    with pytest.raises(tn.InputError, match="Model 'a': `measure` must return one number; it returned str"):
+    with pytest.raises(
+        tn.InputError, match="Model 'a': `measure` must return one number; it returned str"
+    ):
         compare(Y, {"a": A, "b": B}, measure=lambda t: "low", method="bootstrap")
     with pytest.raises(tn.InputError, match="Model 'a': `measure` must be finite"):
         compare(Y, {"a": A, "b": B}, measure=lambda t: float("nan"), method="bootstrap")
@@ -537,9 +696,14 @@ def test_one_row_is_refused():
 
 def test_too_few_rows_for_the_error_or_for_the_models_are_refused():
     """One pair of rows gives both the same influence, whose spread of zero made any difference certain."""
-    with pytest.raises(tn.InputError, match="`y_true` must have at least 3 rows for the error of a difference; got 2"):
+    with pytest.raises(
+        tn.InputError,
+        match="`y_true` must have at least 3 rows for the error of a difference; got 2",
+    ):
         compare([0, 1], {"a": [0.3, 0.6], "b": [0.35, 0.7]})
-    with pytest.raises(tn.InputError, match=r"`models` must be at most 10, .* rows; got 11 on 3 rows"):
+    with pytest.raises(
+        tn.InputError, match=r"`models` must be at most 10, .* rows; got 11 on 3 rows"
+    ):
         compare([0, 1, 1], {name: [0.1, 0.2, 0.3] for name in "abcdefghijk"})
 
 
@@ -558,7 +722,9 @@ def test_rows_without_a_partner_deserve_a_warning():
         compare([0, 1, 0, 1, 0], {"a": [0.1, 0.11, 0.4, 0.7, 0.9], "b": [0.5] * 5}, bins=5)
 
 
-@pytest.mark.parametrize(("models", "words"), [(2, "39 for 1 comparison at"), (3, "119 for 3 comparisons at")])
+@pytest.mark.parametrize(
+    ("models", "words"), [(2, "39 for 1 comparison at"), (3, "119 for 3 comparisons at")]
+)
 def test_the_message_about_too_few_resamples_counts_the_comparisons(models, words):
     some = dict(list(THREE.items())[:models])
     with pytest.raises(tn.InputError, match=f"must be at least {words} level 0.95"):
@@ -567,11 +733,22 @@ def test_the_message_about_too_few_resamples_counts_the_comparisons(models, word
 
 def test_enough_resamples_are_accepted():
     two = {"a": A, "b": B}
-    assert len(compare(Y, two, measure="brier", method="bootstrap", resamples=39, seed=0).pairs) == 1
-    assert len(compare(Y, THREE, measure="brier", method="bootstrap", resamples=59, level=0.9, seed=0).pairs) == 3
+    assert (
+        len(compare(Y, two, measure="brier", method="bootstrap", resamples=39, seed=0).pairs) == 1
+    )
+    assert (
+        len(
+            compare(
+                Y, THREE, measure="brier", method="bootstrap", resamples=59, level=0.9, seed=0
+            ).pairs
+        )
+        == 3
+    )
     for models, level, least in ((two, 0.95, 39), (THREE, 0.9, 59)):
         with pytest.raises(tn.InputError, match=f"must be at least {least}"):
-            compare(Y, models, measure="brier", method="bootstrap", resamples=least - 1, level=level)
+            compare(
+                Y, models, measure="brier", method="bootstrap", resamples=least - 1, level=level
+            )
 
 
 def test_assumptions_name_the_method():
@@ -584,30 +761,42 @@ def test_assumptions_name_the_method():
     assert ask(method="bootstrap").assumptions == (
         "Rows are paired and independent; 999 resamples of rows, the same for all models, centred on the difference."
     )
-    assert ask(cluster=CLUSTER).assumptions.startswith("Rows are paired, clusters are independent; the difference")
-    assert "99 resamples of clusters" in ask(cluster=CLUSTER, method="bootstrap", resamples=99).assumptions
+    assert ask(cluster=CLUSTER).assumptions.startswith(
+        "Rows are paired, clusters are independent; the difference"
+    )
+    assert (
+        "99 resamples of clusters"
+        in ask(cluster=CLUSTER, method="bootstrap", resamples=99).assumptions
+    )
 
 
 def test_two_rows_are_enough():
     # Losses 0.04, 0.09 and 0.25, 0.16: differences −0.21 and −0.07.
-    found = compare([0, 1], {"a": [0.2, 0.7], "b": [0.5, 0.6]}, measure="brier", level=0.9)["a", "b"]
+    found = compare([0, 1], {"a": [0.2, 0.7], "b": [0.5, 0.6]}, measure="brier", level=0.9)[
+        "a", "b"
+    ]
     assert found.difference == pytest.approx(-0.14)
     assert found.standard_error == pytest.approx(0.07)
-    assert (found.low, found.high) == pytest.approx((-0.14 - t.ppf(0.95, 1) * 0.07, -0.14 + t.ppf(0.95, 1) * 0.07))
+    assert (found.low, found.high) == pytest.approx(
+        (-0.14 - t.ppf(0.95, 1) * 0.07, -0.14 + t.ppf(0.95, 1) * 0.07)
+    )
     assert found.pvalue == pytest.approx(2 * t.sf(2, 1))
 
 
 def test_a_difference_that_is_the_same_in_every_row_is_certain():
-    found = compare([1, 0, 1], {"a": [0.5, 0.5, 0.5], "b": [0.75, 0.25, 0.75]}, measure="brier")["a", "b"]
+    found = compare([1, 0, 1], {"a": [0.5, 0.5, 0.5], "b": [0.75, 0.25, 0.75]}, measure="brier")[
+        "a", "b"
+    ]
     assert (found.standard_error, found.pvalue, found.low, found.high) == (0, 0, 0.1875, 0.1875)
 
 
 def test_three_models_have_simultaneous_intervals_and_adjusted_pvalues():
     found = compare(Y, THREE, measure="brier", level=0.9)
-    words = (
-        "3 comparisons of 3 models: adjusted p-values by Holm's method; simultaneous intervals by Bonferroni's, each"
+    words = "3 comparisons of 3 models: adjusted p-values by Holm's method; simultaneous intervals by Bonferroni's, each"
+    assert (
+        found.multiplicity
+        == f"{words} of level 96.67 %, so that all cover jointly with probability 90 %."
     )
-    assert found.multiplicity == f"{words} of level 96.67 %, so that all cover jointly with probability 90 %."
     for pair in found.pairs:
         for level, (low, high) in (
             (0.9, (pair.low, pair.high)),
@@ -621,7 +810,9 @@ def test_three_models_have_simultaneous_intervals_and_adjusted_pvalues():
 
 def test_a_loss_of_nothing_is_a_positive_zero():
     sure = {"a": [1.0, 0.0], "b": [1.0, 0.0]}
-    assert [math.copysign(1, x) for x in compare([1, 0], sure, measure="log_loss").estimates.values()] == [1, 1]
+    assert [
+        math.copysign(1, x) for x in compare([1, 0], sure, measure="log_loss").estimates.values()
+    ] == [1, 1]
     matrix = np.eye(3)
     found = compare([0, 1, 2], {"a": matrix, "b": matrix}, measure="log_loss")
     assert [math.copysign(1, x) for x in found.estimates.values()] == [1, 1]
@@ -632,7 +823,14 @@ def test_every_value_of_a_matrix_is_checked_before_a_measure_of_your_own():
     right = np.array([[0.2, 0.3, 0.5], [0.3, 0.5, 0.2]])
     for kind in ("classwise", "confidence", "top-label"):
         with pytest.raises(tn.InputError, match="Model 'b': Rows of `y_prob` must sum to 1"):
-            compare([0, 1], {"a": right, "b": wrong}, measure=tn.brier, method="bootstrap", resamples=39, kind=kind)
+            compare(
+                [0, 1],
+                {"a": right, "b": wrong},
+                measure=tn.brier,
+                method="bootstrap",
+                resamples=39,
+                kind=kind,
+            )
 
 
 def test_resamples_without_a_value_are_left_out_with_a_warning():
@@ -643,5 +841,7 @@ def test_resamples_without_a_value_are_left_out_with_a_warning():
         return events / (3 - events) if 0 < events < 3 else float("nan")
 
     options = {"measure": odds, "method": "bootstrap", "resamples": 99, "level": 0.5, "seed": 1}
-    with pytest.warns(tn.NoEstimateWarning, match=r"not finite in \d+ of 99 resamples, which were left out"):
+    with pytest.warns(
+        tn.NoEstimateWarning, match=r"not finite in \d+ of 99 resamples, which were left out"
+    ):
         compare([0, 1, 0], {"a": [0.2, 0.6, 0.3], "b": [0.1, 0.9, 0.4]}, **options)

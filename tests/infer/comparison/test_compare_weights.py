@@ -21,7 +21,14 @@ def drawn(n, seed):
 
 def numbers(found):
     pair = found["a", "b"]
-    return [*found.estimates.values(), pair.difference, pair.standard_error, pair.low, pair.high, pair.pvalue]
+    return [
+        *found.estimates.values(),
+        pair.difference,
+        pair.standard_error,
+        pair.low,
+        pair.high,
+        pair.pvalue,
+    ]
 
 
 @pytest.mark.parametrize("measure", MEASURES)
@@ -29,8 +36,12 @@ def numbers(found):
 def test_equal_weights_are_no_weights(measure, cluster):
     y, models, _ = drawn(200, 0)
     asked = {"measure": measure, "cluster": cluster}
-    weighted = tn.compare(y, models, sample_weight=np.full(200, 0.3), weight_type="importance", **asked)
-    np.testing.assert_allclose(numbers(weighted), numbers(tn.compare(y, models, **asked)), rtol=1e-9)
+    weighted = tn.compare(
+        y, models, sample_weight=np.full(200, 0.3), weight_type="importance", **asked
+    )
+    np.testing.assert_allclose(
+        numbers(weighted), numbers(tn.compare(y, models, **asked)), rtol=1e-9
+    )
     assert "weights are importance weights" in weighted.assumptions
 
 
@@ -41,17 +52,23 @@ def test_only_ratios_of_weights_matter_and_weight_zero_is_no_row(measure, factor
     w[::7] = 0
     asked = {"measure": measure, "weight_type": "importance"}
     found = numbers(tn.compare(y, models, sample_weight=w, **asked))
-    np.testing.assert_allclose(numbers(tn.compare(y, models, sample_weight=factor * w, **asked)), found, rtol=1e-7)
+    np.testing.assert_allclose(
+        numbers(tn.compare(y, models, sample_weight=factor * w, **asked)), found, rtol=1e-7
+    )
     left = w > 0
     fewer = {name: p[left] for name, p in models.items()}
-    np.testing.assert_allclose(numbers(tn.compare(y[left], fewer, sample_weight=w[left], **asked)), found, rtol=1e-12)
+    np.testing.assert_allclose(
+        numbers(tn.compare(y[left], fewer, sample_weight=w[left], **asked)), found, rtol=1e-12
+    )
 
 
 def test_the_variance_is_that_of_weighted_influences():
     # Brier losses 0.04, 0.25, 0.09 and 0.16, 0.25, 0.01: differences -0.12, 0, 0.08; weighted mean 0.01.
     models = {"a": [0.2, 0.5, 0.7], "b": [0.4, 0.5, 0.9]}
     w = np.array([0.5, 1.0, 1.0])
-    found = tn.compare([0, 1, 1], models, measure="brier", sample_weight=w, weight_type="importance")["a", "b"]
+    found = tn.compare(
+        [0, 1, 1], models, measure="brier", sample_weight=w, weight_type="importance"
+    )["a", "b"]
     d = np.array([-0.12, 0, 0.08])
     mean = (w * d).sum() / 2.5
     assert found.difference == pytest.approx(mean)
@@ -63,7 +80,9 @@ def test_estimates_are_those_of_the_measures():
     for measure, function in (("brier", tn.brier), ("log_loss", tn.log_loss)):
         found = tn.compare(y, models, measure=measure, sample_weight=w, weight_type="importance")
         for name, p in models.items():
-            assert found.estimates[name] == pytest.approx(function(y, p, sample_weight=w), rel=1e-12)
+            assert found.estimates[name] == pytest.approx(
+                function(y, p, sample_weight=w), rel=1e-12
+            )
     found = tn.compare(y, models, sample_weight=w, weight_type="importance")
     for name, p in models.items():
         expected = tn.squared_ece(y, p, sample_weight=w, weight_type="importance")
@@ -77,10 +96,13 @@ def test_fractional_weights_need_a_weight_type():
         match=r"sum to less than 2³⁵, which count rows\. For other weights use `weight_type='importance'`\.",
     ):
         tn.compare(y, models, sample_weight=w)
-    with pytest.raises(InputError, match=r"`weight_type` must be 'frequency' or 'importance'; got 'other'\."):
+    with pytest.raises(
+        InputError, match=r"`weight_type` must be 'frequency' or 'importance'; got 'other'\."
+    ):
         tn.compare(y, models, weight_type="other")
     with pytest.raises(
-        InputError, match=r"`weight_type` must be 'frequency' for `method='bootstrap'`; got 'importance'"
+        InputError,
+        match=r"`weight_type` must be 'frequency' for `method='bootstrap'`; got 'importance'",
     ):
         tn.compare(y, models, sample_weight=w, weight_type="importance", method="bootstrap")
 

@@ -29,7 +29,9 @@ def test_resamples_of_a_mean_loss_spread_like_its_influences(name, cluster):
     for measure in (name, getattr(tn, name)):
         found = pair(measure, method="bootstrap", resamples=1_999, cluster=cluster)
         assert found.difference == pytest.approx(influence.difference, rel=1e-10)
-        assert found.standard_error == pytest.approx(influence.standard_error * math.sqrt(1 - 1 / units), rel=0.08)
+        assert found.standard_error == pytest.approx(
+            influence.standard_error * math.sqrt(1 - 1 / units), rel=0.08
+        )
         assert found.low == pytest.approx(influence.low, abs=0.25 * influence.standard_error)
 
 
@@ -45,7 +47,16 @@ def test_a_measure_of_a_matrix_is_that_of_the_resampled_rows(kind):
     P3 = rng.dirichlet([1, 2, 1], 200)
     y = np.array([rng.choice(3, p=row) for row in P3])
     models = {"a": P3, "b": np.roll(P3, 1, axis=1)}
-    found = tn.compare(y, models, measure=tn.ece, method="bootstrap", kind=kind, resamples=199, seed=0, progress=False)
+    found = tn.compare(
+        y,
+        models,
+        measure=tn.ece,
+        method="bootstrap",
+        kind=kind,
+        resamples=199,
+        seed=0,
+        progress=False,
+    )
     for name, scores in models.items():
         assert found.estimates[name] == pytest.approx(tn.ece(y, scores, kind=kind), abs=1e-12)
 
@@ -68,7 +79,15 @@ def test_the_p_value_is_the_level_at_which_the_interval_meets_zero():
             continue
         other = pair("brier", method="bootstrap", resamples=999, level=level)
         assert (other.low <= 0 <= other.high) is (level > 1 - found.pvalue)
-    same = tn.compare(Y, {"a": P, "b": P}, measure="brier", method="bootstrap", seed=0, progress=False)["a", "b"]
+    same = tn.compare(
+        Y, {"a": P, "b": P}, measure="brier", method="bootstrap", seed=0, progress=False
+    )["a", "b"]
     assert (same.difference, same.pvalue) == (0.0, 1.0)
-    far = tn.compare(Y, {"a": Y * 0.98 + 0.01, "b": 1 - Y * 0.98 - 0.01}, measure="brier", method="bootstrap", seed=0)
+    far = tn.compare(
+        Y,
+        {"a": Y * 0.98 + 0.01, "b": 1 - Y * 0.98 - 0.01},
+        measure="brier",
+        method="bootstrap",
+        seed=0,
+    )
     assert far["a", "b"].pvalue == pytest.approx(2 / 1000)

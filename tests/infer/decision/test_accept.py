@@ -10,7 +10,10 @@ import trueness as tn
 
 
 def rows(rng, n, law="uniform"):
-    c = {"uniform": lambda: rng.uniform(0.5, 1, n), "few": lambda: rng.choice([0.6, 0.8, 0.9, 0.99], n)}[law]()
+    c = {
+        "uniform": lambda: rng.uniform(0.5, 1, n),
+        "few": lambda: rng.choice([0.6, 0.8, 0.9, 0.99], n),
+    }[law]()
     return rng.uniform(size=n) < c, c
 
 
@@ -80,8 +83,12 @@ def test_recall_keeps_the_events():
 
 def test_clusters_count_as_if_all_were_as_large_as_the_largest():
     rng = np.random.default_rng(2)
-    single = tn.accept_threshold([1] * 200 + [0] * 3, np.linspace(1, 0.5, 203), cluster=np.arange(203), accuracy=0.9)
-    assert single == tn.accept_threshold([1] * 200 + [0] * 3, np.linspace(1, 0.5, 203), accuracy=0.9)
+    single = tn.accept_threshold(
+        [1] * 200 + [0] * 3, np.linspace(1, 0.5, 203), cluster=np.arange(203), accuracy=0.9
+    )
+    assert single == tn.accept_threshold(
+        [1] * 200 + [0] * 3, np.linspace(1, 0.5, 203), accuracy=0.9
+    )
     c = rng.uniform(0.8, 1, 400)
     correct = rng.uniform(size=400) < c
     alone = tn.accept_threshold(correct, c, accuracy=0.85)
@@ -118,5 +125,7 @@ def test_the_promise_is_kept_for_new_rows(law):
         found = tn.accept_threshold(*rows(rng, 500, law), accuracy=0.9, level=0.9)
         if found.certified:
             _, c = rows(rng, 50_000, law)
-            broken += c[c >= found.threshold].mean() < 0.9  # calibrated: the mean confidence is the accuracy
+            broken += (
+                c[c >= found.threshold].mean() < 0.9
+            )  # calibrated: the mean confidence is the accuracy
     assert broken / runs <= 0.1 + 2 * math.sqrt(0.09 / runs)

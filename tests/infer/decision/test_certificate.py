@@ -12,7 +12,11 @@ import trueness as tn
 def slow_kappa(y, p):
     """The largest |Σ (y − p)| / n over intervals of scores."""
     values = np.unique(p)
-    return max(abs((y - p)[(p >= a) & (p <= b)].sum()) / y.size for i, a in enumerate(values) for b in values[i:])
+    return max(
+        abs((y - p)[(p >= a) & (p <= b)].sum()) / y.size
+        for i, a in enumerate(values)
+        for b in values[i:]
+    )
 
 
 def slow_high(y, p, level):
@@ -55,7 +59,9 @@ def test_many_scores_have_a_bound_that_is_hardly_larger():
     p = rng.uniform(size=2_900)
     y = rng.uniform(size=2_900) < 0.8 * p
     every = tn.decision_certificate(y, p)
-    more = tn.decision_certificate(np.append(y, y), np.append(p, p + 1e-9 * (1 - p)))  # 5,800 distinct scores
+    more = tn.decision_certificate(
+        np.append(y, y), np.append(p, p + 1e-9 * (1 - p))
+    )  # 5,800 distinct scores
     assert more.value == pytest.approx(every.value, rel=1e-4)
     assert every.value < more.high < every.high
 
@@ -83,7 +89,10 @@ def test_bernstein_is_wider_and_clusters_and_weights_count():
     plain = tn.decision_certificate(y, p)
     bernstein = tn.decision_certificate(y, p, method="bernstein")
     assert bernstein.high > plain.high
-    assert (plain.method, bernstein.method) == ("normal, exact where events are few", "empirical Bernstein")
+    assert (plain.method, bernstein.method) == (
+        "normal, exact where events are few",
+        "empirical Bernstein",
+    )
     twice = [np.repeat(v, 2) for v in (y, p, np.arange(500))]
     clustered = tn.decision_certificate(twice[0], twice[1], cluster=twice[2])
     assert clustered.value == pytest.approx(plain.value)
@@ -115,7 +124,9 @@ def test_the_limit_covers(law):
     covered = 0
     for _ in range(runs):
         p, truth = draw(n)
-        covered += tn.decision_certificate((rng.uniform(size=n) < truth).astype(int), p).high >= kappa
+        covered += (
+            tn.decision_certificate((rng.uniform(size=n) < truth).astype(int), p).high >= kappa
+        )
     assert covered / runs >= 0.94 - 2 * math.sqrt(0.05 * 0.95 / runs)
 
 

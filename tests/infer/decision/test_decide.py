@@ -30,7 +30,9 @@ def test_costs_are_means_over_rows():
     assert found.most_to_save == pytest.approx(8 * tn.decision_certificate(y, p).high)
     cuts = np.append(p, 1.1)
     costs = [np.where(p >= c, 2 * (1 - y), 6 * y).mean() for c in cuts]
-    assert np.where(p >= found.best_threshold, 2 * (1 - y), 6 * y).mean() == pytest.approx(min(costs))
+    assert np.where(p >= found.best_threshold, 2 * (1 - y), 6 * y).mean() == pytest.approx(
+        min(costs)
+    )
 
 
 def test_calibrated_scores_lose_nothing_and_wrong_ones_gain_by_recalibration():
@@ -52,7 +54,9 @@ def test_weights_repeat_rows_clusters_stay_together_and_a_seed_repeats():
     w = rng.integers(1, 3, 400)
     weighted = tn.decide(y, p, cost_fp=1, cost_fn=3, sample_weight=w)
     assert weighted.cost == tn.decide(np.repeat(y, w), np.repeat(p, w), cost_fp=1, cost_fn=3).cost
-    twice = tn.decide(np.repeat(y, 2), np.repeat(p, 2), cost_fp=1, cost_fn=3, cluster=np.repeat(np.arange(400), 2))
+    twice = tn.decide(
+        np.repeat(y, 2), np.repeat(p, 2), cost_fp=1, cost_fn=3, cluster=np.repeat(np.arange(400), 2)
+    )
     once = tn.decide(y, p, cost_fp=1, cost_fn=3)
     assert twice.cost.value == pytest.approx(once.cost.value)
     assert twice.cost.standard_error == pytest.approx(once.cost.standard_error, rel=0.01)
@@ -73,7 +77,9 @@ def test_neither_the_order_of_rows_nor_names_of_clusters_matter(clustered):
 
 def exact(k, n, level=0.95):
     tail = (1 - level) / 2
-    return (beta.ppf(tail, k, n - k + 1) if k else 0.0), (beta.ppf(1 - tail, k + 1, n - k) if k < n else 1.0)
+    return (beta.ppf(tail, k, n - k + 1) if k else 0.0), (
+        beta.ppf(1 - tail, k + 1, n - k) if k < n else 1.0
+    )
 
 
 @pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
@@ -104,7 +110,9 @@ def test_without_an_event_clusters_count_once():
 
 
 @pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
-@pytest.mark.parametrize(("rate", "n"), [(0.012, 60), (0.003, 300), (0.05, 40), (0.3, 40), (0.5, 100), (0.97, 60)])
+@pytest.mark.parametrize(
+    ("rate", "n"), [(0.012, 60), (0.003, 300), (0.05, 40), (0.3, 40), (0.5, 100), (0.97, 60)]
+)
 def test_limits_of_acting_always_and_never_cover_at_every_number_of_events(rate, n):
     """All numbers of events, each with its probability: no simulation."""
     p, covered = np.full(n, rate), 0.0

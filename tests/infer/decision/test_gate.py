@@ -23,7 +23,9 @@ def test_a_bound_between_the_limits_passes_unless_it_must_be_shown(rows):
     assert tn.gate(y, p, max_ece=between).findings[0].outcome == "not exceeded"
     shown = tn.gate(y, p, max_ece=between, require=True).findings[0]
     assert (shown.outcome, shown.passed) == ("not certified", False)
-    assert shown.pvalue == pytest.approx(tn.equivalence_test(y, p, within=between, criterion="ece").pvalue)
+    assert shown.pvalue == pytest.approx(
+        tn.equivalence_test(y, p, within=between, criterion="ece").pvalue
+    )
     assert tn.gate(y, p, max_ece=one.high + 1e-9, require=True).passed
     assert tn.gate(y, p, max_ece=one.low / 2).findings[0].outcome == "exceeded"
 
@@ -33,7 +35,9 @@ def test_the_l2_error_is_judged_by_the_one_sided_limits_of_its_interval(rows):
     (one,) = tn.gate(y, p, max_l2=0.5, level=0.9).findings
     both = tn.ece_interval(y, p, level=0.8, seed=0)
     assert (one.estimate, one.high) == (both.estimate, both.high)
-    assert one.low == (0 if tn.ece_interval(y, p, level=0.9, seed=0).includes_zero else both.hull[0])
+    assert one.low == (
+        0 if tn.ece_interval(y, p, level=0.9, seed=0).includes_zero else both.hull[0]
+    )
 
 
 def test_all_models_groups_and_quantities_share_the_error_rate(rows):
@@ -41,10 +45,16 @@ def test_all_models_groups_and_quantities_share_the_error_rate(rows):
     found = tn.gate(y, {"m": p, "n": p**1.3}, max_ece=0.05, oe_within=0.2, by={"g": g})
     assert len(found.findings) == 8
     assert {one.level for one in found.findings if one.outcome != "unknown"} == {1 - 0.05 / 8}
-    assert {(one.group, one.model) for one in found.findings} == {(f"g = {v}", m) for v in "ab" for m in "mn"}
+    assert {(one.group, one.model) for one in found.findings} == {
+        (f"g = {v}", m) for v in "ab" for m in "mn"
+    }
     assert found.to_frame().shape[0] == 8
     some = found.findings[0]
-    ratio = next(one for one in found.findings if (one.quantity, one.group, one.model) == ("oe", "g = a", "m"))
+    ratio = next(
+        one
+        for one in found.findings
+        if (one.quantity, one.group, one.model) == ("oe", "g = a", "m")
+    )
     assert some.n == (g == "a").sum()
     assert ratio.estimate == pytest.approx(y[g == "a"].sum() / p[g == "a"].sum())
     assert ratio.ends == (0.8, 1.2)
@@ -74,7 +84,9 @@ def test_labels_that_agree_too_well_do_not_pass_with_or_without_require():
 def test_sums_and_clusters_are_judged_like_rows(rows):
     y, p, _ = rows
     plain = tn.gate(y, p, max_ece=0.05, max_l2=0.05, oe_within=0.1)
-    assert tn.gate(tn.tally(y, p), max_ece=0.05, max_l2=0.05, oe_within=0.1).findings == plain.findings
+    assert (
+        tn.gate(tn.tally(y, p), max_ece=0.05, max_l2=0.05, oe_within=0.1).findings == plain.findings
+    )
     (once,) = tn.gate(y, p, oe_within=0.1).findings
     (twice,) = tn.gate(
         np.repeat(y, 2), np.repeat(p, 2), cluster=np.repeat(np.arange(y.size), 2), oe_within=0.1
@@ -95,7 +107,9 @@ def test_the_gate_is_at_the_limit(rows, option, require):
     assert tn.gate(y, p, **{option: edge}, require=require).passed
 
 
-@pytest.mark.parametrize(("option", "criterion"), [("max_ece", "ece"), ("max_l2", "l2"), ("oe_within", "oe")])
+@pytest.mark.parametrize(
+    ("option", "criterion"), [("max_ece", "ece"), ("max_l2", "l2"), ("oe_within", "oe")]
+)
 def test_require_is_the_equivalence_test(rows, option, criterion):
     y, p = rows[0][:600], rows[1][:600] ** 0.7
     for within, level in ((0.2, 0.97), (0.25, 0.8)):
@@ -106,7 +120,8 @@ def test_require_is_the_equivalence_test(rows, option, criterion):
 
 
 @pytest.mark.parametrize(
-    ("label", "score", "n", "limit"), [(1, 1.0, 25, 1 - 0.05 ** (1 / 25)), (0, 1e-4, 60, 1 - 0.05 ** (1 / 60) - 1e-4)]
+    ("label", "score", "n", "limit"),
+    [(1, 1.0, 25, 1 - 0.05 ** (1 / 25)), (0, 1e-4, 60, 1 - 0.05 ** (1 / 60) - 1e-4)],
 )
 def test_one_class_alone_does_not_certify_a_small_error(label, score, n, limit):
     with pytest.warns(tn.TruenessWarning):
@@ -122,14 +137,18 @@ def test_certainty_that_labels_contradict_is_mentioned():
 
 def test_a_level_too_high_for_draws_has_the_lower_limit_of_the_ece(rows):
     y, p = rows[0][:600], rows[1][:600] ** 0.7
-    ece, l2 = (tn.gate(y, p, **{key: 0.9}, level=0.99999).findings[0] for key in ("max_ece", "max_l2"))
+    ece, l2 = (
+        tn.gate(y, p, **{key: 0.9}, level=0.99999).findings[0] for key in ("max_ece", "max_l2")
+    )
     assert (l2.low, l2.high) == (ece.low, 1)
 
 
 def test_every_segment_is_certified_at_its_own_level(rows):
     y, p, g = rows
     found = tn.gate(y, p, max_ece=0.2, by={"g": g}, require=True)
-    alone = [tn.gate(y[g == v], p[g == v], max_ece=0.2, require=True).findings[0].high for v in "ab"]
+    alone = [
+        tn.gate(y[g == v], p[g == v], max_ece=0.2, require=True).findings[0].high for v in "ab"
+    ]
     assert [one.high for one in found.findings] == alone
 
 
@@ -137,7 +156,9 @@ def test_every_segment_is_certified_at_its_own_level(rows):
 def test_the_number_of_groups_does_not_make_a_gate_unknowing():
     rng = np.random.default_rng(0)
     p = rng.uniform(0.2, 0.8, 6_000).round(2)
-    found = tn.gate((rng.random(6_000) < p).astype(int), p, max_l2=0.05, by={"g": np.arange(6_000) % 30})
+    found = tn.gate(
+        (rng.random(6_000) < p).astype(int), p, max_l2=0.05, by={"g": np.arange(6_000) % 30}
+    )
     assert max(one.high for one in found.findings) > 0.25
     assert {one.outcome for one in found.findings} == {"not exceeded"}
 
@@ -177,7 +198,9 @@ def test_what_cannot_be_judged_does_not_pass(rows):
     assert found.findings[0].reason == "cannot be determined: no event is expected"
     with pytest.raises(tn.InputError, match="`cluster` needs labels and scores"):
         tn.gate(tn.tally(y, p), max_ece=0.1, cluster=np.arange(y.size))
-    with pytest.raises(tn.InputError, match="`y_prob` must hold at least one model; the dict is empty"):
+    with pytest.raises(
+        tn.InputError, match="`y_prob` must hold at least one model; the dict is empty"
+    ):
         tn.gate(y, {}, max_ece=0.1)
     group = np.where(np.arange(y.size) == 0, "lonely", "rest")
     with pytest.raises(tn.InputError, match="g = lonely: "):
@@ -188,9 +211,16 @@ def test_a_gate_of_several_groups_says_that_they_share_one_error_rate():
     p = np.full(200, 0.5)
     y, group = np.arange(200) % 2, {"g": np.repeat(["a", "b"], 100)}
     found = tn.gate(y, p, oe_within=0.5, max_ece=0.4, by=group)
-    assert str(found).splitlines()[-2:] == ["All 4 comparisons share one error rate of 5 %.", "Passed."]
+    assert str(found).splitlines()[-2:] == [
+        "All 4 comparisons share one error rate of 5 %.",
+        "Passed.",
+    ]
     assert {one.level for one in found.findings} == {0.9875}
-    assert tn.gate(y, p, oe_within=0.5).jointly == tn.gate(y, p, oe_within=0.5, by=group, require=True).jointly == ""
+    assert (
+        tn.gate(y, p, oe_within=0.5).jointly
+        == tn.gate(y, p, oe_within=0.5, by=group, require=True).jointly
+        == ""
+    )
 
 
 def test_a_certificate_says_what_it_presumes():

@@ -29,7 +29,9 @@ def test_values_and_limits_are_those_of_a_mean_of_rows():
         u = by_row(y, p, t)
         error = u.std() / math.sqrt(800)
         assert found.value[i] == pytest.approx(u.mean(), abs=1e-14)
-        assert (found.low[i], found.high[i]) == pytest.approx((u.mean() - reach * error, u.mean() + reach * error))
+        assert (found.low[i], found.high[i]) == pytest.approx(
+            (u.mean() - reach * error, u.mean() + reach * error)
+        )
         gain = u - (y - (1 - y) * t / (1 - t))
         error = gain.std() / math.sqrt(800)
         assert found.gain[i] == pytest.approx(gain.mean(), abs=1e-14)
@@ -58,12 +60,18 @@ def test_sums_clusters_weights_and_another_prevalence():
     found = tn.net_benefit(y, p, thresholds=T)
     for sums in (tn.tally(y, p), tn.binned(y, p, bins=[0, *T, 1])):
         assert tn.net_benefit(sums, thresholds=T).high == pytest.approx(found.high)
-    with pytest.raises(tn.InputError, match=r"`thresholds` must be edges of the bins; 0.15 is none"):
+    with pytest.raises(
+        tn.InputError, match=r"`thresholds` must be edges of the bins; 0.15 is none"
+    ):
         tn.net_benefit(tn.binned(y, p), thresholds=[0.1, 0.15])
     w = rng.integers(1, 3, 300)
     weighted = tn.net_benefit(y, p, thresholds=T, sample_weight=w)
-    assert weighted.low == pytest.approx(tn.net_benefit(np.repeat(y, w), np.repeat(p, w), thresholds=T).low)
-    pairs = tn.net_benefit(np.repeat(y, 2), np.repeat(p, 2), thresholds=T[:3], cluster=np.repeat(np.arange(300), 2))
+    assert weighted.low == pytest.approx(
+        tn.net_benefit(np.repeat(y, w), np.repeat(p, w), thresholds=T).low
+    )
+    pairs = tn.net_benefit(
+        np.repeat(y, 2), np.repeat(p, 2), thresholds=T[:3], cluster=np.repeat(np.arange(300), 2)
+    )
     assert pairs.value == pytest.approx(found.value[:3])
     assert pairs.high == pytest.approx(found.high[:3], rel=0.01)
     own = tn.net_benefit(y, p, thresholds=T, prevalence=float(y.mean()))
@@ -71,7 +79,10 @@ def test_sums_clusters_weights_and_another_prevalence():
     rare = tn.net_benefit(y, p, thresholds=[0.25], prevalence=0.1)
     sensitivity, false = (p >= 0.25)[y == 1].mean(), (p >= 0.25)[y == 0].mean()
     assert rare.value[0] == pytest.approx(0.1 * sensitivity - 0.9 * false / 3)
-    error = math.sqrt(0.01 * sensitivity * (1 - sensitivity) / y.sum() + 0.81 / 9 * false * (1 - false) / (1 - y).sum())
+    error = math.sqrt(
+        0.01 * sensitivity * (1 - sensitivity) / y.sum()
+        + 0.81 / 9 * false * (1 - false) / (1 - y).sum()
+    )
     assert rare.high[0] - rare.value[0] == pytest.approx(stats.t.ppf(0.975, 299) * error)
 
 
@@ -81,7 +92,11 @@ def test_models_are_compared_on_the_same_rows():
     found = tn.net_benefit(y, {"good": p, "bad": q}, thresholds=T)
     u = by_row(y, p, 0.25) - by_row(y, q, 0.25)
     value, low, high = found.differences["good", "bad"][:, 1]
-    assert value == pytest.approx(u.mean()) == pytest.approx(found.value["good"][1] - found.value["bad"][1])
+    assert (
+        value
+        == pytest.approx(u.mean())
+        == pytest.approx(found.value["good"][1] - found.value["bad"][1])
+    )
     reach = stats.t.ppf(0.975, 399) * u.std(ddof=1) / 20
     assert (low, high) == pytest.approx((u.mean() - reach, u.mean() + reach))
     assert found.to_frame().shape == (8, 11)
@@ -100,7 +115,13 @@ def test_values_are_those_of_dcurves_on_its_own_patients():
     all_treated = [0.13131313131313133, 0.09473684210526317, 0.04444444444444445]
     all_treated += [-0.08860759493670883, -0.43333333333333335, -1.4571428571428573]
     assert found.treat_all == pytest.approx(all_treated, abs=1e-12)
-    avoided = [-995.3333333333334, -131.33333333333337, -23.333333333333353, 33.238095238095234, 57.66666666666667]
+    avoided = [
+        -995.3333333333334,
+        -131.33333333333337,
+        -23.333333333333353,
+        33.238095238095234,
+        57.66666666666667,
+    ]
     assert 100 * found.avoided[:5] == pytest.approx(avoided, abs=1e-10)
 
 
@@ -130,7 +151,11 @@ def test_gaps_between_useful_thresholds_are_said():
     found = tn.net_benefit([0, 1] * 20, [0.1, 0.9] * 20, thresholds=[0.2, 0.4, 0.8])
     whole = replace(found, gain_low=np.ones(3), low=np.ones(3))
     torn = replace(whole, low=np.array([1.0, -1.0, 1.0]))
-    assert (whole.gaps(), torn.gaps(), replace(whole, low=-np.ones(3)).gaps()) == (False, True, False)
+    assert (whole.gaps(), torn.gaps(), replace(whole, low=-np.ones(3)).gaps()) == (
+        False,
+        True,
+        False,
+    )
     assert str(whole).startswith("better than treating all or none from 0.2 to 0.8 (")
     assert str(torn).startswith("better than treating all or none from 0.2 to 0.8, with gaps (")
 

@@ -36,7 +36,9 @@ def test_the_standard_error_is_that_of_leaving_rows_out(digits):
     correct = rng.uniform(size=400) < confidence
     found = tn.risk_coverage(correct, confidence, kind="correct").aurc
     loss = 1.0 - correct
-    left = np.array([slow_aurc(np.delete(loss, i), np.delete(confidence, i)) for i in range(0, 400, 4)])
+    left = np.array(
+        [slow_aurc(np.delete(loss, i), np.delete(confidence, i)) for i in range(0, 400, 4)]
+    )
     jackknife = np.sqrt(399 / 400 * ((left - left.mean()) ** 2).sum() * 4)
     assert found.standard_error == pytest.approx(jackknife, rel=0.15)
 
@@ -62,7 +64,9 @@ def test_a_tally_is_enough_and_bins_are_not():
         assert found.risk.tolist() == rows.risk.tolist()
     with pytest.raises(tn.InputError, match="needs every distinct score; bins do not keep them"):
         tn.risk_coverage(tn.binned(y, p))
-    with pytest.raises(tn.InputError, match="`sample_weight` must be whole numbers, which count rows"):
+    with pytest.raises(
+        tn.InputError, match="`sample_weight` must be whole numbers, which count rows"
+    ):
         tn.risk_coverage(y, p, sample_weight=p + 0.5)
 
 
@@ -73,7 +77,9 @@ def test_clusters_of_one_row_are_rows_and_pairs_count_once():
     plain = tn.risk_coverage(y, p).aurc
     single = tn.risk_coverage(y, p, cluster=np.arange(200)).aurc
     assert (single.low, single.high) == pytest.approx((plain.low, plain.high))
-    twice = tn.risk_coverage(np.repeat(y, 2), np.repeat(p, 2), cluster=np.repeat(np.arange(200), 2)).aurc
+    twice = tn.risk_coverage(
+        np.repeat(y, 2), np.repeat(p, 2), cluster=np.repeat(np.arange(200), 2)
+    ).aurc
     assert twice.standard_error == pytest.approx(plain.standard_error, rel=0.02)
 
 
@@ -94,9 +100,13 @@ def test_differences_between_models_are_paired(clustered):
     # Leaving out one row, or one cluster, at a time.
     units = np.arange(160) if cluster is None else cluster
     left = []
-    answers = {name: (np.where(q >= 0.5, 1 - y, y), np.maximum(q, 1 - q)) for name, q in models.items()}
+    answers = {
+        name: (np.where(q >= 0.5, 1 - y, y), np.maximum(q, 1 - q)) for name, q in models.items()
+    }
     for i in range(units.max() + 1):
-        a, b = (slow_aurc(loss[units != i], c[units != i]) for loss, c in (answers["a"], answers["b"]))
+        a, b = (
+            slow_aurc(loss[units != i], c[units != i]) for loss, c in (answers["a"], answers["b"])
+        )
         left.append(a - b)
     jackknife = np.sqrt(((np.array(left) - np.mean(left)) ** 2).sum())
     assert (high - low) / 2 == pytest.approx(1.97 * jackknife, rel=0.2)
@@ -117,7 +127,9 @@ def test_equal_confidences_have_the_error_rate():
 def test_wrong_answers_alone_do_not_show_that_all_would_be_wrong():
     n = 50
     found = tn.risk_coverage(np.zeros(n, int), np.arange(n) / n, kind="correct").aurc
-    assert found.low < 0.025 ** (1 / n)  # with this rate of errors and no order, all are wrong in 2.5 % of samples
+    assert found.low < 0.025 ** (
+        1 / n
+    )  # with this rate of errors and no order, all are wrong in 2.5 % of samples
     assert found.high == found.value == 1
 
 
@@ -138,7 +150,9 @@ def test_without_an_error_half_a_row_may_be_wrong_among_the_four_most_confident(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [300, 400])
-@pytest.mark.parametrize(("share", "rate", "others"), [(0.01, 0.5, 0.02), (0.005, 0.8, 0.01), (0.02, 0.3, 0.03)])
+@pytest.mark.parametrize(
+    ("share", "rate", "others"), [(0.01, 0.5, 0.02), (0.005, 0.8, 0.01), (0.02, 0.3, 0.03)]
+)
 def test_limits_of_the_area_cover_where_the_most_confident_are_often_wrong(share, rate, others, n):
     """Student's limits covered .87 to .91 here; these .95 to .98 (400 samples, benchmarks/run.py rare-losses)."""
     rng, many, runs = np.random.default_rng(8), 10**6, 300
@@ -151,13 +165,16 @@ def test_limits_of_the_area_cover_where_the_most_confident_are_often_wrong(share
     covered = 0
     for _ in range(runs):
         u = rng.uniform(size=n)
-        covered += truth in tn.risk_coverage(rng.uniform(size=n) >= wrong(u), u, kind="correct").aurc
+        covered += (
+            truth in tn.risk_coverage(rng.uniform(size=n) >= wrong(u), u, kind="correct").aurc
+        )
     assert covered / runs >= 0.94 - 3 * np.sqrt(0.94 * 0.06 / runs)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "law", ["calibrated", "few errors", "few values", "errors anywhere", "errors at the top", "few right"]
+    "law",
+    ["calibrated", "few errors", "few values", "errors anywhere", "errors at the top", "few right"],
 )
 @pytest.mark.parametrize("n", [100, 400])
 def test_limits_of_the_area_cover(law, n):

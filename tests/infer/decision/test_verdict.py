@@ -39,7 +39,9 @@ def test_scores_that_are_true_are_not_refuted(scores):
     assert found.sentence.startswith(
         "No sign of miscalibration. Labels and predictions differ no more than chance allows (p = 0."
     )
-    assert found.certainty.endswith(" percentage points (95 % confidence), if it varies smoothly with the score.")
+    assert found.certainty.endswith(
+        " percentage points (95 % confidence), if it varies smoothly with the score."
+    )
 
 
 def test_scores_that_are_too_extreme_are_said_to_be_so(scores):
@@ -51,7 +53,9 @@ def test_scores_that_are_too_extreme_are_said_to_be_so(scores):
     )
 
 
-@pytest.mark.parametrize(("factor", "words"), [(0.7, "too high on average"), (1.3, "too low on average")])
+@pytest.mark.parametrize(
+    ("factor", "words"), [(0.7, "too high on average"), (1.3, "too low on average")]
+)
 def test_scores_that_are_off_on_average_are_said_to_be_so(scores, factor, words):
     p = scores / 2
     assert words in tn.verdict(drawn(factor * p, p), p).headline
@@ -61,7 +65,10 @@ def test_scores_that_are_off_on_average_are_said_to_be_so(scores, factor, words)
 def test_one_class_alone_cannot_tell(y, p):
     found = tn.verdict(y, np.full(y.size, p))
     assert found.code == "too-few-rows"
-    assert found.headline == f"{y.size} rows are too few to tell whether the predictions are calibrated."
+    assert (
+        found.headline
+        == f"{y.size} rows are too few to tell whether the predictions are calibrated."
+    )
     assert " rows are needed to notice " in found.certainty
 
 
@@ -85,7 +92,9 @@ def test_labels_that_rounding_explains_are_not_called_impossible():
     certain = (p.round(2) == 1).sum()
     words = f"{wrong} of {certain:,} scores of exactly 0 or 1 were wrong, which is possible only if they were rounded"
     assert words in found.certainty
-    extreme = tn.verdict((rng.random(p.size) < 0.3 + 0.5 * p).astype(int), p.round(2), rounded_to=0.01)
+    extreme = tn.verdict(
+        (rng.random(p.size) < 0.3 + 0.5 * p).astype(int), p.round(2), rounded_to=0.01
+    )
     assert extreme.code == "miscalibrated"
     assert "impossible" not in extreme.sentence
     assert "possible only if they were rounded" in extreme.certainty
@@ -133,9 +142,13 @@ def test_a_flagged_segment_reaches_the_headline():
     y, p, segment = segmented(24_000, 60, 1, bad=54)
     found = tn.verdict(y, p, by={"region": segment})
     assert found.code == "miscalibrated"
-    assert found.headline.startswith("Not calibrated in 1 of 60 segments: region = s54, over-predicted ")
+    assert found.headline.startswith(
+        "Not calibrated in 1 of 60 segments: region = s54, over-predicted "
+    )
     assert "-fold." in found.headline
-    assert found.certainty.startswith("The evidence is overwhelming (p < 0.0001, all segments jointly); over all ro")
+    assert found.certainty.startswith(
+        "The evidence is overwhelming (p < 0.0001, all segments jointly); over all ro"
+    )
 
 
 @pytest.mark.slow
@@ -185,7 +198,9 @@ def test_calibrated_classes_are_not_accused():
 def test_few_rows_cannot_tell():
     found = tn.verdict([0, 1, 0, 1, 1, 0], [0.1, 0.9, 0.4, 0.6, 0.7, 0.2])
     assert found.code == "too-few-rows"
-    assert found.sentence.startswith("6 rows are too few to tell whether the predictions are calibrated.")
+    assert found.sentence.startswith(
+        "6 rows are too few to tell whether the predictions are calibrated."
+    )
 
 
 @pytest.mark.parametrize("weight", [None, 0.7])
@@ -231,7 +246,9 @@ def test_ends_near_one_have_digits_and_one_end_may_be_missing(base):
         ((np.nan, 1.5), "above 1.50"),
         ((0.5, np.nan), "below 0.50"),
     ):
-        one = replace(base, code="no-evidence", rejected=False, power=replace(power, noticed_ratio=ends))
+        one = replace(
+            base, code="no-evidence", rejected=False, power=replace(power, noticed_ratio=ends)
+        )
         assert (
             f"; observed/expected {words} would have been noticed with probability 90 %, and so would an error"
             in one.certainty
@@ -242,7 +259,10 @@ def test_many_rows_are_too_few_if_events_are_rare():
     p = np.full(8_000, 0.001)
     found = tn.verdict((np.arange(8_000) < 8).astype(int), p)
     assert found.code == "too-few-rows"
-    assert "rows are needed to notice 25 % more or 20 % fewer events than predicted and " in found.certainty
+    assert (
+        "rows are needed to notice 25 % more or 20 % fewer events than predicted and "
+        in found.certainty
+    )
 
 
 def test_limits_agree_with_the_verdict():
@@ -278,7 +298,9 @@ def test_a_small_error_that_excludes_zero_is_called_slight():
     p = np.random.default_rng(0).uniform(0.3, 0.7, 150_000).round(2)
     found = tn.verdict(drawn(p + 0.01, p), p)
     assert found.code == "slightly-miscalibrated"
-    assert found.sentence.startswith("Slightly miscalibrated: the predictions are too low on average")
+    assert found.sentence.startswith(
+        "Slightly miscalibrated: the predictions are too low on average"
+    )
 
 
 @pytest.mark.slow
@@ -291,16 +313,23 @@ def test_what_is_slight_depends_on_how_rare_events_are():
 def test_a_kind_of_error_is_named_only_if_its_interval_shows_it(base):
     for low, high, words in ((0.1, 0.9, True), (0.1, 1.1, False)):
         found = replace(
-            base, slope=limits(base.slope, 0.4, low, high), observed_expected=limits(base.slope, 0.7, low, high)
+            base,
+            slope=limits(base.slope, 0.4, low, high),
+            observed_expected=limits(base.slope, 0.7, low, high),
         )
         assert ("overconfident (too extreme) and too high on average" in found.headline) is words
-        assert ("slope 0.40 (0.10 to 0.90); observed/expected 0.70 (0.10 to 0.90)" in found.certainty) is words
+        assert (
+            "slope 0.40 (0.10 to 0.90); observed/expected 0.70 (0.10 to 0.90)" in found.certainty
+        ) is words
         assert found.headline.startswith("Not calibrated: ")
 
 
 def test_timid_scores_that_are_off_on_average_are_not_called_underconfident(base):
     slope, ratio = limits(base.slope, 1.2, 1.1, 1.3), limits(base.slope, 0.95, 0.93, 0.97)
-    assert "are too timid and too high on average." in replace(base, slope=slope, observed_expected=ratio).headline
+    assert (
+        "are too timid and too high on average."
+        in replace(base, slope=slope, observed_expected=ratio).headline
+    )
 
 
 def test_the_larger_error_is_named_first(base):
@@ -313,11 +342,19 @@ def test_the_larger_error_is_named_first(base):
 
 @pytest.mark.parametrize(
     ("pvalue", "words"),
-    [(2e-5, "overwhelming"), (5e-4, "very strong"), (4e-3, "strong"), (0.03, "clear, but not strong"), (0.2, "weak")],
+    [
+        (2e-5, "overwhelming"),
+        (5e-4, "very strong"),
+        (4e-3, "strong"),
+        (0.03, "clear, but not strong"),
+        (0.2, "weak"),
+    ],
 )
 def test_the_strength_of_the_evidence_has_words(base, pvalue, words):
     found = replace(base, test=replace(base.test, pvalue=pvalue))
-    assert found.certainty.startswith(f"The evidence is {words} (p {'<' if pvalue < 1e-4 else '='} ")
+    assert found.certainty.startswith(
+        f"The evidence is {words} (p {'<' if pvalue < 1e-4 else '='} "
+    )
 
 
 @pytest.mark.parametrize(
@@ -335,7 +372,10 @@ def test_the_slope_is_put_into_words(base, low, high, words):
 
 def test_the_mean_of_a_top_label_is_over_or_underconfident(base):
     top = replace(base, top_label=True, slope=limits(base.slope, 0.8, 0.7, 0.9))
-    for value, words in ((0.8, "too high on average (overconfident)"), (1.2, "too low on average (underconfident)")):
+    for value, words in (
+        (0.8, "too high on average (overconfident)"),
+        (1.2, "too low on average (underconfident)"),
+    ):
         found = replace(top, observed_expected=limits(base.slope, value, value - 0.1, value + 0.1))
         assert found.headline.startswith("Not calibrated: the confidences of the top label are ")
         assert words in found.headline
@@ -349,7 +389,10 @@ def test_scores_that_may_not_be_meant_are_doubted(base, scores):
     assert tn.verdict(1 - y, scores).doubt == "inverted"
     found = tn.verdict(y, np.maximum(scores, 1 - scores))
     assert found.doubt == "confidence"
-    assert found.scores == (np.maximum(scores, 1 - scores).min(), np.maximum(scores, 1 - scores).max())
+    assert found.scores == (
+        np.maximum(scores, 1 - scores).min(),
+        np.maximum(scores, 1 - scores).max(),
+    )
     assert found.headline == (
         "Not calibrated: no score is below 50 %, as if they were confidences of the predicted class."
     )
@@ -360,7 +403,9 @@ def test_scores_that_may_not_be_meant_are_doubted(base, scores):
     )
     high = 0.5 + scores / 2
     for p, truth in ((scores, scores), (high, high), (high, high - 0.1)):
-        assert tn.verdict(drawn(truth, p), p).doubt == ""  # calibrated, or overconfident about frequent events
+        assert (
+            tn.verdict(drawn(truth, p), p).doubt == ""
+        )  # calibrated, or overconfident about frequent events
     assert base.doubt == ""
 
 
@@ -401,19 +446,30 @@ def test_ratios_lead_if_events_are_rare(base):
 
 
 def test_a_lower_limit_of_zero_is_not_said_to_be_one(base):
-    for low, words in ((0.0, "is above 0 and at most 20.0 per"), (0.01, "lies between 1.0 and 20.0 per")):
+    for low, words in (
+        (0.0, "is above 0 and at most 20.0 per"),
+        (0.01, "lies between 1.0 and 20.0 per"),
+    ):
         interval = replace(base.interval, low=low, high=0.2, includes_zero=False)
         assert words in replace(base, interval=interval).certainty
-    interval = replace(base.interval, estimate=0.0, low=0.0, high=0.2, low_closed=False, includes_zero=False)
+    interval = replace(
+        base.interval, estimate=0.0, low=0.0, high=0.2, low_closed=False, includes_zero=False
+    )
     words = "is too small to be estimated, but above 0 and at most 20.0 percentage points"
     assert words in replace(base, interval=interval).certainty
     interval = replace(base.interval, estimate=1.0, low=1.0, high=1.0)
-    assert "the typical error is 100.0 percentage points" in replace(base, interval=interval).certainty
+    assert (
+        "the typical error is 100.0 percentage points" in replace(base, interval=interval).certainty
+    )
 
 
 def test_the_verdict_of_the_report_is_that_of_the_function(base):
     d = tn.simulate.demo(3_000)
-    assert tn.report(d.y_true, d.y_prob, intervals=False, progress=False).verdict == base.sentence == str(base)
+    assert (
+        tn.report(d.y_true, d.y_prob, intervals=False, progress=False).verdict
+        == base.sentence
+        == str(base)
+    )
     assert base.sentence == f"{base.headline} {base.certainty}"
     assert base.alpha == 0.05
 
@@ -468,7 +524,9 @@ def test_each_question_is_answered_wrongly_in_one_of_twenty_at_most(n, runs, law
     }[law]
     for run in range(runs):
         p = draw()
-        found = tn.verdict((rng.random(n) < p).astype(int), p, by={"g": rng.integers(0, 12, n)}, seed=run)
+        found = tn.verdict(
+            (rng.random(n) < p).astype(int), p, by={"g": rng.integers(0, 12, n)}, seed=run
+        )
         wrong += np.array([found.rejected, bool(found.flags), found.code == "too-good"])
     rates = np.array([0.05, 0.05, 0.001])  # one for each question
     assert (wrong <= rates * runs + 3 * np.sqrt(rates * (1 - rates) * runs)).all()
@@ -478,7 +536,9 @@ def test_sums_of_bins_have_the_error_of_these_bins():
     rng = np.random.default_rng(1)
     p = rng.random(300)
     sums = tn.binned((rng.random(300) < p).astype(int), p, bins=tn.EqualMass(6))
-    assert tn.verdict(sums).ece.value == pytest.approx(tn.ece(sums, bins=tn.Edges(sums.parts[0].edges)))
+    assert tn.verdict(sums).ece.value == pytest.approx(
+        tn.ece(sums, bins=tn.Edges(sums.parts[0].edges))
+    )
     assert tn.verdict(sums).code == "undetermined"
 
 
@@ -497,7 +557,9 @@ def test_the_groups_of_an_accumulator_are_segments():
 
 
 def test_several_models_are_refused_with_a_way_out():
-    with pytest.raises(tn.InputError, match=r"one model; got a dict of 2.*or pass the dict to `tn.report`"):
+    with pytest.raises(
+        tn.InputError, match=r"one model; got a dict of 2.*or pass the dict to `tn.report`"
+    ):
         tn.verdict([0, 1], {"a": [0.1, 0.9], "b": [0.2, 0.8]})
 
 
@@ -509,4 +571,8 @@ def test_class_wise_sums_have_a_joint_verdict():
     assert not tn.verdict(tn.tally(calibrated, P)).rejected
     wrong = np.where(rng.random(2_000) < 0.2, 2, calibrated)
     found = tn.verdict(tn.tally(wrong, P))
-    assert (found.code, found.flags[0].kind, found.flags[0].flagged) == ("miscalibrated", "label", 3)
+    assert (found.code, found.flags[0].kind, found.flags[0].flagged) == (
+        "miscalibrated",
+        "label",
+        3,
+    )

@@ -15,7 +15,9 @@ def day(rng, n=300, *, slope=1.0, shift=0.0, a=1.0, b=3.0, weight=None):
 
 
 def series(days, draws=39, level=0.9, seed=0):
-    return tn.calibration_series({f"{i}": one for i, one in enumerate(days)}, resamples=draws, level=level, seed=seed)
+    return tn.calibration_series(
+        {f"{i}": one for i, one in enumerate(days)}, resamples=draws, level=level, seed=seed
+    )
 
 
 def run_of(found):
@@ -35,7 +37,8 @@ WEIGHTS = (None, [1, 2, 3], [0.5, 1.0, 1.5])
 
 
 @pytest.mark.parametrize(
-    "what", [pytest.param(one, marks=[pytest.mark.slow] * (i % 5 > 0)) for i, one in enumerate(CHANGES)]
+    "what",
+    [pytest.param(one, marks=[pytest.mark.slow] * (i % 5 > 0)) for i, one in enumerate(CHANGES)],
 )
 def test_the_days_that_differ_are_found(what):
     change, run = CHANGES[what]
@@ -55,7 +58,9 @@ def two_scores(rng, shift):
 @pytest.mark.slow
 def test_many_days_of_few_rows_have_their_change():
     rng = np.random.default_rng(0)
-    assert run_of(series([day(rng, 10, shift=2.5 * (10 <= d < 16), a=2, b=2) for d in range(30)])) == (10, 16)
+    assert run_of(
+        series([day(rng, 10, shift=2.5 * (10 <= d < 16), a=2, b=2) for d in range(30)])
+    ) == (10, 16)
 
 
 @pytest.mark.slow
@@ -90,7 +95,11 @@ NULLS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("what", NULLS)
 def test_the_level_is_kept_under_constant_miscalibration_and_drift(what):
-    rng, runs, bins = np.random.default_rng(3), 100, tn.EqualWidth(50)  # the l2 errors of tallies would cost most
+    rng, runs, bins = (
+        np.random.default_rng(3),
+        100,
+        tn.EqualWidth(50),
+    )  # the l2 errors of tallies would cost most
     drawn = ([NULLS[what](rng, d).coarsen(bins) for d in range(8)] for _ in range(runs))
     found = [series(days, 59, seed=i).change_pvalue for i, days in enumerate(drawn)]
     assert np.mean(np.array(found) <= 0.1) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / runs)
@@ -105,7 +114,9 @@ def by_stratum(days, strata):
         (cells,) = one.parts
         at = np.clip(np.searchsorted(edges, cells.score, side="right") - 1, 0, edges.size - 2)
         squares = cells.weight if cells.whole else cells.squares
-        for values, total in zip((cells.weight, cells.events, cells.weight * cells.score, squares), sums, strict=True):
+        for values, total in zip(
+            (cells.weight, cells.events, cells.weight * cells.score, squares), sums, strict=True
+        ):
             np.add.at(total[d], at, values)
     return sums
 
@@ -124,7 +135,9 @@ def largest_run(n, m, s2, rate, excess):
     for i in range(1, days):
         for j in range(i + 1, days + 1):
             share = n[i:j].sum(axis=0) / n.sum(axis=0)
-            left = np.array([share @ v / v.sum(), share @ (v * x**2) / max(v @ x**2, 1e-300)]) * total
+            left = (
+                np.array([share @ v / v.sum(), share @ (v * x**2) / max(v @ x**2, 1e-300)]) * total
+            )
             both = np.array([rest[i:j].sum(), (rest[i:j] @ x).sum()]) - left
             free = share * (1 - share) * v
             V = np.array([[free.sum(), free @ x], [free @ x, free @ x**2]])
@@ -137,19 +150,29 @@ def largest_run(n, m, s2, rate, excess):
 @pytest.mark.parametrize("weight", [[0.5, 1.0, 1.5], *slow(None)])
 def test_the_p_value_is_that_of_all_runs_one_by_one(weight, rows, strata):
     rng = np.random.default_rng(4)
-    days = [day(rng, rows, weight=weight, slope=0.4 if d > 2 else 1.0, a=1 + 0.2 * d) for d in range(5)]
+    days = [
+        day(rng, rows, weight=weight, slope=0.4 if d > 2 else 1.0, a=1 + 0.2 * d) for d in range(5)
+    ]
     n, e, m, s2 = by_stratum(days, strata)
     expected = m.sum()
-    assert strata == min(10, int(min(expected, n.sum() - expected) / 10))  # ten events or non-events for each
+    assert strata == min(
+        10, int(min(expected, n.sum() - expected) / 10)
+    )  # ten events or non-events for each
     centre, gap = m.sum(axis=0) / n.sum(axis=0), (e - m).sum(axis=0) / n.sum(axis=0)
     score = np.divide(m, n, out=np.tile(centre, (5, 1)), where=n > 0)
     rate = np.clip(score + np.interp(score, centre, gap), 0, 1)
     value, start, stop = largest_run(n, m, s2, rate, e - m)
     spread, drawn = np.sqrt(s2 * rate * (1 - rate)), []
     for _ in range(100):
-        events = rng.binomial(n.astype(int), rate) if weight is None else n * rate + spread * rng.normal(size=n.shape)
+        events = (
+            rng.binomial(n.astype(int), rate)
+            if weight is None
+            else n * rate + spread * rng.normal(size=n.shape)
+        )
         drawn.append(largest_run(n, m, s2, rate, events - m)[0])
     share = np.mean(np.array(drawn) >= value)
     found = series(days, 399, level=0.501)
-    assert found.change_pvalue / 2 == pytest.approx(share, abs=4 * np.sqrt(max(share * (1 - share), 0.01) / 100))
+    assert found.change_pvalue / 2 == pytest.approx(
+        share, abs=4 * np.sqrt(max(share * (1 - share), 0.01) / 100)
+    )
     assert found.change is None or run_of(found) == (start, stop)

@@ -18,20 +18,28 @@ def portfolio(events=(3, 17, 15)):
 
 def test_a_grade_has_the_tails_and_limits_of_the_binomial_distribution():
     table = tn.grade_table(*portfolio(), bins=CUTS, level=0.9)
-    for one, (k, n, pd) in zip(table, [(3, 2000, 0.002), (17, 1000, 0.01), (15, 400, 0.05)], strict=True):
+    for one, (k, n, pd) in zip(
+        table, [(3, 2000, 0.002), (17, 1000, 0.01), (15, 400, 0.05)], strict=True
+    ):
         law = stats.binom(n, pd)
         assert (one.n, one.events) == (n, k)
         assert (one.score, one.expected) == pytest.approx((pd, n * pd))
         assert one.pvalue == pytest.approx(law.sf(k - 1))
         assert one.pvalue_few == pytest.approx(law.cdf(k))
         assert one.pvalue_two_sided == pytest.approx(min(1, 2 * min(law.sf(k - 1), law.cdf(k))))
-        assert (one.amber_above * n, one.red_above * n) == pytest.approx((law.ppf(0.95), law.ppf(0.999)))
-        assert (one.limit_low * n, one.limit_high * n) == pytest.approx((law.ppf(0.05), law.ppf(0.95)))
+        assert (one.amber_above * n, one.red_above * n) == pytest.approx(
+            (law.ppf(0.95), law.ppf(0.999))
+        )
+        assert (one.limit_low * n, one.limit_high * n) == pytest.approx(
+            (law.ppf(0.05), law.ppf(0.95))
+        )
         exact = stats.binomtest(k, n).proportion_ci(0.9)
         assert (one.low, one.high) == pytest.approx((exact.low, exact.high))
         assert (one.ratio, one.ratio_low) == pytest.approx((k / n / pd, exact.low / pd))
     assert [one.light for one in table] == ["green", "amber", "green"]
-    assert (table.total.n, table.total.events, table.total.expected) == pytest.approx((3400, 35, 34))
+    assert (table.total.n, table.total.events, table.total.expected) == pytest.approx(
+        (3400, 35, 34)
+    )
 
 
 @pytest.mark.parametrize("k", range(1, 12))
@@ -46,11 +54,17 @@ def test_with_asset_correlation_the_limits_are_vasiceks_quantiles():
     y, p = portfolio((3, 17, 60))
     table = tn.grade_table(y, p, bins=CUTS, correlation=0.12)
     for one, pd in zip(table, [0.002, 0.01, 0.05], strict=True):
-        for limit, level in ((one.amber_above, 0.95), (one.red_above, 0.999), (one.limit_high, 0.975)):
+        for limit, level in (
+            (one.amber_above, 0.95),
+            (one.red_above, 0.999),
+            (one.limit_high, 0.975),
+        ):
             z = stats.norm.ppf(level)
             by_hand = stats.norm.cdf((stats.norm.ppf(pd) + np.sqrt(0.12) * z) / np.sqrt(0.88))
             assert limit == pytest.approx(by_hand)
-        low = stats.norm.cdf((stats.norm.ppf(pd) - np.sqrt(0.12) * stats.norm.ppf(0.975)) / np.sqrt(0.88))
+        low = stats.norm.cdf(
+            (stats.norm.ppf(pd) - np.sqrt(0.12) * stats.norm.ppf(0.975)) / np.sqrt(0.88)
+        )
         assert one.limit_low == pytest.approx(low)
     assert table["B"].red_above == pytest.approx(0.0903258313)
     assert [one.light for one in table] == ["green", "green", "amber"]
@@ -63,7 +77,8 @@ def test_with_asset_correlation_the_limits_are_vasiceks_quantiles():
 def test_notes_name_the_lights_that_chance_within_a_small_grade_would_change():
     few = np.arange(50) < 2, np.full(50, 0.01)
     large, finite = (
-        tn.grade_table(*few, bins={"A": 1}, correlation=0.12, portfolio=kind) for kind in ("infinite", "finite")
+        tn.grade_table(*few, bins={"A": 1}, correlation=0.12, portfolio=kind)
+        for kind in ("infinite", "finite")
     )
     assert (large["A"].light, finite["A"].light) == ("amber", "green")
     assert large["A"].pvalue == finite["A"].pvalue > 0.1
@@ -99,7 +114,9 @@ def test_a_column_of_grades_is_sorted_by_mean_score_or_by_its_categories():
     ):
         table = tn.grade_table(y, p, grades=column)
         assert [(one.grade, one.n) for one in table] == [("C", 2), ("Z", 0), ("B", 1), ("A", 1)]
-        assert any("Predicted PDs are inverted: B below C, A below B" in note for note in table.notes)
+        assert any(
+            "Predicted PDs are inverted: B below C, A below B" in note for note in table.notes
+        )
     unordered = pd.Series(pd.Categorical(grades, categories=order))
     assert [one.grade for one in tn.grade_table(y, p, grades=unordered)] == ["A", "B", "C"]
 
@@ -110,7 +127,10 @@ def test_grades_by_column_and_by_cut_off_are_the_same():
     by_score = tn.grade_table(y, p, bins=CUTS)
     assert by_name.to_dict() == by_score.to_dict()
     assert [one.grade for one in tn.grade_table(y, p)] == ["0.002", "0.01", "0.05"]
-    assert [one.grade for one in tn.grade_table(y, p, bins=[0, 0.005, 1])] == ["[0, 0.005)", "[0.005, 1]"]
+    assert [one.grade for one in tn.grade_table(y, p, bins=[0, 0.005, 1])] == [
+        "[0, 0.005)",
+        "[0.005, 1]",
+    ]
 
 
 def test_rows_sums_order_and_repetition_give_the_same_table():
@@ -121,16 +141,23 @@ def test_rows_sums_order_and_repetition_give_the_same_table():
     shuffled = rng.permutation(500)
     halves = tn.tally(y[:200], p[:200]) + tn.tally(y[200:], p[200:])
     assert (
-        tn.grade_table(y[shuffled], p[shuffled], bins=CUTS, correlation=0.1, portfolio="finite").to_dict() == expected
+        tn.grade_table(
+            y[shuffled], p[shuffled], bins=CUTS, correlation=0.1, portfolio="finite"
+        ).to_dict()
+        == expected
     )
-    assert tn.grade_table(halves, bins=CUTS, correlation=0.1, portfolio="finite").to_dict() == expected
+    assert (
+        tn.grade_table(halves, bins=CUTS, correlation=0.1, portfolio="finite").to_dict() == expected
+    )
     times = rng.integers(0, 4, 500)
     weighted = tn.grade_table(y, p, bins=CUTS, sample_weight=times)
     repeated = tn.grade_table(np.repeat(y, times), np.repeat(p, times), bins=CUTS)
     for a, b in zip((*weighted, weighted.total), (*repeated, repeated.total), strict=True):
         assert (a.grade, a.n, a.light, a.few) == (b.grade, b.n, b.light, b.few)
         numbers = [name for name, value in b.to_dict().items() if isinstance(value, float)]
-        assert [getattr(a, name) for name in numbers] == pytest.approx([getattr(b, name) for name in numbers], rel=1e-9)
+        assert [getattr(a, name) for name in numbers] == pytest.approx(
+            [getattr(b, name) for name in numbers], rel=1e-9
+        )
     assert weighted.offset.low == pytest.approx(repeated.offset.low)
 
 
@@ -138,9 +165,15 @@ def test_sums_of_merged_grades_are_those_of_their_parts():
     y, p = portfolio()
     fine, coarse = tn.grade_table(y, p, bins=CUTS), tn.grade_table(y, p, bins={"AB": 0.02, "C": 1})
     for name in ("n", "weight", "events", "expected"):
-        assert getattr(coarse["AB"], name) == pytest.approx(getattr(fine["A"], name) + getattr(fine["B"], name))
-    assert coarse["C"].to_dict() | {"adjusted_pvalue": 0} == fine["C"].to_dict() | {"adjusted_pvalue": 0}
-    assert (coarse.total.rate, coarse.offset.value) == pytest.approx((fine.total.rate, fine.offset.value))
+        assert getattr(coarse["AB"], name) == pytest.approx(
+            getattr(fine["A"], name) + getattr(fine["B"], name)
+        )
+    assert coarse["C"].to_dict() | {"adjusted_pvalue": 0} == fine["C"].to_dict() | {
+        "adjusted_pvalue": 0
+    }
+    assert (coarse.total.rate, coarse.offset.value) == pytest.approx(
+        (fine.total.rate, fine.offset.value)
+    )
 
 
 def test_bins_alone_have_no_offset_and_sketches_say_what_they_approximate():
@@ -200,7 +233,8 @@ def test_a_score_of_zero_with_an_event_is_red():
 def test_a_missing_grade_is_an_error_or_dropped():
     y, p, grades = [0, 1, 0], [0.1, 0.2, 0.1], ["A", None, "A"]
     with pytest.raises(
-        tn.InputError, match="`grades` must not have missing values; 1 of 3 rows has one, the first at row 1"
+        tn.InputError,
+        match="`grades` must not have missing values; 1 of 3 rows has one, the first at row 1",
     ):
         tn.grade_table(y, p, grades=grades)
     with pytest.warns(tn.TruenessWarning) as given:
@@ -221,22 +255,37 @@ Y, P = [0, 1, 1], [0.1, 0.2, 0.9]
         ),
         ({"bins": {"A": 0.5, "B": 0.1, "C": 1}}, "'B' has 0.1 after 'A' with 0.5"),
         ({"bins": {"A": 0, "B": 1}}, "'A' has 0 and no score is below"),
-        ({"bins": {"A": 0.1, "B": 1.2}}, r"`bins` must have upper cut-offs in \[0, 1\]; that of 'B' is 1.2"),
+        (
+            {"bins": {"A": 0.1, "B": 1.2}},
+            r"`bins` must have upper cut-offs in \[0, 1\]; that of 'B' is 1.2",
+        ),
         ({"bins": {"A": float("nan")}}, "that of 'A' is nan"),
         ({"bins": {"A": "0.1"}}, "that of 'A' is '0.1'"),
         ({"bins": {}}, "`bins` must name at least one grade; the dict is empty"),
         ({"bins": {1: 0.1, "1": 1}}, "`bins` must have different names; '1' is there twice"),
-        ({"bins": {"A": 0.1, "B": 0.5}}, "`bins` must cover every score; .* Give the last grade the cut-off 1."),
+        (
+            {"bins": {"A": 0.1, "B": 0.5}},
+            "`bins` must cover every score; .* Give the last grade the cut-off 1.",
+        ),
         ({"bins": [0, 0.5, 0.2, 1]}, "`bins` as edges must increase strictly"),
         ({"bins": tn.Isotonic()}, "`bins` must not depend on the labels"),
         ({"grades": ["A", "B"]}, r"`grades` must have one entry per row \(3\); got shape \(2,\)"),
         ({"grades": {"A": 0.1, "B": 1}}, "got a dict. Named cut-offs go to `bins=`."),
         ({"grades": [[1], [2], [3]]}, "`grades` must have one entry per row"),
-        ({"grades": ["A", "B", "C"], "bins": 2}, "`bins` must be left out if there is a column of grades."),
+        (
+            {"grades": ["A", "B", "C"], "bins": 2},
+            "`bins` must be left out if there is a column of grades.",
+        ),
         ({"bins": 2, "correlation": 1}, r"`correlation` must lie in \[0, 1\); got 1."),
         ({"bins": 2, "correlation": -0.1}, r"`correlation` must lie in \[0, 1\); got -0.1."),
-        ({"bins": 2, "portfolio": "small"}, "`portfolio` must be 'infinite' or 'finite'; got 'small'."),
-        ({"bins": 2, "lights": (0.999, 0.95)}, "`lights` must have a lower level for amber than for red"),
+        (
+            {"bins": 2, "portfolio": "small"},
+            "`portfolio` must be 'infinite' or 'finite'; got 'small'.",
+        ),
+        (
+            {"bins": 2, "lights": (0.999, 0.95)},
+            "`lights` must have a lower level for amber than for red",
+        ),
         ({"bins": 2, "lights": 0.95}, "`lights` must be two levels, for amber and red; got 0.95."),
         ({"bins": 2, "level": 95}, "`level` must lie strictly between"),
     ],
@@ -251,10 +300,13 @@ def test_sums_have_no_rows_for_a_column_and_classes_no_single_score():
         tn.grade_table(tn.tally(Y, P), grades=["A", "A", "B"])
     three = np.full((3, 3), 1 / 3)
     for options in ({"bins": CUTS}, {"grades": ["A", "A", "B"]}):
-        with pytest.raises(tn.InputError, match="`y_prob` must be the probability of an event, or have two columns"):
+        with pytest.raises(
+            tn.InputError, match="`y_prob` must be the probability of an event, or have two columns"
+        ):
             tn.grade_table([0, 1, 2], three, **options)
     with pytest.raises(
-        tn.InputError, match="Grades must be given by a column or by cut-offs; there are 60 distinct scores"
+        tn.InputError,
+        match="Grades must be given by a column or by cut-offs; there are 60 distinct scores",
     ):
         tn.grade_table(np.arange(60) % 2, np.arange(60) / 60)
 
@@ -262,7 +314,11 @@ def test_sums_have_no_rows_for_a_column_and_classes_no_single_score():
 def test_the_printed_table_fits_100_columns_and_states_its_rule():
     y, p = portfolio()
     text = str(
-        tn.grade_table(y, p, bins={"a very long name for a grade of the master scale": 0.005, "B": 0.02, "C": 1})
+        tn.grade_table(
+            y,
+            p,
+            bins={"a very long name for a grade of the master scale": 0.005, "B": 0.02, "C": 1},
+        )
     )
     assert max(map(len, text.splitlines())) <= 100
     flat = " ".join(text.split())
@@ -298,7 +354,9 @@ def test_the_total_is_judged_at_the_mean_score_of_all_rows():
     assert (total.ratio, total.ratio_low, total.ratio_high) == pytest.approx(
         (45 / 34, exact.low / 0.01, exact.high / 0.01)
     )
-    assert (total.amber_above * 3400, total.red_above * 3400) == pytest.approx((law.ppf(0.95), law.ppf(0.999)))
+    assert (total.amber_above * 3400, total.red_above * 3400) == pytest.approx(
+        (law.ppf(0.95), law.ppf(0.999))
+    )
 
 
 def test_unequal_weights_are_worth_their_effective_number_of_rows():
@@ -307,7 +365,9 @@ def test_unequal_weights_are_worth_their_effective_number_of_rows():
     one = tn.grade_table(y, p, bins={"only": 1}, sample_weight=w, level=0.9)["only"]
     rows, rate = w.sum() ** 2 / (w @ w), (w @ y) / w.sum()
     k = rows * rate
-    assert (one.n, one.weight, one.events, one.expected) == pytest.approx((80, w.sum(), w @ y, 0.3 * w.sum()))
+    assert (one.n, one.weight, one.events, one.expected) == pytest.approx(
+        (80, w.sum(), w @ y, 0.3 * w.sum())
+    )
     assert one.low == pytest.approx(stats.beta.ppf(0.05, k, rows - k + 1))
     assert one.high == pytest.approx(stats.beta.isf(0.05, k + 1, rows - k))
     assert one.pvalue == pytest.approx(stats.beta.cdf(0.3, k, rows - k + 1))
@@ -320,12 +380,18 @@ def test_p_values_average_the_binomial_over_the_factor():
     weight = stats.norm.pdf(z) / stats.norm.pdf(z).sum()
     for portfolio_ in ("infinite", "finite"):
         table = tn.grade_table(y, p, bins=CUTS, correlation=0.1, portfolio=portfolio_)
-        for one, (k, n, pd) in zip(table, [(3, 2000, 0.002), (17, 1000, 0.01), (30, 400, 0.05)], strict=True):
+        for one, (k, n, pd) in zip(
+            table, [(3, 2000, 0.002), (17, 1000, 0.01), (30, 400, 0.05)], strict=True
+        ):
             given = stats.norm.cdf((stats.norm.ppf(pd) + np.sqrt(0.1) * z) / np.sqrt(0.9))
             assert one.pvalue == pytest.approx(weight @ stats.binom.sf(k - 1, n, given), rel=1e-4)
             assert one.pvalue_few == pytest.approx(weight @ stats.binom.cdf(k, n, given), rel=1e-4)
             if portfolio_ == "finite":
-                for limit, level in ((one.amber_above, 0.95), (one.red_above, 0.999), (one.limit_high, 0.975)):
+                for limit, level in (
+                    (one.amber_above, 0.95),
+                    (one.red_above, 0.999),
+                    (one.limit_high, 0.975),
+                ):
                     most = round(limit * n)
                     assert weight @ stats.binom.cdf(most, n, given) >= level
                     assert weight @ stats.binom.cdf(most - 1, n, given) < level
@@ -349,7 +415,11 @@ def test_scores_that_agree_in_six_digits_are_named_in_full():
 
 def test_intervals_of_scores_are_closed_on_the_left_and_the_last_on_both_sides():
     table = tn.grade_table([0, 1, 0, 1], [0.1, 0.5, 0.75, 1.0], bins=[0, 0.5, 0.75, 1])
-    assert [(one.grade, one.n) for one in table] == [("[0, 0.5)", 1), ("[0.5, 0.75)", 1), ("[0.75, 1]", 2)]
+    assert [(one.grade, one.n) for one in table] == [
+        ("[0, 0.5)", 1),
+        ("[0.5, 0.75)", 1),
+        ("[0.75, 1]", 2),
+    ]
 
 
 def test_edges_that_leave_scores_out_have_no_last_grade_to_extend():
@@ -371,7 +441,9 @@ def test_all_events_and_certain_scores_have_infinite_or_unknown_offsets():
     assert some.note == "1 scores of exactly 0 or 1 are left out."
     assert (some.method, some.n) == ("likelihood ratio", 4)
     assert some.standard_error > 0
-    weighted = tn.grade_table([0, 1, 1, 0], [0.2, 0.4, 0.6, 0.3], bins={"A": 1}, sample_weight=[0.5, 1, 1, 1])
+    weighted = tn.grade_table(
+        [0, 1, 1, 0], [0.2, 0.4, 0.6, 0.3], bins={"A": 1}, sample_weight=[0.5, 1, 1, 1]
+    )
     assert weighted.offset.method == "Wald, sandwich variance"
     assert weighted.offset.note == ""
 
@@ -380,15 +452,34 @@ def test_empty_grades_are_kept_without_numbers_and_do_not_invert():
     y, p = portfolio((12, 5, 20))
     table = tn.grade_table(y, p, bins={"A": 0.005, "none": 0.008, "B": 0.02, "C": 1})
     none = table["none"]
-    assert (none.n, none.weight, none.expected, none.events, none.light, none.few) == (0, 0, 0, 0, "", False)
-    for name in ("score", "rate", "low", "high", "ratio", "pvalue", "adjusted_pvalue", "amber_above", "limit_low"):
+    assert (none.n, none.weight, none.expected, none.events, none.light, none.few) == (
+        0,
+        0,
+        0,
+        0,
+        "",
+        False,
+    )
+    for name in (
+        "score",
+        "rate",
+        "low",
+        "high",
+        "ratio",
+        "pvalue",
+        "adjusted_pvalue",
+        "amber_above",
+        "limit_low",
+    ):
         assert np.isnan(getattr(none, name)), name
     assert table.inversions == (("A", "B"),)
 
 
 def test_grades_in_an_order_against_their_scores_are_noted():
     pandas = pytest.importorskip("pandas")
-    grades = pandas.Categorical(["A"] * 3 + ["B"] * 3 + ["C"] * 3, categories=["A", "B", "C"], ordered=True)
+    grades = pandas.Categorical(
+        ["A"] * 3 + ["B"] * 3 + ["C"] * 3, categories=["A", "B", "C"], ordered=True
+    )
     table = tn.grade_table([0, 1, 0] * 3, np.repeat([0.3, 0.1, 0.2], 3), grades=grades)
     assert table.notes == ("Predicted PDs are inverted: B below A.",)
     assert table.inversions == ()
@@ -404,14 +495,20 @@ def test_three_classes_are_counted_in_the_message():
 
 
 def test_without_expected_events_a_ratio_is_infinite_or_unknown():
-    safe = tn.grade_table([0, 0, 1, 0], [0.0, 0.0, 0.5, 0.5], bins={"safe": 0.1, "other": 1})["safe"]
+    safe = tn.grade_table([0, 0, 1, 0], [0.0, 0.0, 0.5, 0.5], bins={"safe": 0.1, "other": 1})[
+        "safe"
+    ]
     assert np.isnan([safe.ratio, safe.ratio_low, safe.ratio_high]).all()
     assert (safe.light, safe.pvalue) == ("green", 1)
 
 
 def test_grades_of_one_row_count():
     table = tn.grade_table([1, 0, 1], [0.125, 0.5, 0.75])
-    assert [(one.n, one.score, one.rate) for one in table] == [(1, 0.125, 1), (1, 0.5, 0), (1, 0.75, 1)]
+    assert [(one.n, one.score, one.rate) for one in table] == [
+        (1, 0.125, 1),
+        (1, 0.5, 0),
+        (1, 0.75, 1),
+    ]
     assert table.inversions == (("0.125", "0.5"),)
     assert [one.pvalue for one in table] == pytest.approx([0.125, 1, 0.75])
     assert [one.adjusted_pvalue for one in table] == pytest.approx([0.375, 1, 1])
@@ -423,7 +520,8 @@ def test_fractional_weights_by_column_are_those_by_cut_off():
     column = np.array(["A", "B", "C"])[np.searchsorted([0.005, 0.02], p)]
     by_column = tn.grade_table(y, p, grades=column, sample_weight=weight)
     assert [one.to_dict() for one in by_column] == [
-        pytest.approx(one.to_dict()) for one in tn.grade_table(y, p, bins=CUTS, sample_weight=weight)
+        pytest.approx(one.to_dict())
+        for one in tn.grade_table(y, p, bins=CUTS, sample_weight=weight)
     ]
 
 

@@ -51,7 +51,9 @@ def test_the_weight_is_that_of_the_calibration_intercept_and_the_slope_its_own()
 def test_swapping_the_classes_inverts_the_weight():
     y, _, weighted = weighted_rows(6000, 5)
     found, other = tn.prior_shift(y, weighted), tn.prior_shift(1 - y, 1 - weighted)
-    assert (1 / other.weight, 1 / other.high, 1 / other.low) == pytest.approx((found.weight, found.low, found.high))
+    assert (1 / other.weight, 1 / other.high, 1 / other.low) == pytest.approx(
+        (found.weight, found.low, found.high)
+    )
     assert "negatives weighted" in other.sentence
     assert other.shown
 
@@ -74,7 +76,9 @@ def test_calibrated_scores_and_extreme_scores_are_no_shift():
     y, _, extreme = weighted_rows(20_000, 5, slope=0.5)
     found = tn.prior_shift(y, extreme)
     assert not found.suspected
-    assert found.sentence.startswith("Not a prior shift alone: the odds are too low by a factor of 1.6")
+    assert found.sentence.startswith(
+        "Not a prior shift alone: the odds are too low by a factor of 1.6"
+    )
 
 
 def test_limits_of_the_slope_that_exclude_one_are_not_rounded_to_it():
@@ -85,9 +89,13 @@ def test_limits_of_the_slope_that_exclude_one_are_not_rounded_to_it():
 def test_clusters_of_copies_widen_the_limits_as_the_rows_they_are_worth():
     y, _, weighted = weighted_rows(2000)
     found = tn.prior_shift(y, weighted)
-    copies = tn.prior_shift(np.tile(y, 4), np.tile(weighted, 4), cluster=np.tile(np.arange(y.size), 4))
+    copies = tn.prior_shift(
+        np.tile(y, 4), np.tile(weighted, 4), cluster=np.tile(np.arange(y.size), 4)
+    )
     assert copies.weight == pytest.approx(found.weight, rel=1e-9)
-    assert math.log(copies.high / copies.low) == pytest.approx(math.log(found.high / found.low), rel=0.05)
+    assert math.log(copies.high / copies.low) == pytest.approx(
+        math.log(found.high / found.low), rel=0.05
+    )
 
 
 def test_scores_of_zero_and_one_are_left_out_and_counted():
@@ -109,7 +117,9 @@ def test_rows_of_one_class_have_one_finite_limit_and_are_no_finding():
 def test_several_classes_and_bad_levels_are_refused():
     P = np.full((6, 3), 1 / 3)
     for more in ({}, {"cluster": [0, 0, 1, 1, 2, 2]}):
-        with pytest.raises(tn.InputError, match="or have two columns; a matrix has a weight per class"):
+        with pytest.raises(
+            tn.InputError, match="or have two columns; a matrix has a weight per class"
+        ):
             tn.prior_shift([0, 1, 2] * 2, P, **more)
     with pytest.raises(tn.InputError, match="`level` must"):
         tn.prior_shift([0, 1], [0.2, 0.8], level=1.5)
@@ -185,7 +195,9 @@ def test_doubled_odds_are_suspected_in_300_rows():
         found.append(tn.prior_shift(y, expit(logit(p) + math.log(2))))
     suspected = np.mean([shift.suspected for shift in found])
     assert suspected == pytest.approx(0.95, abs=3 * math.sqrt(0.05 * 0.95 / 200))
-    assert all(shift.sentence.startswith("Looks like positives") for shift in found if shift.suspected)
+    assert all(
+        shift.sentence.startswith("Looks like positives") for shift in found if shift.suspected
+    )
     assert not any(shift.shown for shift in found)
 
 

@@ -30,14 +30,18 @@ def slope_tail(y, p, w):
     x, v = logit(p), p * (1 - p)
     x = x - np.average(x, weights=w**2 * v)
     score = (w * (y - p) * x).sum()
-    return score, wilson_hilferty(score, (w**2 * v * x**2).sum(), (w**3 * v * (1 - 2 * p) * x**3).sum())
+    return score, wilson_hilferty(
+        score, (w**2 * v * x**2).sum(), (w**3 * v * (1 - 2 * p) * x**3).sum()
+    )
 
 
 def some_rows(n=240, seed=0, slope=0.6):
     rng = np.random.default_rng(seed)
     p = rng.beta(1, 2, n).round(3)
     p[:6] = [0, 0, 1, 1, 0, 1]
-    y = (rng.random(n) < np.where((p > 0) & (p < 1), expit(slope * logit(p.clip(0.001, 0.999))), p)).astype(int)
+    y = (
+        rng.random(n) < np.where((p > 0) & (p < 1), expit(slope * logit(p.clip(0.001, 0.999))), p)
+    ).astype(int)
     return y, p, np.array(list("abc"))[rng.integers(0, 3, n)], rng.choice([0.3, 1.0, 2.5], n)
 
 
@@ -48,7 +52,9 @@ def test_tails_of_slopes_and_of_weighted_gaps_have_three_moments(weighted):
     found = tn.segments(y, p, by, sample_weight=w if weighted else None, resamples=19, seed=0)
     for i, value in enumerate(found.value):
         at = by == value
-        assert found.slope_pvalue[i] == pytest.approx(slope_tail(y[at], p[at], w[at])[1], rel=1e-7, abs=0)
+        assert found.slope_pvalue[i] == pytest.approx(
+            slope_tail(y[at], p[at], w[at])[1], rel=1e-7, abs=0
+        )
         if weighted:
             assert found.pvalue[i] == pytest.approx(gap_tail(y[at], p[at], w[at]), rel=1e-7, abs=0)
 
@@ -63,22 +69,33 @@ def test_a_symmetric_weighted_gap_has_a_normal_tail():
 @pytest.mark.parametrize(("rows", "tested"), [(24, False), (28, True)])
 @pytest.mark.parametrize("weight", [1, 0.5])
 def test_slopes_are_tested_from_a_variance_of_five_events(rows, weight, tested):
-    p = np.tile([0.3, 0.7], rows // 2)  # each row has a variance of 0.21: 5.04 of 24 rows, less the scores of 1
+    p = np.tile(
+        [0.3, 0.7], rows // 2
+    )  # each row has a variance of 0.21: 5.04 of 24 rows, less the scores of 1
     p[:4] = [1, 1, 0.3, 0.7]
     y = np.tile([0, 1], rows // 2)
     y[:2] = 1
-    found = tn.segments(y, p, np.repeat("a", rows), sample_weight=np.full(rows, weight), resamples=19, seed=0)
+    found = tn.segments(
+        y, p, np.repeat("a", rows), sample_weight=np.full(rows, weight), resamples=19, seed=0
+    )
     assert np.isfinite(found.slope_pvalue[0]) == tested
 
 
 def test_equal_scores_have_no_slope():
-    found = tn.segments(np.tile([0, 1], 30), np.full(60, 0.5), np.repeat("a", 60), resamples=19, seed=0)
+    found = tn.segments(
+        np.tile([0, 1], 30), np.full(60, 0.5), np.repeat("a", 60), resamples=19, seed=0
+    )
     assert np.isnan(found.slope_pvalue[0])
 
 
 @pytest.mark.parametrize(
     ("slope", "shift", "words"),
-    [(0.3, 0, "too extreme"), (3, 0, "too moderate"), (1, 1.2, "under-predicted"), (1, -1.2, "over-predicted")],
+    [
+        (0.3, 0, "too extreme"),
+        (3, 0, "too moderate"),
+        (1, 1.2, "under-predicted"),
+        (1, -1.2, "over-predicted"),
+    ],
 )
 def test_findings_say_how_a_segment_is_wrong(slope, shift, words):
     p = np.tile(expit(np.linspace(-2, 2, 100)), 8)
@@ -157,7 +174,9 @@ def test_p_values_of_signs_are_those_of_all_signs():
             sums = np.bincount(cluster[at], (y - p)[at] * weight)
             share = (np.abs(signs @ sums) >= abs(sums.sum()) - 1e-12).mean()
             expected = max(share, getattr(alone, name)[0])
-            assert getattr(found, name)[i] == pytest.approx(expected, abs=4 * math.sqrt(share * (1 - share) / 4_000))
+            assert getattr(found, name)[i] == pytest.approx(
+                expected, abs=4 * math.sqrt(share * (1 - share) / 4_000)
+            )
 
 
 @pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
@@ -183,12 +202,16 @@ def test_overall_p_values_of_clusters_are_those_of_all_signs(weighted):
     z, signs = np.abs(np.sum(rows, axis=1)), np.array(list(product([-1, 1], repeat=8)))
     share = (np.abs(signs @ np.array(rows).T).max(axis=1) >= z.max() - 1e-9).mean()
     assert 0.05 < share < 0.95
-    assert found.overall_pvalue.min() == pytest.approx(share, abs=4 * math.sqrt(share * (1 - share) / 2_000))
+    assert found.overall_pvalue.min() == pytest.approx(
+        share, abs=4 * math.sqrt(share * (1 - share) / 2_000)
+    )
 
 
 def test_a_cluster_of_every_row_has_p_values_of_rows_at_least():
     y, p, by, _ = some_rows(300)
-    alone, aware = (tn.segments(y, p, by, cluster=c, resamples=199, seed=0) for c in (None, np.arange(300)))
+    alone, aware = (
+        tn.segments(y, p, by, cluster=c, resamples=199, seed=0) for c in (None, np.arange(300))
+    )
     assert (aware.pvalue >= alone.pvalue).all()
     assert (aware.adjusted_pvalue >= alone.adjusted_pvalue - 1e-12).all()
     assert aware.gap.tolist() == alone.gap.tolist()
@@ -203,7 +226,9 @@ def test_near_ties_that_are_drawn_together_have_nearly_the_p_values_of_rows(monk
             joined = tn.segments(y, p, by, sample_weight=weight, resamples=499, seed=0)
         assert joined.value == plain.value
         # Monte-Carlo error of two p-values, four standard errors of each.
-        assert joined.adjusted_pvalue == pytest.approx(plain.adjusted_pvalue, abs=8 * math.sqrt(0.25 / 499))
+        assert joined.adjusted_pvalue == pytest.approx(
+            plain.adjusted_pvalue, abs=8 * math.sqrt(0.25 / 499)
+        )
         assert joined.slope_pvalue == pytest.approx(plain.slope_pvalue, rel=0.05)
         assert joined.pvalue == pytest.approx(plain.pvalue, rel=0.05)
 

@@ -18,7 +18,9 @@ from trueness.errors import InputError
 
 scores = st.sampled_from([0.0, 0.03, 0.1, 0.25, 0.5, 0.8, 0.97, 1.0])
 data = st.lists(
-    st.tuples(scores, st.booleans(), st.sampled_from("abcd"), st.sampled_from("xyz")), min_size=1, max_size=40
+    st.tuples(scores, st.booleans(), st.sampled_from("abcd"), st.sampled_from("xyz")),
+    min_size=1,
+    max_size=40,
 )
 
 
@@ -33,7 +35,9 @@ def by_name(found):
 
 def tail(events, p):
     """The two-sided tail by enumeration of all labels."""
-    weight = np.array([np.prod(np.where(labels, p, 1 - p)) for labels in product([0, 1], repeat=len(p))])
+    weight = np.array(
+        [np.prod(np.where(labels, p, 1 - p)) for labels in product([0, 1], repeat=len(p))]
+    )
     counts = np.array([sum(labels) for labels in product([0, 1], repeat=len(p))])
     return min(1.0, 2 * min(weight[counts <= events].sum(), weight[counts >= events].sum()))
 
@@ -46,7 +50,9 @@ def exact_adjusted(y, p, by):
     order = sorted(observed, key=observed.get)
     vectors = np.array(list(product([0, 1], repeat=y.size)))
     weight = np.where(vectors, p, 1 - p).prod(axis=1)
-    tails = {key: np.array(tables[key])[vectors[:, some].sum(axis=1)] for key, some in masks.items()}
+    tails = {
+        key: np.array(tables[key])[vectors[:, some].sum(axis=1)] for key, some in masks.items()
+    }
     adjusted, running = {}, 0.0
     for i, key in enumerate(order):
         least = np.min([tails[other] for other in order[i:]], axis=0)
@@ -90,12 +96,20 @@ def test_a_weight_of_two_is_the_row_twice(rows, weights):
         return
     weighted = by_name(tn.segments(y, p, by, sample_weight=w, resamples=99, seed=0))
     repeated = by_name(
-        tn.segments(np.repeat(y, w), np.repeat(p, w), {k: np.repeat(v, w) for k, v in by.items()}, resamples=99, seed=0)
+        tn.segments(
+            np.repeat(y, w),
+            np.repeat(p, w),
+            {k: np.repeat(v, w) for k, v in by.items()},
+            resamples=99,
+            seed=0,
+        )
     )
     assert weighted.keys() == repeated.keys()
     for key, row in repeated.items():
         for name in set(row) - {"value", "column", "n", "finding"}:
-            assert weighted[key][name] == pytest.approx(row[name], rel=1e-6, abs=1e-9, nan_ok=True), name
+            assert weighted[key][name] == pytest.approx(
+                row[name], rel=1e-6, abs=1e-9, nan_ok=True
+            ), name
 
 
 @given(rows=data)
@@ -127,7 +141,9 @@ def test_one_of_sixty_segments_is_flagged(shops):
     assert [v for v, flag in zip(found.value, found.flagged, strict=True) if flag] == ["s55"]
     assert (found.value[0], found.finding[0]) == ("s55", "under-predicted")
     assert found.ratio_low[0] > 1.25
-    assert found.joint_pvalue == found.adjusted_pvalue[0] < 1e-3  # a proven tail goes below 1/(R + 1)
+    assert (
+        found.joint_pvalue == found.adjusted_pvalue[0] < 1e-3
+    )  # a proven tail goes below 1/(R + 1)
 
 
 def test_a_segment_whose_errors_cancel_is_flagged_by_its_slope():
@@ -161,7 +177,9 @@ def test_a_label_that_its_score_rules_out_has_p_zero():
 
 def test_pvalues_do_not_stop_at_the_number_of_draws_nor_at_rounding_error():
     y, p = np.ones(400), np.full(400, 0.3)
-    found = tn.segments(np.append(y, [0, 1]), np.append(p, [0.5, 0.5]), np.repeat(["a", "b"], [400, 2]), seed=0)
+    found = tn.segments(
+        np.append(y, [0, 1]), np.append(p, [0.5, 0.5]), np.repeat(["a", "b"], [400, 2]), seed=0
+    )
     at = found.value.index("a")
     assert found.pvalue[at] == pytest.approx(2 * 0.3**400, rel=1e-6)
     assert found.adjusted_pvalue[at] <= 4.01 * found.pvalue[at]
@@ -173,15 +191,25 @@ def test_groups_of_an_accumulator_are_segments(shops, bins):
     sums = tn.Accumulator(bins=bins, by="shop")
     for part in np.array_split(np.arange(y.size), 3):
         sums.update(y[part], p[part], group=shop[part])
-    found, rows = by_name(tn.segments(sums, seed=0)), by_name(tn.segments(y, p, {"shop": shop}, seed=0))
+    found, rows = (
+        by_name(tn.segments(sums, seed=0)),
+        by_name(tn.segments(y, p, {"shop": shop}, seed=0)),
+    )
     assert found.keys() == rows.keys()
     for key, row in rows.items():
         exact = bins == "distinct"
         for name in ("n", "events", "expected", "gap"):
             assert found[key][name] == pytest.approx(row[name], rel=1e-6, abs=1e-9)
-        for name in ("gap_low", "ratio_high"):  # mean scores of cells say a little less about the labels
-            assert found[key][name] == pytest.approx(row[name], rel=1e-6 if exact else 0.02, abs=1e-9)
-        assert found[key]["adjusted_pvalue"] == pytest.approx(row["adjusted_pvalue"], abs=1e-12 if exact else 0.2)
+        for name in (
+            "gap_low",
+            "ratio_high",
+        ):  # mean scores of cells say a little less about the labels
+            assert found[key][name] == pytest.approx(
+                row[name], rel=1e-6 if exact else 0.02, abs=1e-9
+            )
+        assert found[key]["adjusted_pvalue"] == pytest.approx(
+            row["adjusted_pvalue"], abs=1e-12 if exact else 0.2
+        )
         assert found[key]["pvalue"] == pytest.approx(row["pvalue"], abs=1e-12 if exact else 0.02)
     assert found["shop", "s55"]["flagged"]
 
@@ -208,10 +236,16 @@ def test_fractional_weights_count_by_their_squares():
     equal = by_name(tn.segments(y, p, group, sample_weight=np.full(p.size, 0.3), seed=0))
     plain = by_name(tn.segments(y, p, group, seed=0))
     for key, row in plain.items():
-        assert equal[key]["pvalue"] == pytest.approx(row["pvalue"], abs=0.06)  # a continuous tail for a lattice
+        assert equal[key]["pvalue"] == pytest.approx(
+            row["pvalue"], abs=0.06
+        )  # a continuous tail for a lattice
         assert equal[key]["gap_low"] == pytest.approx(row["gap_low"], abs=1e-9)
         assert equal[key]["shrunk_gap"] == pytest.approx(row["shrunk_gap"], abs=1e-9)
-    heavy = by_name(tn.segments(y, p, group, sample_weight=np.where(np.arange(p.size) % 100 == 0, 500.5, 1), seed=0))
+    heavy = by_name(
+        tn.segments(
+            y, p, group, sample_weight=np.where(np.arange(p.size) % 100 == 0, 500.5, 1), seed=0
+        )
+    )
     wider = [
         heavy[key]["gap_high"] - heavy[key]["gap_low"] > 3 * (row["gap_high"] - row["gap_low"])
         for key, row in plain.items()
@@ -224,11 +258,17 @@ def test_clusters_widen_limits_and_spare_copies():
     p = np.repeat(rng.random(300), 8)
     y, cluster = np.repeat(rng.random(300) < p[::8], 8), np.repeat(np.arange(300), 8)
     group = np.repeat(rng.integers(0, 6, 300), 8)
-    alone, aware = tn.segments(y, p, group, seed=0), tn.segments(y, p, group, cluster=cluster, seed=0)
+    alone, aware = (
+        tn.segments(y, p, group, seed=0),
+        tn.segments(y, p, group, cluster=cluster, seed=0),
+    )
     assert alone.joint_pvalue < 0.01  # eight copies of each row look like proof
     assert aware.joint_pvalue > 0.05
     one, other = by_name(alone), by_name(aware)
-    assert all(other[k]["gap_high"] - other[k]["gap_low"] > 2 * (one[k]["gap_high"] - one[k]["gap_low"]) for k in one)
+    assert all(
+        other[k]["gap_high"] - other[k]["gap_low"] > 2 * (one[k]["gap_high"] - one[k]["gap_low"])
+        for k in one
+    )
     order = rng.permutation(y.size)
     names = rng.permutation(1_000)[cluster]
     shuffled = tn.segments(y[order], p[order], group[order], cluster=names[order], seed=0)
@@ -237,13 +277,19 @@ def test_clusters_widen_limits_and_spare_copies():
 
 def test_few_clusters_are_named():
     y, p = np.tile([0, 1], 60), np.full(120, 0.5)
-    found = tn.segments(y, p, np.repeat(["few", "many"], [20, 100]), cluster=np.arange(120) // 4, seed=0)
-    assert found.notes == ("Equivalent to fewer than 20 clusters of equal size, so flags are less reliable: by = few.",)
+    found = tn.segments(
+        y, p, np.repeat(["few", "many"], [20, 100]), cluster=np.arange(120) // 4, seed=0
+    )
+    assert found.notes == (
+        "Equivalent to fewer than 20 clusters of equal size, so flags are less reliable: by = few.",
+    )
 
 
 def test_few_clusters_in_all_are_a_warning():
     y, p = np.tile([0, 1], 60), np.full(120, 0.5)
-    with pytest.warns(tn.FewClustersWarning, match="There are 12 clusters, worth 12.0 of equal size. Below 20"):
+    with pytest.warns(
+        tn.FewClustersWarning, match="There are 12 clusters, worth 12.0 of equal size. Below 20"
+    ):
         tn.segments(y, p, np.arange(120) % 2, cluster=np.arange(120) // 10, seed=0)
 
 
@@ -257,7 +303,9 @@ def test_a_matrix_is_seen_through_its_largest_scores():
 
 def test_messages():
     y, p = [0, 1], [0.5, 0.5]
-    with pytest.raises(InputError, match="`by` must be a column, a dict of columns or a frame; got None"):
+    with pytest.raises(
+        InputError, match="`by` must be a column, a dict of columns or a frame; got None"
+    ):
         tn.segments(y, p)
     with pytest.raises(InputError, match="`by` must have one entry per row; 'by' has shape"):
         tn.segments(y, p, ["a"])
@@ -293,7 +341,9 @@ def false_flags(make, runs, **options):
     flags = 0
     for seed in range(runs):
         y, p, by, cluster = make(np.random.default_rng(seed))
-        flags += tn.segments(y, p, by, cluster=cluster, level=0.9, resamples=199, seed=seed, **options).flagged.any()
+        flags += tn.segments(
+            y, p, by, cluster=cluster, level=0.9, resamples=199, seed=seed, **options
+        ).flagged.any()
     return flags
 
 
@@ -312,7 +362,9 @@ def clustered(rng):
     cluster = np.repeat(np.arange(100), rng.integers(1, 8, 100))
     p = 1 / (1 + np.exp(1 - 0.7 * centre[cluster] - rng.normal(size=cluster.size)))
     # A Gaussian copula with equal correlation inside a cluster keeps the margins.
-    u = ndtr(np.sqrt(0.4) * rng.normal(size=100)[cluster] + np.sqrt(0.6) * rng.normal(size=cluster.size))
+    u = ndtr(
+        np.sqrt(0.4) * rng.normal(size=100)[cluster] + np.sqrt(0.6) * rng.normal(size=cluster.size)
+    )
     by = {"row": rng.integers(0, 5, p.size), "cluster": rng.integers(0, 4, 100)[cluster]}
     return u < p, p, by, cluster
 
@@ -331,7 +383,11 @@ def test_any_false_flag_is_as_rare_as_promised(make, options):
 
 def test_a_segment_with_the_error_of_all_rows_is_flagged_and_does_not_differ():
     rng = np.random.default_rng(5)
-    p, sex, place = rng.uniform(0.1, 0.5, 4_000), rng.choice(["1", "2"], 4_000), rng.choice(list("abcdefgh"), 4_000)
+    p, sex, place = (
+        rng.uniform(0.1, 0.5, 4_000),
+        rng.choice(["1", "2"], 4_000),
+        rng.choice(list("abcdefgh"), 4_000),
+    )
     y = rng.random(4_000) < expit(0.8 * logit(p) + 0.4 + 0.8 * (place == "b"))
     found = by_name(tn.segments(y, p, {"sex": sex, "place": place}, seed=0))
     assert all(found[key]["flagged"] for key in (("sex", "1"), ("sex", "2"), ("place", "b")))
@@ -367,13 +423,17 @@ def test_overall_p_values_are_those_of_labels_drawn_and_fitted_again():
 
 @pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
 def test_without_an_overall_error_nothing_differs():
-    one = tn.segments(np.ones(40), np.full(40, 0.5), np.repeat(["a", "b"], 20), resamples=19, seed=0)
+    one = tn.segments(
+        np.ones(40), np.full(40, 0.5), np.repeat(["a", "b"], 20), resamples=19, seed=0
+    )
     assert np.isnan(one.overall_pvalue).all()
     assert not one.differs.any()
     assert str(one).endswith("flagged; jointly p < 0.0001.")
     whole = tn.segments([0, 1] * 40, [0.2, 0.4] * 40, np.repeat("all", 80), resamples=19, seed=0)
     assert (whole.overall_pvalue.tolist(), whole.differs.tolist()) == ([1.0], [False])
-    assert str(whole).endswith("1 of 1 segment flagged; jointly p = 0.00038. None differs from the error of all rows.")
+    assert str(whole).endswith(
+        "1 of 1 segment flagged; jointly p = 0.00038. None differs from the error of all rows."
+    )
 
 
 @pytest.mark.slow
@@ -385,10 +445,14 @@ def test_segments_that_share_the_error_of_all_rows_rarely_differ(clusters):
         n = 1_200
         cluster = np.arange(n) // 4
         p = rng.beta(1, 3, n)
-        u = ndtr(np.sqrt(0.3) * rng.normal(size=n // 4)[cluster] + np.sqrt(0.7) * rng.normal(size=n))
+        u = ndtr(
+            np.sqrt(0.3) * rng.normal(size=n // 4)[cluster] + np.sqrt(0.7) * rng.normal(size=n)
+        )
         y = (u if clusters else rng.random(n)) < expit(0.5 + 0.7 * logit(p))
         by = {"a": rng.integers(0, 8, n), "high": p > 0.2}
-        one = tn.segments(y, p, by, cluster=cluster if clusters else None, level=0.9, resamples=199, seed=seed)
+        one = tn.segments(
+            y, p, by, cluster=cluster if clusters else None, level=0.9, resamples=199, seed=seed
+        )
         found += one.differs.any()
     assert found <= runs * 0.1 + 3 * math.sqrt(runs * 0.1 * 0.9)
 
@@ -440,7 +504,9 @@ def test_the_record_says_when_near_ties_are_drawn_together(monkeypatch):
     )
 
 
-@pytest.mark.parametrize("weight", [None, np.array([0.5, 2.0])[np.arange(120) % 2]], ids=["rows", "weights"])
+@pytest.mark.parametrize(
+    "weight", [None, np.array([0.5, 2.0])[np.arange(120) % 2]], ids=["rows", "weights"]
+)
 @pytest.mark.parametrize("form", ["distinct", "sketch"])
 def test_sums_of_groups_have_the_segments_of_their_rows(form, weight):
     rng = np.random.default_rng(0)
@@ -448,15 +514,22 @@ def test_sums_of_groups_have_the_segments_of_their_rows(form, weight):
     y, a = rng.random(120) < p, np.array(list("xyz"))[np.arange(120) % 3]
     sums = tn.Accumulator(form, by="a")
     sums.update(y, p, group=a, **({} if weight is None else {"sample_weight": weight}))
-    found, rows = tn.segments(sums, seed=0), tn.segments(y, p, {"a": a}, sample_weight=weight, seed=0)
+    found, rows = (
+        tn.segments(sums, seed=0),
+        tn.segments(y, p, {"a": a}, sample_weight=weight, seed=0),
+    )
     order, other = np.argsort(found.value), np.argsort(rows.value)
     for name in ("n", "weight", "score", "rate", "gap", "ratio"):
-        np.testing.assert_allclose(getattr(found, name)[order], getattr(rows, name)[other], rtol=1e-6)
+        np.testing.assert_allclose(
+            getattr(found, name)[order], getattr(rows, name)[other], rtol=1e-6
+        )
 
 
 def clopper_pearson(k, n, level):
     tail = (1 - level) / 2
-    return (beta.ppf(tail, k, n - k + 1) if k > 0 else 0.0), (beta.ppf(1 - tail, k + 1, n - k) if k < n else 1.0)
+    return (beta.ppf(tail, k, n - k + 1) if k > 0 else 0.0), (
+        beta.ppf(1 - tail, k + 1, n - k) if k < n else 1.0
+    )
 
 
 def effective_rows(y, p, w, cluster):
@@ -487,9 +560,15 @@ def test_copies_of_rows_with_a_score_of_0_widen_its_limits():
     y, p, by = np.repeat([0, 0, 0, 1], 15), np.zeros(60), np.repeat("a", 60)
     rows = tn.segments(y, p, by, cluster=np.arange(60), resamples=19, seed=0)
     copies = tn.segments(
-        np.repeat(y, 8), np.zeros(480), np.repeat("a", 480), cluster=np.repeat(np.arange(60), 8), seed=0
+        np.repeat(y, 8),
+        np.zeros(480),
+        np.repeat("a", 480),
+        cluster=np.repeat(np.arange(60), 8),
+        seed=0,
     )
-    assert (copies.gap_low[0], copies.gap_high[0]) == pytest.approx((rows.gap_low[0], rows.gap_high[0]))
+    assert (copies.gap_low[0], copies.gap_high[0]) == pytest.approx(
+        (rows.gap_low[0], rows.gap_high[0])
+    )
 
 
 @pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
@@ -511,13 +590,28 @@ def test_numbers_of_a_segment_by_hand(weighted, clustered):
         size = effective_rows(y[at], p[at], w[at], None if cluster is None else cluster[at])
         size *= reduction(y[at], p[at], w[at], size)
         low, high = clopper_pearson(rate * size, size, 0.9 ** (1 / 4))  # four segments together
-        sums = {"n": at.sum(), "weight": w[at].sum(), "events": (w * y)[at].sum(), "expected": (w * p)[at].sum()}
+        sums = {
+            "n": at.sum(),
+            "weight": w[at].sum(),
+            "events": (w * y)[at].sum(),
+            "expected": (w * p)[at].sum(),
+        }
         gaps = {"gap": rate - score, "gap_low": low - score, "gap_high": high - score}
         ratios = dict(zip(("ratio", "ratio_low", "ratio_high"), (rate, low, high), strict=True))
         ratios = {name: one / score if value != "a" else math.nan for name, one in ratios.items()}
         cost = w[at].sum() / w.sum() * row["shrunk_gap"] ** 2
-        for name, number in {**sums, "score": score, "rate": rate, **gaps, **ratios, "cost": cost}.items():
-            assert row[name] == pytest.approx(number, rel=1e-7, abs=1e-12, nan_ok=True), (value, name)
+        for name, number in {
+            **sums,
+            "score": score,
+            "rate": rate,
+            **gaps,
+            **ratios,
+            "cost": cost,
+        }.items():
+            assert row[name] == pytest.approx(number, rel=1e-7, abs=1e-12, nan_ok=True), (
+                value,
+                name,
+            )
     assert (np.diff(found.cost) <= 0).all()
     assert found.joint_pvalue == found.adjusted_pvalue.min()
     assert found.flagged.tolist() == (found.adjusted_pvalue <= found.alpha).tolist()
@@ -528,7 +622,10 @@ def test_shrunk_gaps_of_a_column_do_not_depend_on_other_columns():
     rng = np.random.default_rng(2)
     p, a, b = rng.uniform(0.1, 0.6, 300), rng.choice(list("uvw"), 300), rng.choice(list("xy"), 300)
     y = rng.random(300) < p
-    both, alone = by_name(tn.segments(y, p, {"a": a, "b": b}, seed=0)), by_name(tn.segments(y, p, {"b": b}, seed=0))
+    both, alone = (
+        by_name(tn.segments(y, p, {"a": a, "b": b}, seed=0)),
+        by_name(tn.segments(y, p, {"b": b}, seed=0)),
+    )
     for key, row in alone.items():
         for name in ("shrunk_gap", "shrunk_low", "shrunk_high", "cost"):
             assert both[key][name] == pytest.approx(row[name], rel=1e-12)
@@ -538,8 +635,13 @@ def test_shrunk_gaps_of_a_column_do_not_depend_on_other_columns():
 def test_the_draws_are_twenty_over_alpha_less_one_and_999_at_least(level, draws):
     found = tn.segments([0, 1] * 10, [0.5] * 20, ["a"] * 20, level=level, seed=0)
     assert found.draws == draws
-    assert f"{draws:,} sets of labels drawn from the scores; rows are independent" in found.assumptions
-    assert tn.segments([0, 1] * 10, [0.5] * 20, ["a"] * 20, level=level, resamples=19, seed=0).draws == 19
+    assert (
+        f"{draws:,} sets of labels drawn from the scores; rows are independent" in found.assumptions
+    )
+    assert (
+        tn.segments([0, 1] * 10, [0.5] * 20, ["a"] * 20, level=level, resamples=19, seed=0).draws
+        == 19
+    )
 
 
 def test_a_seed_is_all_that_decides_and_the_level_of_the_joint_test_is_kept_apart():
@@ -561,11 +663,15 @@ def test_assumptions_with_clusters():
     )
 
 
-@pytest.mark.parametrize(("few", "more"), [(1, ""), (6, ""), (7, " and 1 more"), (9, " and 3 more")])
+@pytest.mark.parametrize(
+    ("few", "more"), [(1, ""), (6, ""), (7, " and 1 more"), (9, " and 3 more")]
+)
 def test_at_most_six_segments_with_few_clusters_are_named(few, more):
     segment = np.append(np.repeat(np.arange(few), 10), np.full(100, 99)).astype(str)
     n = segment.size
-    found = tn.segments(np.arange(n) % 2, np.full(n, 0.5), segment, cluster=np.arange(n), resamples=19, seed=0)
+    found = tn.segments(
+        np.arange(n) % 2, np.full(n, 0.5), segment, cluster=np.arange(n), resamples=19, seed=0
+    )
     names = ", ".join(f"by = {i}" for i in range(min(few, 6)))
     assert found.notes[-1].endswith(f"so flags are less reliable: {names}{more}.")
 
@@ -574,15 +680,27 @@ def test_at_most_six_segments_with_few_clusters_are_named(few, more):
 def test_twenty_clusters_of_equal_size_are_enough(size, named):
     segment = np.repeat(["few", "many"], [size, 100])
     n = segment.size
-    found = tn.segments(np.arange(n) % 2, np.full(n, 0.5), segment, cluster=np.arange(n), resamples=19, seed=0)
+    found = tn.segments(
+        np.arange(n) % 2, np.full(n, 0.5), segment, cluster=np.arange(n), resamples=19, seed=0
+    )
     assert bool(found.notes) == named
 
 
 @pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
 def test_few_clusters_by_weight_are_a_warning_that_says_so():
     y, p, w = np.tile([0, 1], 60), np.full(120, 0.5), np.where(np.arange(120) < 4, 100.5, 1)
-    with pytest.warns(tn.FewClustersWarning, match=r"There are 30 clusters, worth 1\.7 of equal weight\. Below 20"):
-        tn.segments(y, p, np.arange(120) % 2, cluster=np.arange(120) // 4, sample_weight=w, resamples=19, seed=0)
+    with pytest.warns(
+        tn.FewClustersWarning, match=r"There are 30 clusters, worth 1\.7 of equal weight\. Below 20"
+    ):
+        tn.segments(
+            y,
+            p,
+            np.arange(120) % 2,
+            cluster=np.arange(120) // 4,
+            sample_weight=w,
+            resamples=19,
+            seed=0,
+        )
 
 
 def test_groups_have_default_names_and_missing_keys_a_segment():
@@ -590,18 +708,24 @@ def test_groups_have_default_names_and_missing_keys_a_segment():
     assert set(tn.segments({"x": a, None: b}, resamples=19, seed=0).column) == {"group"}
     assert set(tn.segments({"x": a, None: b}, resamples=19, seed=0).value) == {"x", "(missing)"}
     assert set(tn.segments({"x": a, "y": b}, by="shop", resamples=19, seed=0).column) == {"shop"}
-    assert set(tn.segments({("x",): a, ("y",): b}, by=["shop"], resamples=19, seed=0).column) == {"shop"}
+    assert set(tn.segments({("x",): a, ("y",): b}, by=["shop"], resamples=19, seed=0).column) == {
+        "shop"
+    }
     assert set(tn.segments({("x",): a, ("y",): b}, resamples=19, seed=0).column) == {"group"}
     pairs = by_name(tn.segments({("x", 1): a, ("y", 1): b}, resamples=19, seed=0))
     assert set(pairs) == {("column 1", "x"), ("column 1", "y"), ("column 2", "1")}
     assert pairs["column 2", "1"]["n"] == 5
     assert len(tn.segments({("x", 1): a, ("y", 1): b}, resamples=19, crossed=2, seed=0)) == 5
-    assert tn.segments({"x": a, "y": b}, resamples=19, level=0.9, seed=0).alpha == pytest.approx(0.1)
+    assert tn.segments({"x": a, "y": b}, resamples=19, level=0.9, seed=0).alpha == pytest.approx(
+        0.1
+    )
 
 
 def test_messages_about_sums():
     t = tn.tally([0, 1], [0.2, 0.6])
-    with pytest.raises(InputError, match="`y_true` must be labels, or a dict of sums; the value of 'x' is a list"):
+    with pytest.raises(
+        InputError, match="`y_true` must be labels, or a dict of sums; the value of 'x' is a list"
+    ):
         tn.segments({"x": [0, 1]})
     with pytest.raises(InputError, match="`by` must name the 2 columns of the groups; got "):
         tn.segments({("x", 1): t}, by=["a", "b", "c"])
@@ -609,10 +733,14 @@ def test_messages_about_sums():
         tn.segments({"x": t}, by=["a", "b"])
     sums = tn.Accumulator("distinct", by="shop")
     sums.update([0, 1], [0.2, 0.6], group=["u", "v"])
-    with pytest.raises(InputError, match="`by` must be None for an Accumulator; its groups are called 'shop'"):
+    with pytest.raises(
+        InputError, match="`by` must be None for an Accumulator; its groups are called 'shop'"
+    ):
         tn.segments(sums, by="shop")
     for options in ({"cluster": [1, 2]}, {"sample_weight": [1, 2]}):
-        with pytest.raises(InputError, match="`y_true` must be labels if `y_prob`, `cluster` or an option"):
+        with pytest.raises(
+            InputError, match="`y_true` must be labels if `y_prob`, `cluster` or an option"
+        ):
             tn.segments({"x": t}, **options)
 
 
@@ -623,7 +751,12 @@ def test_a_binned_group_has_its_rows_at_their_mean_score():
     for weight in (None, rng.uniform(0.5, 2, 300)):
         w = np.ones(300) if weight is None else weight
         sums = {
-            v: tn.binned(y[by == v], p[by == v], bins=4, sample_weight=w[by == v] if weight is not None else None)
+            v: tn.binned(
+                y[by == v],
+                p[by == v],
+                bins=4,
+                sample_weight=w[by == v] if weight is not None else None,
+            )
             for v in "xyz"
         }
         found = by_name(tn.segments(sums, resamples=19, seed=0))
@@ -632,10 +765,21 @@ def test_a_binned_group_has_its_rows_at_their_mean_score():
             for i in range(4):
                 at = (by == v) & (b == i)
                 mean[at] = np.average(p[at], weights=w[at])
-        rows = by_name(tn.segments(y, mean, {"group": by}, sample_weight=weight, resamples=19, seed=0))
+        rows = by_name(
+            tn.segments(y, mean, {"group": by}, sample_weight=weight, resamples=19, seed=0)
+        )
         assert found.keys() == rows.keys()
         for key, row in rows.items():
-            for name in ("n", "weight", "events", "expected", "gap", "gap_low", "gap_high", "ratio_low"):
+            for name in (
+                "n",
+                "weight",
+                "events",
+                "expected",
+                "gap",
+                "gap_low",
+                "gap_high",
+                "ratio_low",
+            ):
                 assert found[key][name] == pytest.approx(row[name], rel=1e-6, abs=1e-9), name
             if weight is None:
                 assert found[key]["pvalue"] == pytest.approx(row["pvalue"], rel=1e-6)
@@ -646,7 +790,9 @@ def test_fewer_than_twenty_clusters_are_a_warning(clusters):
     y, cluster = np.arange(4 * clusters) % 2, np.repeat(np.arange(clusters), 4)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        tn.segments(y, np.full(y.size, 0.5), np.repeat("a", y.size), cluster=cluster, resamples=19, seed=0)
+        tn.segments(
+            y, np.full(y.size, 0.5), np.repeat("a", y.size), cluster=cluster, resamples=19, seed=0
+        )
     assert [one.category for one in caught] == [tn.FewClustersWarning] * (clusters < 20)
 
 
@@ -656,13 +802,15 @@ def test_rows_that_are_dropped_leave_their_segments_and_clusters():
     y = (rng.random(200) < p).astype(int)
     gone = np.arange(200) % 7 == 0
     with pytest.warns(tn.DroppedRowsWarning, match="29 of 200 rows"):
-        found = tn.segments(y, np.where(gone, np.nan, p), by, cluster=cluster, missing="drop", resamples=19, seed=0)
+        found = tn.segments(
+            y, np.where(gone, np.nan, p), by, cluster=cluster, missing="drop", resamples=19, seed=0
+        )
     rest = tn.segments(y[~gone], p[~gone], by[~gone], cluster=cluster[~gone], resamples=19, seed=0)
     assert by_name(found).keys() == by_name(rest).keys()
     for key, row in by_name(rest).items():
-        assert {k: v for k, v in by_name(found)[key].items() if k != "slope_pvalue"} == pytest.approx(
-            {k: v for k, v in row.items() if k != "slope_pvalue"}
-        )
+        assert {
+            k: v for k, v in by_name(found)[key].items() if k != "slope_pvalue"
+        } == pytest.approx({k: v for k, v in row.items() if k != "slope_pvalue"})
 
 
 def test_segments_of_equal_cost_are_in_the_order_of_their_names():
@@ -676,7 +824,9 @@ def test_many_rows_per_score_take_no_longer_than_few():
     """Their exact law would have 10⁵ frequencies for each of 200 scores."""
     p = np.linspace(0.1, 0.9, 200)
     y = np.arange(200) % 2
-    found = tn.segments(y, p, {"g": np.arange(200) // 100}, sample_weight=np.full(200, 10_000_000), seed=0)
+    found = tn.segments(
+        y, p, {"g": np.arange(200) // 100}, sample_weight=np.full(200, 10_000_000), seed=0
+    )
     assert found.expected.sum() == pytest.approx(1e9)
     assert (found.adjusted_pvalue < 0.01).all()
 

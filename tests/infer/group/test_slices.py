@@ -34,8 +34,13 @@ def cells(columns, p, least):
             highest = np.sort(values)[[math.ceil(k * values.size / 5) - 1 for k in (1, 2, 3, 4)]]
             group = (values[:, np.newaxis] > highest).sum(axis=1)
             first = [f"{values[group == k].min():.6g}" for k in range(5)]
-            rules = [f"{name} < {first[1]}", *(f"{a} ≤ {name} < {b}" for a, b in pairwise(first[1:]))]
-            cut[name] = {rule: group == k for k, rule in enumerate([*rules, f"{name} ≥ {first[4]}"])}
+            rules = [
+                f"{name} < {first[1]}",
+                *(f"{a} ≤ {name} < {b}" for a, b in pairwise(first[1:])),
+            ]
+            cut[name] = {
+                rule: group == k for k, rule in enumerate([*rules, f"{name} ≥ {first[4]}"])
+            }
         else:
             cut[name] = {f"{name} = {value}": values == value for value in np.unique(values)}
     found = {rule: some for values in cut.values() for rule, some in values.items()}
@@ -76,7 +81,10 @@ def test_a_planted_slice_is_named_first_and_what_it_contains_is_not_distinct():
     assert found.calibrated_within(found.worst_gap_high)
     assert "region = north" in str(found)
     assert found.share[0] == pytest.approx(
-        ((y - p)[columns["region"] == "north"].sum() ** 2 - (p * (1 - p))[columns["region"] == "north"].sum())
+        (
+            (y - p)[columns["region"] == "north"].sum() ** 2
+            - (p * (1 - p))[columns["region"] == "north"].sum()
+        )
         / (columns["region"] == "north").sum()
         / ((y - p) ** 2).sum()
     )
@@ -93,7 +101,9 @@ def test_the_order_of_rows_and_columns_does_not_matter_and_swapped_labels_mirror
     y, p, columns = rows(400, north=0.9)
     found = tn.worst_slices(y, p, columns, resamples=19, seed=0)
     order = np.random.default_rng(1).permutation(y.size)
-    again = tn.worst_slices(y[order], p[order], {k: v[order] for k, v in columns.items()}, resamples=19, seed=0)
+    again = tn.worst_slices(
+        y[order], p[order], {k: v[order] for k, v in columns.items()}, resamples=19, seed=0
+    )
     assert again.to_dict() == found.to_dict()
     other = tn.worst_slices(1 - y, 1 - p, columns, resamples=19, seed=0, most=500)
     there = dict(zip(other.rule, other.gap, strict=True))
@@ -102,7 +112,17 @@ def test_the_order_of_rows_and_columns_does_not_matter_and_swapped_labels_mirror
 
 
 OTHER_NAMES = str.maketrans("uvwxyzklmn", "RQPONMZYXW")
-NUMBERS = ("n", "gap", "gap_low", "gap_high", "adjusted_p", "overall_p", "flagged", "distinct", "differs")
+NUMBERS = (
+    "n",
+    "gap",
+    "gap_low",
+    "gap_high",
+    "adjusted_p",
+    "overall_p",
+    "flagged",
+    "distinct",
+    "differs",
+)
 
 
 def numbers_by_rule(found, names):
@@ -120,7 +140,11 @@ def test_neither_the_order_of_columns_nor_names_matter(tied, clustered, options)
     rng = np.random.default_rng(4)
     n = 600
     p = rng.choice([0.1, 0.3, 0.5, 0.7], n) if tied else rng.random(n)
-    columns = {"a": rng.choice(list("uvw"), n), "b": rng.choice(list("xyz"), n), "c": rng.choice(list("klmn"), n)}
+    columns = {
+        "a": rng.choice(list("uvw"), n),
+        "b": rng.choice(list("xyz"), n),
+        "c": rng.choice(list("klmn"), n),
+    }
     y = (rng.random(n) < p * np.where(columns["a"] == "u", 1.3, 1)).astype(int)
     numeric = {"d": rng.integers(0, 400, n) / 7} if "cuts" in options else {}
     cluster = rng.integers(0, 60, n)
@@ -128,12 +152,20 @@ def test_neither_the_order_of_columns_nor_names_matter(tied, clustered, options)
     def slices(columns, names="", **more):
         if clustered:
             more = {"cluster": cluster} | more
-        found = tn.worst_slices(y, p, columns, resamples=99, seed=0, min_rows=20, most=1000, **options, **more)
+        found = tn.worst_slices(
+            y, p, columns, resamples=99, seed=0, min_rows=20, most=1000, **options, **more
+        )
         return numbers_by_rule(found, names)
 
     before = slices(columns | numeric, OTHER_NAMES)
-    renamed = {name: np.array([one.translate(OTHER_NAMES) for one in values]) for name, values in columns.items()}
-    others = [slices(dict(reversed(columns.items())) | numeric, OTHER_NAMES), slices(renamed | numeric)]
+    renamed = {
+        name: np.array([one.translate(OTHER_NAMES) for one in values])
+        for name, values in columns.items()
+    }
+    others = [
+        slices(dict(reversed(columns.items())) | numeric, OTHER_NAMES),
+        slices(renamed | numeric),
+    ]
     if clustered:
         others.append(slices(numeric | columns, OTHER_NAMES, cluster=-cluster))
     for other in others:
@@ -157,9 +189,17 @@ def test_a_weight_of_two_is_the_row_twice(depth):
     y, p, columns = rows(300, north=0.9)
     w = np.arange(300) % 3
     twice = np.repeat(np.arange(300), w)
-    a = tn.worst_slices(y, p, columns, sample_weight=w, min_rows=6, depth=depth, resamples=19, seed=0, most=500)
+    a = tn.worst_slices(
+        y, p, columns, sample_weight=w, min_rows=6, depth=depth, resamples=19, seed=0, most=500
+    )
     b = tn.worst_slices(
-        y[twice], p[twice], {k: v[twice] for k, v in columns.items()}, min_rows=6, depth=depth, seed=0, most=500
+        y[twice],
+        p[twice],
+        {k: v[twice] for k, v in columns.items()},
+        min_rows=6,
+        depth=depth,
+        seed=0,
+        most=500,
     )
     there = {rule: i for i, rule in enumerate(b.rule)}
     same = [i for i, rule in enumerate(a.rule) if rule in there]
@@ -214,7 +254,9 @@ def test_missing_values_constant_columns_and_names_are_reported():
 def test_weights_are_beside_the_rows_and_a_note_tells_them_apart():
     y, p, columns = rows(400)
     asked = {"depth": 1, "resamples": 19, "seed": 0, "min_rows": 20}
-    found = tn.worst_slices(y, p, columns, sample_weight=np.where(columns["region"] == "north", 3, 1), **asked)
+    found = tn.worst_slices(
+        y, p, columns, sample_weight=np.where(columns["region"] == "north", 3, 1), **asked
+    )
     north = found.rule.index("region = north")
     assert found.weight[north] == 3 * found.n[north]
     np.testing.assert_allclose(found.gap, (found.observed - found.expected) / found.weight)
@@ -245,7 +287,10 @@ def test_limits_that_exclude_zero_without_a_flag_are_explained():
 
 def test_too_few_clusters_are_the_reason_given():
     y, p, columns = rows(400)
-    with pytest.warns(tn.FewClustersWarning), pytest.raises(InputError, match="rows and 20 clusters of equal size"):
+    with (
+        pytest.warns(tn.FewClustersWarning),
+        pytest.raises(InputError, match="rows and 20 clusters of equal size"),
+    ):
         tn.worst_slices(y, p, columns, cluster=np.arange(400) % 2, seed=0)
 
 
@@ -254,10 +299,14 @@ def test_clusters_are_drawn_whole():
     five = np.repeat(np.arange(400), 5)
     copies = {k: v[five] for k, v in columns.items()}
     alone = tn.worst_slices(y, p, columns, min_rows=30, resamples=99, seed=0)
-    whole = tn.worst_slices(y[five], p[five], copies, cluster=five, min_rows=150, resamples=99, seed=0)
+    whole = tn.worst_slices(
+        y[five], p[five], copies, cluster=five, min_rows=150, resamples=99, seed=0
+    )
     naive = tn.worst_slices(y[five], p[five], copies, min_rows=150, resamples=99, seed=0)
     assert "signs of clusters" in whole.method
-    wide, narrow, real = (float(np.mean(one.gap_high - one.gap_low)) for one in (whole, naive, alone))
+    wide, narrow, real = (
+        float(np.mean(one.gap_high - one.gap_low)) for one in (whole, naive, alone)
+    )
     assert narrow < 0.6 * real
     assert wide == pytest.approx(real, rel=0.25)
 
@@ -311,7 +360,10 @@ def test_sums_of_one_group_by_give_the_slices_of_the_rows(engine):
         ({"columns": {"a": [1, 2]}}, "`columns` must have one entry per row; 'a' has shape"),
         ({"depth": 0}, "`depth` must be"),
         ({"min_rows": 0}, "`min_rows` must be"),
-        ({"min_rows": 5_000}, "`columns` must have values shared by at least 5,000 rows, but not by all; none has"),
+        (
+            {"min_rows": 5_000},
+            "`columns` must have values shared by at least 5,000 rows, but not by all; none has",
+        ),
         ({"cuts": "forest"}, "`cuts` must be 'quantiles' or 'tree'; got 'forest'"),
         ({"level": 0.3}, "`level` must lie strictly between"),
     ],
@@ -347,11 +399,16 @@ def test_a_calibrated_model_is_flagged_in_at_most_5_percent_of_runs(width, n, ru
     for name in LAWS:
         for run in range(runs):
             rng = np.random.default_rng((run, width))
-            columns = {f"x{j}": rng.integers(0, 4, n) if j % 2 else rng.normal(size=n) for j in range(width)}
+            columns = {
+                f"x{j}": rng.integers(0, 4, n) if j % 2 else rng.normal(size=n)
+                for j in range(width)
+            }
             y, p, options = law(name, n, rng)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                found = tn.worst_slices(y, p, columns, min_rows=25, resamples=39, seed=run, **options)
+                found = tn.worst_slices(
+                    y, p, columns, min_rows=25, resamples=39, seed=run, **options
+                )
             flagged.append(found.joint_p <= 0.05)
     flagged = np.array(flagged).reshape(len(LAWS), runs)
     # One-sided 99.9 % ranges of the binomial distribution about 5 %.
@@ -367,7 +424,9 @@ def test_limits_of_the_slice_that_is_looked_at_cover(shift):
         rng = np.random.default_rng((run, 5))
         columns = {f"x{j}": rng.integers(0, 4, 1_200).astype(str) for j in range(8)}
         p = rng.uniform(0.1, 0.7, 1_200).round(4)
-        q = expit(logit(p) + shift * ((columns["x1"] == "1").astype(float) - (columns["x3"] == "2")))
+        q = expit(
+            logit(p) + shift * ((columns["x1"] == "1").astype(float) - (columns["x3"] == "2"))
+        )
         found = tn.worst_slices(rng.random(p.size) < q, p, columns, resamples=99, seed=run)
         true = (q - p)[cells(columns, p, 1)[found.rule[0]]].mean()
         covered.append(found.gap_low[0] <= true <= found.gap_high[0])

@@ -22,7 +22,11 @@ def transcription(u, cell, sigma0, volume, alpha):
         part = u[[other == c for other in cell]]
         N = len(part)
         if N >= 2:
-            T += sum(a @ b for i, a in enumerate(part) for j, b in enumerate(part) if i != j) / (N - 1) / n
+            T += (
+                sum(a @ b for i, a in enumerate(part) for j, b in enumerate(part) if i != j)
+                / (N - 1)
+                / n
+            )
         mean = part.mean(axis=0)
         C = part.T @ part / N - np.outer(mean, mean)
         s4 += N / n * (mean @ mean) ** 2
@@ -51,11 +55,20 @@ def test_every_branch_of_the_published_interval():
     """Binary scores from calibrated to far off, at three levels."""
     branches = set()
     for seed in range(24):
-        d = simulate.binary(60, distortion=simulate.Logit(slope=(0.1, 0.3, 0.6, 1.0)[seed % 4]), seed=seed)
+        d = simulate.binary(
+            60, distortion=simulate.Logit(slope=(0.1, 0.3, 0.6, 1.0)[seed % 4]), seed=seed
+        )
         bins, level = 3 + seed % 12, (0.6, 0.9, 0.99)[seed % 3]
         cell = np.minimum((d.y_prob * bins).astype(int), bins - 1).tolist()
-        expected = transcription((d.y_true - d.y_prob)[:, None], cell, math.sqrt(1 / 15), 1 / bins, 1 - level)
-        same_set(ece_interval(d.y_true, d.y_prob, method="analytic", bins=bins, level=level, squared=True), expected)
+        expected = transcription(
+            (d.y_true - d.y_prob)[:, None], cell, math.sqrt(1 / 15), 1 / bins, 1 - level
+        )
+        same_set(
+            ece_interval(
+                d.y_true, d.y_prob, method="analytic", bins=bins, level=level, squared=True
+            ),
+            expected,
+        )
         branches.add(expected[-1])
     assert branches == {"two-sided", "one-sided", "cut at zero", "half"}
 
@@ -73,7 +86,10 @@ def test_several_classes_against_the_transcription(k, support):
             x = m * np.cumsum(P[:, :2], axis=1)
             a = np.minimum(np.floor(x), m - 1)
             f = x - a
-            cell = [(*row, bool(left[1] < left[0])) for row, left in zip(a.tolist(), f.tolist(), strict=True)]
+            cell = [
+                (*row, bool(left[1] < left[0]))
+                for row, left in zip(a.tolist(), f.tolist(), strict=True)
+            ]
             volume = 1 / (2 * m**2)
         else:
             order = np.argsort(-P, axis=1, kind="stable")[:, :k]
@@ -82,14 +98,22 @@ def test_several_classes_against_the_transcription(k, support):
             cell = [tuple(min(int(v * m), m - 1) for v in row) for row in z]
             volume = m**-k
         for level in (0.9, 0.6):
-            expected = transcription(u, cell, math.sqrt(null_variance(3, k, support)), volume, 1 - level)
-            found = ece_interval(y, P, k=k, method="analytic", bins=m, level=level, squared=True, support=support)
+            expected = transcription(
+                u, cell, math.sqrt(null_variance(3, k, support)), volume, 1 - level
+            )
+            found = ece_interval(
+                y, P, k=k, method="analytic", bins=m, level=level, squared=True, support=support
+            )
             same_set(found, expected)
             zeros.add(found.includes_zero)
-            if support == "published":  # the test leaves zero out where the set does, at the same level
+            if (
+                support == "published"
+            ):  # the test leaves zero out where the set does, at the same level
                 test = tn.calibration_test(y, P, k=k, method="analytic", bins=m)
                 z = 50 * math.sqrt(volume) * expected[0] / math.sqrt(null_variance(3, k))
-                assert (test.statistic, test.pvalue) == pytest.approx((z, stats.norm.sf(z)), rel=1e-9)
+                assert (test.statistic, test.pvalue) == pytest.approx(
+                    (z, stats.norm.sf(z)), rel=1e-9
+                )
                 assert (test.pvalue <= 1 - level) == (not expected[3])
     assert zeros == {True, False}
 
@@ -135,7 +159,9 @@ def test_the_test_of_several_scores_by_hand():
     """Two of three rows share a cell of the two largest scores; σ₀² is that of equation (10), by quadrature."""
     P = np.array([[0.5, 0.3, 0.2], [0.3, 0.55, 0.15], [0.8, 0.1, 0.1]])
     found = tn.calibration_test([0, 1, 2], P, method="analytic", k=2, bins=4)
-    T = (0.5 * 0.45 + 0.3 * 0.3) * 2 / 3  # U = (1 − 0.5, −0.3) and (1 − 0.55, −0.3): 2 U·U' / (2 − 1) / n
+    T = (
+        (0.5 * 0.45 + 0.3 * 0.3) * 2 / 3
+    )  # U = (1 − 0.5, −0.3) and (1 − 0.55, −0.3): 2 U·U' / (2 − 1) / n
     grid = (np.arange(2000) + 0.5) / 2000
     a, b = np.meshgrid(grid, grid)
     inside = (b <= a) & (a + b <= 1) & (a + b >= 2 / 3)

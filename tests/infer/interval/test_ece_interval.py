@@ -55,7 +55,11 @@ def test_a_whole_number_weight_repeats_the_row(method, data):
     if repeated is None:
         assert weighted is None
         return
-    assert (weighted.n, weighted.includes_zero, weighted.bins) == (repeated.n, repeated.includes_zero, repeated.bins)
+    assert (weighted.n, weighted.includes_zero, weighted.bins) == (
+        repeated.n,
+        repeated.includes_zero,
+        repeated.bins,
+    )
     assert (weighted.estimate, weighted.low, weighted.high) == pytest.approx(
         (repeated.estimate, repeated.low, repeated.high), abs=1e-7
     )
@@ -84,7 +88,10 @@ def test_the_confidence_of_two_classes_is_that_of_a_tally_of_confidences(method)
 def test_wrong_scores_are_rejected_and_a_higher_level_gives_a_larger_set():
     d = simulate.binary(3000, distortion=simulate.Logit(slope=0.4), seed=1)
     for method in ("score", "analytic"):
-        sets = [ece_interval(d.y_true, d.y_prob, method=method, level=level, seed=0) for level in (0.6, 0.9, 0.99)]
+        sets = [
+            ece_interval(d.y_true, d.y_prob, method=method, level=level, seed=0)
+            for level in (0.6, 0.9, 0.99)
+        ]
         assert all(a.hull[0] >= b.hull[0] and a.high <= b.high for a, b in itertools.pairwise(sets))
         assert not sets[-1].includes_zero
         assert d.true_ece("l2") in sets[-1]
@@ -93,28 +100,42 @@ def test_wrong_scores_are_rejected_and_a_higher_level_gives_a_larger_set():
 def test_the_lower_end_is_zero_when_zero_is_not_rejected():
     d = simulate.binary(300, seed=1)
     found = ece_interval(d.y_true, d.y_prob, seed=0)
-    assert (found.includes_zero, found.low, found.low_closed, found.is_interval) == (True, 0.0, True, True)
+    assert (found.includes_zero, found.low, found.low_closed, found.is_interval) == (
+        True,
+        0.0,
+        True,
+        True,
+    )
     assert found.bins == "MassAndWidth(mass=10, width=10): 18 bins with rows"
 
 
 def test_the_result_names_its_bins():
     d, e = simulate.binary(1000, seed=1), simulate.multiclass(1000, 4, seed=1)
     assert ece_interval(d.y_true, d.y_prob, method="analytic").bins.startswith("EqualWidth(n=16)")
-    assert ece_interval(e.y_true, e.y_prob, k=2, seed=0).bins.startswith("cubes, 10 cells per axis: ")
+    assert ece_interval(e.y_true, e.y_prob, k=2, seed=0).bins.startswith(
+        "cubes, 10 cells per axis: "
+    )
     simplices = ece_interval(e.y_true, e.y_prob, k=4, bins=3, seed=0).bins
     assert simplices.startswith("simplices of equal volume, 3 per edge")
 
 
 def test_defaults_are_written_out():
     d = simulate.binary(200, distortion=simulate.Logit(slope=0.4), seed=2)
-    default, written = {"seed": 0}, {"level": 0.95, "method": "score", "squared": False, "weight_type": "auto"}
-    assert ece_interval(d.y_true, d.y_prob, **default) == ece_interval(d.y_true, d.y_prob, **default, **written)
+    default, written = (
+        {"seed": 0},
+        {"level": 0.95, "method": "score", "squared": False, "weight_type": "auto"},
+    )
+    assert ece_interval(d.y_true, d.y_prob, **default) == ece_interval(
+        d.y_true, d.y_prob, **default, **written
+    )
     for method in ("bootstrap", "subsampling", "adaptive-hulc"):
         options = {"method": method, "bins": 5}
         drawn = ece_interval(d.y_true, d.y_prob, **options)
         assert drawn == ece_interval(d.y_true, d.y_prob, resamples=500, **options, **default)
         assert drawn.n == 200
-    assert ece_interval(d.y_true, d.y_prob, bins=5, **default) == ece_interval(d.y_true, d.y_prob, bins=5, k=1, seed=0)
+    assert ece_interval(d.y_true, d.y_prob, bins=5, **default) == ece_interval(
+        d.y_true, d.y_prob, bins=5, k=1, seed=0
+    )
 
 
 @pytest.mark.parametrize(
@@ -129,17 +150,29 @@ def test_defaults_are_written_out():
         ({"k": 2}, "`k` must be None or 1 for a vector"),
         ({"k": 1.0}, "`k` must be a whole number"),
         ({"bins": tn.BlockIsotonic()}, "must not depend on the labels"),
-        ({"bins": tn.EqualMass(3), "method": "analytic"}, "must be of equal width for `method='analytic'`"),
+        (
+            {"bins": tn.EqualMass(3), "method": "analytic"},
+            "must be of equal width for `method='analytic'`",
+        ),
         ({"sample_weight": [0.5, 1, 1, 1], "weight_type": "frequency"}, "must be whole numbers"),
-        ({"sample_weight": [0.5, 1, 1, 1], "method": "analytic"}, "must be whole numbers .*taken by `method='score'`"),
+        (
+            {"sample_weight": [0.5, 1, 1, 1], "method": "analytic"},
+            "must be whole numbers .*taken by `method='score'`",
+        ),
         (
             {"sample_weight": [1e-7] * 4, "weight_type": "frequency"},
             "must be whole numbers .* `weight_type='importance'`",
         ),
-        ({"bins": 1000}, r"No bin holds two rows, .*; 4 rows are in as many bins\. Use fewer `bins`"),
+        (
+            {"bins": 1000},
+            r"No bin holds two rows, .*; 4 rows are in as many bins\. Use fewer `bins`",
+        ),
         ({"smoothness": 0.5}, "`smoothness` is not for `method='score'` with k = 1"),
         ({"smoothness": 2, "method": "analytic"}, r"`smoothness` must lie in \(0, 1\]; got 2"),
-        ({"smoothness": 0.5, "method": "analytic", "bins": 3}, "`smoothness` sets the default number of bins"),
+        (
+            {"smoothness": 0.5, "method": "analytic", "bins": 3},
+            "`smoothness` sets the default number of bins",
+        ),
         ({"level": 1 - 0.9e-9, "method": "analytic"}, "`level` must be at most 1 - 1e-09"),
         ({"level": 0.99991}, r"`level` must be at most 0\.9999 for `method='score'`"),
     ],
@@ -156,7 +189,9 @@ def test_other_views_of_a_matrix_and_single_rows_are_refused():
             ece_interval(d.y_true, d.y_prob, kind=kind)
         with pytest.raises(tn.InputError, match="`kind` must be 'confidence'"):
             ece_interval(tn.tally(d.y_true, d.y_prob, kind=kind), method="analytic")
-    with pytest.raises(tn.InputError, match="No bin holds two rows, so the error cannot be estimated; 1 rows are"):
+    with pytest.raises(
+        tn.InputError, match="No bin holds two rows, so the error cannot be estimated; 1 rows are"
+    ):
         ece_interval([1], [0.4])
 
 
@@ -172,7 +207,9 @@ def test_rows_that_are_mostly_alone_are_a_warning():
 def test_cells_of_one_row_have_the_set_of_algorithm_1():
     """T = 0, and the plug-in variance is that of ‖U‖² over the rows, since every covariance is zero."""
     y, p = [0, 1, 1], [0.1, 0.5, 0.8]
-    with pytest.warns(tn.FewRowsWarning, match="No bin holds two rows, so the estimate is 0 whatever the labels"):
+    with pytest.warns(
+        tn.FewRowsWarning, match="No bin holds two rows, so the estimate is 0 whatever the labels"
+    ):
         found = ece_interval(y, p, bins=10, method="analytic", level=0.9, squared=True)
     s = np.std(np.subtract(y, p) ** 2) / math.sqrt(3)
     assert (found.estimate, found.low, found.includes_zero) == (0, 0, True)
@@ -195,7 +232,9 @@ def test_smoothness_sets_the_default_cells():
             several = tn.squared_ece(many.y_true, many.y_prob, k=k, smoothness=s)
             assert several == tn.squared_ece(many.y_true, many.y_prob, k=k, bins=bins)
             rough = ece_interval(many.y_true, many.y_prob, k=k, smoothness=s, method="analytic")
-            assert rough == ece_interval(many.y_true, many.y_prob, k=k, bins=bins, method="analytic")
+            assert rough == ece_interval(
+                many.y_true, many.y_prob, k=k, bins=bins, method="analytic"
+            )
 
 
 @pytest.mark.parametrize("K", [3, 10])
@@ -253,7 +292,9 @@ def test_levels_up_to_their_limits_are_accepted():
 
 
 def test_small_numbers_are_printed_with_their_digits():
-    printed = str(ece_interval([1] * 40 + [0] * 19_960, [0.004] * 20_000, level=0.9, squared=True, seed=0))
+    printed = str(
+        ece_interval([1] * 40 + [0] * 19_960, [0.004] * 20_000, level=0.9, squared=True, seed=0)
+    )
     assert "[2.23e-06, 6.47e-06]" in printed
     assert "0.0000" not in printed
 
@@ -262,7 +303,11 @@ def test_small_numbers_are_printed_with_their_digits():
 def test_equal_mass_has_more_power_than_equal_width_for_confident_scores():
     power = dict.fromkeys(("score", "analytic"), 0)
     for seed in range(200):
-        d = simulate.binary(400, scores=simulate.Beta(12, 0.25), distortion=simulate.Logit(shift=-1), seed=seed)
+        d = simulate.binary(
+            400, scores=simulate.Beta(12, 0.25), distortion=simulate.Logit(shift=-1), seed=seed
+        )
         for method in power:
-            power[method] += not ece_interval(d.y_true, d.y_prob, method=method, level=0.9, seed=0).includes_zero
+            power[method] += not ece_interval(
+                d.y_true, d.y_prob, method=method, level=0.9, seed=0
+            ).includes_zero
     assert power["score"] > power["analytic"] + 40

@@ -62,9 +62,13 @@ def expected_ends(method, y, p, level, resamples=400):
 )
 def test_the_ends_are_those_of_slow_resamples(method, n, decimals):
     y, p = wrong_rows(n, decimals=decimals)
-    found = ece_interval(y, p, method=method, bins=5, level=0.8, squared=True, resamples=3_000, seed=1)
+    found = ece_interval(
+        y, p, method=method, bins=5, level=0.8, squared=True, resamples=3_000, seed=1
+    )
     ends, spread = expected_ends(method, y, p, 0.8)
-    assert (found.low, found.high) == pytest.approx(ends, abs=0.35 * spread)  # an error of 5 deviations
+    assert (found.low, found.high) == pytest.approx(
+        ends, abs=0.35 * spread
+    )  # an error of 5 deviations
     assert found.estimate == pytest.approx(tn.squared_ece(y, p, bins=5))
 
 
@@ -83,10 +87,16 @@ def test_sums_of_bins_are_drawn_with_the_spread_of_their_scores():
     rng = np.random.default_rng(0)
     p = np.where(np.arange(2_400) % 2, rng.uniform(0, 0.5, 2_400), rng.uniform(0.5, 1, 2_400))
     y = np.arange(2_400) % 4 < 2
-    found = ece_interval(y, p, bins=2, method="bootstrap", level=0.8, squared=True, resamples=4_000, seed=1)
+    found = ece_interval(
+        y, p, bins=2, method="bootstrap", level=0.8, squared=True, resamples=4_000, seed=1
+    )
     drawn = draws(y, p, y.size, 800, True, bins=2)
-    assert (found.low, found.high) == pytest.approx(np.quantile(drawn, [0.1, 0.9]), abs=0.25 * drawn.std())
-    flat = ece_interval(np.ones(2_400), np.full(2_400, 0.3), bins=2, method="bootstrap", squared=True, seed=1)
+    assert (found.low, found.high) == pytest.approx(
+        np.quantile(drawn, [0.1, 0.9]), abs=0.25 * drawn.std()
+    )
+    flat = ece_interval(
+        np.ones(2_400), np.full(2_400, 0.3), bins=2, method="bootstrap", squared=True, seed=1
+    )
     assert (flat.low, flat.high) == pytest.approx((0.49, 0.49))
 
 
@@ -96,15 +106,26 @@ def test_sums_of_bins_are_drawn_with_the_spread_of_their_scores():
 def test_an_interval_is_ordered_reproducible_and_blind_to_the_form_of_the_rows(method, n, seed):
     y, p = wrong_rows(n, seed)
     w = np.random.default_rng(seed).integers(0, 4, n)
-    options = {"method": method, "bins": 3, "seed": seed, **({} if method == "hulc" else {"resamples": 50})}
+    options = {
+        "method": method,
+        "bins": 3,
+        "seed": seed,
+        **({} if method == "hulc" else {"resamples": 50}),
+    }
     found = ece_interval(y, p, **options)
     assert 0 <= found.low <= found.high
     assert found.includes_zero == (found.low == 0)
-    assert ece_interval(y[::-1], p[::-1], **options) == ece_interval(tn.tally(y, p), **options) == found
+    assert (
+        ece_interval(y[::-1], p[::-1], **options)
+        == ece_interval(tn.tally(y, p), **options)
+        == found
+    )
     if w.sum() >= 20:
         repeated = ece_interval(np.repeat(y, w), np.repeat(p, w), **options)
         weighted = ece_interval(y, p, sample_weight=w, **options)
-        assert weighted.note == "Weights are whole numbers and count rows: a weight of 2 is two rows."
+        assert (
+            weighted.note == "Weights are whole numbers and count rows: a weight of 2 is two rows."
+        )
         assert replace(weighted, note="") == repeated
 
 
@@ -113,9 +134,15 @@ def test_bootstraps_draw_rows_up_to_2000_and_the_sums_of_bins_beyond(method):
     y, p = wrong_rows(2_001)
     options = {"method": method, "bins": 5, "resamples": 20, "seed": 0}
     found = ece_interval(y, p, **options)
-    assert ece_interval(tn.binned(y, p, bins=5), **options) == ece_interval(tn.tally(y, p), **options) == found
+    assert (
+        ece_interval(tn.binned(y, p, bins=5), **options)
+        == ece_interval(tn.tally(y, p), **options)
+        == found
+    )
     assert ece_interval(y, p, sample_weight=np.ones(2_001), **options) == found
-    assert ece_interval(y[1:], p[1:], **options) != ece_interval(tn.binned(y[1:], p[1:], bins=5), **options)
+    assert ece_interval(y[1:], p[1:], **options) != ece_interval(
+        tn.binned(y[1:], p[1:], bins=5), **options
+    )
     once = ece_interval(y[:60], p[:60], **options | {"resamples": 1, "method": "bootstrap"})
     assert once.low == once.high
 
@@ -123,7 +150,12 @@ def test_bootstraps_draw_rows_up_to_2000_and_the_sums_of_bins_beyond(method):
 @pytest.mark.parametrize("method", SPLITTING)
 def test_methods_that_split_rows_do_so_for_any_number(method):
     y, p = wrong_rows(2_001)
-    options = {"method": method, "bins": 5, "seed": 0, **({} if method == "hulc" else {"resamples": 20})}
+    options = {
+        "method": method,
+        "bins": 5,
+        "seed": 0,
+        **({} if method == "hulc" else {"resamples": 20}),
+    }
     found = ece_interval(y, p, squared=True, **options)
     assert 0.05 < found.low < found.estimate < found.high < 0.12  # the truth is 1/12 − 1/300
     with pytest.raises(tn.InputError, match="every distinct score"):
@@ -175,9 +207,15 @@ def test_the_number_of_parts_meets_the_level():
 def test_the_hull_is_that_of_a_few_even_parts():
     """One row of four is an event: parts of two rows have T = (1 − p)p·(−1), p² or, with both events, (1 − p)²."""
     y, p = np.array([1, 0, 0, 0, 0, 0, 0, 0]), np.full(8, 0.25)
-    seen = {ece_interval(y, p, method="hulc", level=0.875, bins=1, squared=True, seed=s).high for s in range(9)}
+    seen = {
+        ece_interval(y, p, method="hulc", level=0.875, bins=1, squared=True, seed=s).high
+        for s in range(9)
+    }
     assert seen == {0.25**2}
-    both = [ece_interval(1 - y, p, method="hulc", level=0.875, bins=1, squared=True, seed=s) for s in range(9)]
+    both = [
+        ece_interval(1 - y, p, method="hulc", level=0.875, bins=1, squared=True, seed=s)
+        for s in range(9)
+    ]
     assert {(one.low, one.high) for one in both} == {(0, 0.75**2)}
 
 
@@ -204,7 +242,10 @@ def test_the_adaptive_hull_takes_more_parts_where_the_estimate_is_biased():
         ({"method": "bootstrap", "resamples": 0}, "`resamples` must be a whole number ≥ 1; got 0"),
         ({"method": "bootstrap", "bins": tn.Isotonic()}, "must not depend on the labels"),
         ({"method": "bootstrap", "support": "reachable"}, "`support` is only for"),
-        ({"method": "bootstrap", "sample_weight": np.full(60, 1.5)}, "`sample_weight` must be whole numbers"),
+        (
+            {"method": "bootstrap", "sample_weight": np.full(60, 1.5)},
+            "`sample_weight` must be whole numbers",
+        ),
     ],
 )
 def test_options_of_other_methods_are_refused(options, message):
@@ -222,7 +263,9 @@ def test_fewer_than_a_billion_rows_can_be_split():
 def test_bins_that_cannot_be_resampled_are_refused():
     y, p = wrong_rows(50)
     weighted = tn.binned(y, p, bins=10, sample_weight=np.full(50, 0.5))
-    with pytest.raises(tn.InputError, match="`sample_weight` must be whole numbers for `method='bootstrap'`"):
+    with pytest.raises(
+        tn.InputError, match="`sample_weight` must be whole numbers for `method='bootstrap'`"
+    ):
         ece_interval(weighted, method="bootstrap", bins=10)
 
 
@@ -243,7 +286,9 @@ def test_intervals_cover_a_large_error(method, level):
     for seed in range(runs):
         y, p = wrong_rows(1_000, seed)
         more = {} if method == "hulc" else {"resamples": 200}
-        found = ece_interval(y, p, method=method, bins=bins, level=0.9, squared=True, seed=seed, **more)
+        found = ece_interval(
+            y, p, method=method, bins=bins, level=0.9, squared=True, seed=seed, **more
+        )
         # Within bins the mean gap is what is estimated: 1/12 less the variance within a bin.
         covered += 1 / 12 - 1 / (12 * bins**2) in found
     assert abs(covered / runs - level) < 0.06
@@ -259,7 +304,9 @@ def test_the_percentile_bootstrap_misses_zero_and_the_score_interval_does_not():
         for method in covered:
             bins = 50 if method != "score" else None
             # Another seed than that of the data, whose draws would otherwise be those of the split.
-            found = ece_interval(data.y_true, data.y_prob, method=method, bins=bins, level=0.9, seed=1_000 + seed)
+            found = ece_interval(
+                data.y_true, data.y_prob, method=method, bins=bins, level=0.9, seed=1_000 + seed
+            )
             covered[method] += found.includes_zero
     share = {method: count / runs for method, count in covered.items()}
     assert share["bootstrap"] < 0.25

@@ -28,13 +28,19 @@ def pairs_of(some, cluster):
 
 
 def product_mean(u, w, pairs):
-    return np.average([u[i] * u[j] for i, j in pairs], weights=[w[i] * w[j] for i, j in pairs]) if pairs else 0.0
+    return (
+        np.average([u[i] * u[j] for i, j in pairs], weights=[w[i] * w[j] for i, j in pairs])
+        if pairs
+        else 0.0
+    )
 
 
 def estimate(u, w, b, cluster):
     """The mean of products over pairs of different clusters that share a bin."""
     bins = [np.flatnonzero(b == k) for k in np.unique(b)]
-    return sum(w[some].sum() * product_mean(u, w, pairs_of(some, cluster)) for some in bins) / w.sum()
+    return (
+        sum(w[some].sum() * product_mean(u, w, pairs_of(some, cluster)) for some in bins) / w.sum()
+    )
 
 
 def influences(u, w, b, cluster):
@@ -72,7 +78,9 @@ def test_a_difference_has_the_spread_of_its_influences_less_that_of_pairs(kind):
     w = w if "weight" in kind else np.ones(y.size)
     names = cluster if "clusters" in kind else np.arange(y.size)
     (found,) = compare(y, {"a": p, "b": q}, bins=EDGES, **options).pairs
-    models = [(y - score, w, np.searchsorted(EDGES[1:-1], score, side="right"), names) for score in (p, q)]
+    models = [
+        (y - score, w, np.searchsorted(EDGES[1:-1], score, side="right"), names) for score in (p, q)
+    ]
     assert found.difference == pytest.approx(np.subtract(*(estimate(*one) for one in models)))
     d = np.subtract(*(influences(*one) for one in models))
     sums = np.bincount(names, w * (d - np.average(d, weights=w)) / w.sum())
@@ -88,15 +96,29 @@ def test_a_row_drawn_twice_is_not_paired_with_itself(clustered):
     y, p, q, _, cluster = rows(60, 12, seed=1)
     options, names = ({"cluster": cluster}, cluster) if clustered else ({}, np.arange(60))
     (found,) = compare(
-        y, {"a": p, "b": q}, method="bootstrap", bins=EDGES, resamples=1_500, level=0.8, seed=0, **options
+        y,
+        {"a": p, "b": q},
+        method="bootstrap",
+        bins=EDGES,
+        resamples=1_500,
+        level=0.8,
+        seed=0,
+        **options,
     ).pairs
     rng, drawn = np.random.default_rng(2), []
     bins = [np.searchsorted(EDGES[1:-1], score, side="right") for score in (p, q)]
     for _ in range(300):
-        count = np.bincount(rng.integers(0, names.max() + 1, names.max() + 1), minlength=names.max() + 1)
+        count = np.bincount(
+            rng.integers(0, names.max() + 1, names.max() + 1), minlength=names.max() + 1
+        )
         some = np.repeat(np.arange(60), count[names])
         drawn.append(
-            np.subtract(*(_paired(y[some] - s[some], b[some], names[some]) for s, b in zip((p, q), bins, strict=True)))
+            np.subtract(
+                *(
+                    _paired(y[some] - s[some], b[some], names[some])
+                    for s, b in zip((p, q), bins, strict=True)
+                )
+            )
         )
     low, high = np.quantile(drawn, [0.1, 0.9]) - np.mean(drawn) + found.difference
     assert (found.low, found.high) == pytest.approx((low, high), abs=0.35 * np.std(drawn))
@@ -114,7 +136,10 @@ def _paired(u, b, cluster):
 
 def test_rows_that_are_clusters_of_their_own_are_rows():
     y, p, q, _, _ = rows(300)
-    alone, plain = (compare(y, {"a": p, "b": q}, **options) for options in ({"cluster": np.arange(300)[::-1]}, {}))
+    alone, plain = (
+        compare(y, {"a": p, "b": q}, **options)
+        for options in ({"cluster": np.arange(300)[::-1]}, {})
+    )
     assert alone.clusters == 300
     assert alone.pairs[0].standard_error == pytest.approx(plain.pairs[0].standard_error, rel=1e-10)
 
@@ -124,13 +149,17 @@ def test_bins_without_pairs_are_refused_and_few_pairs_are_a_warning():
     p = np.append(np.full(4, 0.05), np.arange(2, 8) / 8)
     y, cluster = np.arange(10) % 2, np.append([0, 1, 2, 3], np.arange(6) + 4)
     with (
-        pytest.warns(tn.FewRowsWarning, match="6 of 10 rows are in bins without rows of two clusters and add nothing"),
+        pytest.warns(
+            tn.FewRowsWarning,
+            match="6 of 10 rows are in bins without rows of two clusters and add nothing",
+        ),
         pytest.warns(tn.FewClustersWarning),
     ):
         tn.ece_interval(y, p, cluster=cluster, bins=tn.Distinct(), seed=0)
     with (
         pytest.raises(
-            tn.InputError, match=r"No bin holds rows of two clusters, so the error cannot be estimated\. Use"
+            tn.InputError,
+            match=r"No bin holds rows of two clusters, so the error cannot be estimated\. Use",
         ),
         pytest.warns(tn.FewClustersWarning),
     ):

@@ -21,7 +21,9 @@ def score_ends(statistic, null, noise, unevenness, n, level):
     z = student.ppf((1 + level) / 2, 30)
     leading, theta = max(0.2, 1 - z * z * unevenness / n), np.linspace(0, 1, 1_000_001)
     spread = z * z * (null + 4 * noise * theta / n)
-    low, high = (leading * theta**2 - 2 * t * theta + t * t <= spread for t in (statistic, max(statistic, 0)))
+    low, high = (
+        leading * theta**2 - 2 * t * theta + t * t <= spread for t in (statistic, max(statistic, 0))
+    )
     return theta[low].min() if statistic > 0 and low.any() else 0.0, theta[high].max()
 
 
@@ -34,8 +36,18 @@ def slow_ends(y, p, b, level):
     parts = [(u[b == k], v[b == k]) for k in np.flatnonzero(filled)]
     size, squares = size[filled], mean**2
     variance = np.array([part.var(ddof=1) if part.size > 1 else 0.0 for part, _ in parts])
-    statistic = sum((part.sum() ** 2 - (part**2).sum()) / (part.size - 1) for part, _ in parts if part.size > 1) / n
-    null = sum(2 * (q.sum() ** 2 - (q**2).sum()) / (q.size - 1) ** 2 for _, q in parts if q.size > 1) / n**2
+    statistic = (
+        sum(
+            (part.sum() ** 2 - (part**2).sum()) / (part.size - 1)
+            for part, _ in parts
+            if part.size > 1
+        )
+        / n
+    )
+    null = (
+        sum(2 * (q.sum() ** 2 - (q**2).sum()) / (q.size - 1) ** 2 for _, q in parts if q.size > 1)
+        / n**2
+    )
     along = (size * squares * variance).sum() / (size * squares).sum()
     noise = max(along, (u**2).mean() - statistic)
     unevenness = (size / n * squares**2).sum() / (size / n @ squares) ** 2 - 1
@@ -49,7 +61,9 @@ def test_the_set_in_given_bins_has_the_ends_of_its_definition(slope, level):
     found = ece_interval(y, p, bins=4, level=level, squared=True, seed=0)
     statistic, low, high = slow_ends(y, p, np.minimum((p * 4).astype(int), 3), level)
     assert found.estimate == pytest.approx(statistic)
-    assert (found.low, found.high) == pytest.approx((0 if found.includes_zero else low, high), abs=2e-6)
+    assert (found.low, found.high) == pytest.approx(
+        (0 if found.includes_zero else low, high), abs=2e-6
+    )
     assert found.includes_zero == (slope == 1)
 
 
@@ -59,7 +73,8 @@ def slow_clustered_ends(y, p, w, b, cluster, level):
     names, bins = np.unique(cluster), np.unique(b)
     at = {(k, g): (b == k) & (cluster == g) for k in bins for g in names}
     S, N, V = (
-        np.array([[part[at[k, g]].sum() for g in names] for k in bins]) for part in (w * u, w, w * w * p * (1 - p))
+        np.array([[part[at[k, g]].sum() for g in names] for k in bins])
+        for part in (w * u, w, w * w * p * (1 - p))
     )
     size, pairs = N.sum(axis=1), N.sum(axis=1) ** 2 - (N**2).sum(axis=1)
     c = np.where(pairs > 1e-12, size / w.sum() / np.maximum(pairs, 1e-12), 0)
@@ -75,9 +90,13 @@ def slow_clustered_ends(y, p, w, b, cluster, level):
         rest[i] = u[i] - (np.average(u[others], weights=w[others]) if others.any() else 0)
         rest[i] *= w[i] * (np.sqrt(1 - w[i] / w[same].sum()) if own else 1)
     along = [(error * rest)[cluster == g].sum() ** 2 for g in names]
-    noise = max(sum(along) / (w * error**2).sum(), sum(rest[some].sum() ** 2 for some in at.values()) / n)
+    noise = max(
+        sum(along) / (w * error**2).sum(), sum(rest[some].sum() ** 2 for some in at.values()) / n
+    )
     square = np.average(error**2, weights=w)
-    unevenness = sum((w * (error**2 - square))[cluster == g].sum() ** 2 for g in names) / (n * square**2)
+    unevenness = sum((w * (error**2 - square))[cluster == g].sum() ** 2 for g in names) / (
+        n * square**2
+    )
     return statistic, *score_ends(statistic, max(signs, labels), noise, unevenness, n, level)
 
 
@@ -91,8 +110,12 @@ def test_the_set_of_clusters_has_the_ends_of_its_definition(weighted, clusters, 
     cluster = rng.integers(0, clusters, n) if clusters else np.arange(n)
     w = rng.uniform(0.3, 3, n) if weighted else np.ones(n)
     weights = {"sample_weight": w, "weight_type": "importance"} if weighted else {}
-    found = ece_interval(y, p, cluster=cluster, bins=3, squared=True, level=level, seed=0, **weights)
-    statistic, low, high = slow_clustered_ends(y, p, w, np.minimum((p * 3).astype(int), 2), cluster, level)
+    found = ece_interval(
+        y, p, cluster=cluster, bins=3, squared=True, level=level, seed=0, **weights
+    )
+    statistic, low, high = slow_clustered_ends(
+        y, p, w, np.minimum((p * 3).astype(int), 2), cluster, level
+    )
     assert found.estimate == pytest.approx(statistic)
     assert found.high == pytest.approx(high, abs=2e-6)
     assert found.low == pytest.approx(0 if found.includes_zero else low, abs=2e-6)
@@ -102,7 +125,9 @@ def test_rows_without_any_error_have_the_noise_of_their_labels():
     y, p = np.tile([0, 1], 30), np.full(60, 0.5)  # the mean residual is exactly 0
     found = ece_interval(y, p, cluster=np.arange(60), bins=1, squared=True, level=0.9, seed=0)
     null = 2 * 60 * 59 * 0.25**2 / (60 * 59) ** 2  # all products of two rows are ±1/4
-    assert found.high == pytest.approx(score_ends(found.estimate, null, 0.25 * 60 / 59, 0.0, 60, 0.9)[1], abs=2e-6)
+    assert found.high == pytest.approx(
+        score_ends(found.estimate, null, 0.25 * 60 / 59, 0.0, 60, 0.9)[1], abs=2e-6
+    )
 
 
 def rows(n=300, seed=0):
@@ -117,7 +142,9 @@ def weighted(y, p, w, **options):
 
 
 def same_numbers(one, other):
-    assert (one.estimate, one.low, one.high) == pytest.approx((other.estimate, other.low, other.high), rel=1e-9)
+    assert (one.estimate, one.low, one.high) == pytest.approx(
+        (other.estimate, other.low, other.high), rel=1e-9
+    )
     assert one.includes_zero == other.includes_zero
 
 
@@ -135,14 +162,18 @@ def test_neither_unit_nor_order_nor_weights_of_zero_change_a_weighted_set():
         expected = tn.squared_ece(y, p, sample_weight=w, weight_type="importance", bins=bins)
         assert found.estimate == pytest.approx(expected, abs=1e-14)
     options = {"weight_type": "importance", "measure": "squared_ece"}
-    one, other = (tn.compare(y, {"a": p, "b": p**2}, sample_weight=w * c, **options).pairs[0] for c in (1, 0.1))
+    one, other = (
+        tn.compare(y, {"a": p, "b": p**2}, sample_weight=w * c, **options).pairs[0]
+        for c in (1, 0.1)
+    )
     assert (one.difference, one.pvalue) == pytest.approx((other.difference, other.pvalue), rel=1e-9)
     y, p, w = rows()
     found = weighted(y, p, w)
     some = np.where(np.arange(y.size) % 3, w, 0)
     assert weighted(y, p, some) == weighted(y[some > 0], p[some > 0], some[some > 0])
     same_numbers(
-        weighted(y, p, np.full(y.size, 0.5)), ece_interval(y, p, cluster=np.arange(300), squared=True, seed=3, bins=5)
+        weighted(y, p, np.full(y.size, 0.5)),
+        ece_interval(y, p, cluster=np.arange(300), squared=True, seed=3, bins=5),
     )
     assert weighted(y, p, w, cluster=np.arange(300)) == found
     assert weighted(y, p, w, cluster=np.arange(300) // 3).high != found.high
@@ -153,15 +184,24 @@ def test_neither_unit_nor_order_nor_weights_of_zero_change_a_weighted_set():
 @pytest.mark.filterwarnings("error::trueness.TruenessWarning")
 def test_few_rows_by_weight_are_a_warning():
     y, p, w = rows(8)
-    with pytest.warns(tn.FewClustersWarning, match=r"There are 8 rows by `sample_weight`, worth 3\.\d of equal weight"):
+    with pytest.warns(
+        tn.FewClustersWarning,
+        match=r"There are 8 rows by `sample_weight`, worth 3\.\d of equal weight",
+    ):
         weighted(y, p, w, bins=1)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"method": "analytic"}, "`weight_type='importance'` is only accepted by `method='score'`; 'analytic' needs"),
-        ({"weight_type": "survey"}, "`weight_type` must be 'auto', 'frequency' or 'importance'; got 'survey'"),
+        (
+            {"method": "analytic"},
+            "`weight_type='importance'` is only accepted by `method='score'`; 'analytic' needs",
+        ),
+        (
+            {"weight_type": "survey"},
+            "`weight_type` must be 'auto', 'frequency' or 'importance'; got 'survey'",
+        ),
         ({"k": 2}, "`k` must be 1; got 2"),
     ],
 )
@@ -176,9 +216,12 @@ def test_options_that_conflict_with_importance_weights_are_refused(options, mess
 
 
 @pytest.mark.parametrize(
-    ("n", "coarse", "fine"), [(2, 1, 1), (8, 4, 4), (10, 5, 5), (60, 5, 14), (300, 10, 41), (5000, 30, 254)]
+    ("n", "coarse", "fine"),
+    [(2, 1, 1), (8, 4, 4), (10, 5, 5), (60, 5, 14), (300, 10, 41), (5000, 30, 254)],
 )
-def test_the_default_set_has_the_lower_end_of_coarse_and_the_upper_end_of_fine_cells(n, coarse, fine):
+def test_the_default_set_has_the_lower_end_of_coarse_and_the_upper_end_of_fine_cells(
+    n, coarse, fine
+):
     p = (np.arange(n) + 0.5) / n
     y = (np.random.default_rng(n).random(n) < 0.9 - 0.8 * p).astype(int)  # the wrong way round
     found = ece_interval(y, p, level=0.8, seed=0)
@@ -197,7 +240,10 @@ def test_scores_that_are_repeated_and_few_are_cells_of_their_own():
         p = np.repeat((np.arange(size) + 0.5) / size, repeats)
         mass = max(1, min(max(5, round(p.size**0.4)), p.size // 2))
         cells = tn.MassAndWidth(mass, mass).group(tn.tally(p > 0.5, p).parts[0]).start
-        few, found = 2 * np.unique(cells[:-1]).size, ece_interval(np.arange(p.size) % 2, p, seed=0).bins
+        few, found = (
+            2 * np.unique(cells[:-1]).size,
+            ece_interval(np.arange(p.size) % 2, p, seed=0).bins,
+        )
         assert found.startswith("Distinct()") == (repeats > 1 and size <= few), (size, repeats)
         equal.add(size == few)
     assert equal == {False, True}
@@ -287,14 +333,20 @@ def test_confident_scores_that_are_always_right_have_exact_limits(bins):
 def test_one_class_that_contradicts_its_scores_is_rejected_with_exact_limits():
     found = ece_interval([0] * 60, [0.9] * 60, seed=0)
     assert not found.includes_zero
-    assert (found.low, found.high) == pytest.approx((0.9 - binomtest(0, 60).proportion_ci(0.95).high, 0.9))
+    assert (found.low, found.high) == pytest.approx(
+        (0.9 - binomtest(0, 60).proportion_ci(0.95).high, 0.9)
+    )
 
 
 def test_dependent_and_weighted_rows_count_as_fewer():
     y, p = np.zeros(60, int), np.full(60, 1e-4)
     found = ece_interval(y, p, cluster=np.arange(60) // 2, seed=0)
     assert found.high == pytest.approx(binomtest(0, 30).proportion_ci(0.95).high - 1e-4)
-    p, y, w = np.linspace(0.02, 0.4, 80), np.arange(80) >= 79, np.random.default_rng(0).lognormal(0, 0.3, 80)
+    p, y, w = (
+        np.linspace(0.02, 0.4, 80),
+        np.arange(80) >= 79,
+        np.random.default_rng(0).lognormal(0, 0.3, 80),
+    )
     found = weighted(y, p, w, bins=None)
     assert found.note == f"Exact binomial limits: one class has {w[-1] / w.mean():.6g} of 80 rows."
     same_numbers(weighted(y, p, 3.7 * w, bins=None), found)
@@ -311,7 +363,10 @@ def end_of_squares(p, rows, events, level):
     statistic = (rows * (gap**2 - own / rows)).sum() / n
     variance = 2 * (null**2 * rows / (rows - 1)).sum() / n**2
     square = (rows * gap**2).sum() / n
-    fixed = max((rows * gap**2 * own).sum() / n / square, (rows * (rate - 2 * rate * p + p * p)).sum() / n - statistic)
+    fixed = max(
+        (rows * gap**2 * own).sum() / n / square,
+        (rows * (rate - 2 * rate * p + p * p)).sum() / n - statistic,
+    )
     uneven = (rows * gap**4).sum() / n / square**2 - 1
     beyond = np.maximum(rows * gap**2 - null, 0)
     beyond = beyond / beyond.sum() if beyond.any() else rows * gap**2 / n / square
@@ -354,11 +409,15 @@ def test_the_upper_end_of_one_score_is_about_that_of_the_binomial():
     y, p = np.repeat([1, 0], [57, 43]), np.full(100, 0.5)
     assert ece_interval(y, p, seed=0).high == pytest.approx(0.17, abs=0.01)
     # Clusters of one row each have the normal ends.
-    assert ece_interval(y, p, cluster=np.arange(100), seed=0).high == pytest.approx(0.217, abs=0.001)
+    assert ece_interval(y, p, cluster=np.arange(100), seed=0).high == pytest.approx(
+        0.217, abs=0.001
+    )
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("values", [[0.5], [0.05, 0.08], [0.1, 0.3, 0.5, 0.7, 0.9], np.linspace(0.02, 0.1, 11)])
+@pytest.mark.parametrize(
+    "values", [[0.5], [0.05, 0.08], [0.1, 0.3, 0.5, 0.7, 0.9], np.linspace(0.02, 0.1, 11)]
+)
 @pytest.mark.parametrize("shift", [0.3, 0.8])
 def test_few_scores_are_covered_by_the_upper_end(values, shift):
     """At least 0.96 of the upper ends of sets of level 0.95 hold."""
@@ -367,7 +426,9 @@ def test_few_scores_are_covered_by_the_upper_end(values, shift):
     for _ in range(runs):
         at = rng.integers(0, values.size, 600)
         y = (rng.random(600) < truth[at]).astype(int)
-        held += ece_interval(y, values[at], seed=rng).high >= np.sqrt(np.mean((truth - values) ** 2))
+        held += ece_interval(y, values[at], seed=rng).high >= np.sqrt(
+            np.mean((truth - values) ** 2)
+        )
     assert held >= binom.ppf(1e-3, runs, 0.96)
 
 
@@ -399,7 +460,9 @@ def test_the_set_covers_the_error_of_the_population(how, slope):
 
 def bump(law, n, rng, share=0.03, height=0.35):
     """Scores of a Beta law, and the truth: too high or too low by `height` over a share of the rows."""
-    low, high = np.quantile(np.random.default_rng(7).beta(*law, 100_000), [0.7 - share / 2, 0.7 + share / 2])
+    low, high = np.quantile(
+        np.random.default_rng(7).beta(*law, 100_000), [0.7 - share / 2, 0.7 + share / 2]
+    )
     p = rng.beta(*law, n)
     return p, p + np.where(high < 0.6, 1, -1) * height * ((low <= p) & (p <= high))
 
@@ -412,7 +475,12 @@ def one_value_off(_, n, rng):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "law", "n"),
-    [(bump, (1, 1), 1500), (bump, (0.3, 3), 6000), (bump, (20, 1), 400), (one_value_off, None, 1000)],
+    [
+        (bump, (1, 1), 1500),
+        (bump, (0.3, 3), 6000),
+        (bump, (20, 1), 400),
+        (one_value_off, None, 1000),
+    ],
 )
 def test_local_errors_are_covered(make, law, n):
     """Equal-mass cells alone covered 0.75, 0.26, 0.55 and 0.74."""
@@ -440,7 +508,10 @@ LAWS = {
 @pytest.mark.parametrize("law", LAWS)
 def test_zero_and_other_errors_are_covered(law, wrong, n, runs):
     shift = {"distortion": simulate.Logit(shift=1.0 if law == "rare" else -0.8)} if wrong else {}
-    truth, least = simulate.binary(n, seed=0, **shift, **LAWS[law]).true_ece("l2"), 0.88 if wrong else 0.9
+    truth, least = (
+        simulate.binary(n, seed=0, **shift, **LAWS[law]).true_ece("l2"),
+        0.88 if wrong else 0.9,
+    )
     held = 0
     for seed in range(runs):
         d = simulate.binary(n, seed=seed, **shift, **LAWS[law])

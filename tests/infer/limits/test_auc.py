@@ -35,7 +35,9 @@ def test_the_c_of_val_prob_is_the_area_of_truncated_scores_between_0_and_1(clini
         inside = (p > 0) & (p < 1)
         y, p = y[inside], p[inside]
         # rms truncates scores to multiples of 0.0002, which ties some pairs.
-        assert tn.auc(y, np.floor(p * 5000) / 5000) == pytest.approx(r["val_prob"]["C (ROC)"], abs=1e-12), name
+        assert tn.auc(y, np.floor(p * 5000) / 5000) == pytest.approx(
+            r["val_prob"]["C (ROC)"], abs=1e-12
+        ), name
         assert tn.auc(y, p) == pytest.approx(r["val_prob"]["C (ROC)"], abs=2e-4), name
 
 
@@ -48,7 +50,9 @@ def test_copies_in_clusters_change_nothing():
     y, p = some_rows(400)
     alone = limits(y, p, cluster=np.arange(400))
     assert alone == pytest.approx(limits(y, p), abs=0.002)
-    assert limits(np.tile(y, 5), np.tile(p, 5), cluster=np.tile(np.arange(400), 5)) == pytest.approx(alone, rel=1e-9)
+    assert limits(
+        np.tile(y, 5), np.tile(p, 5), cluster=np.tile(np.arange(400), 5)
+    ) == pytest.approx(alone, rel=1e-9)
 
 
 def test_a_class_that_is_absent_leaves_no_area():
@@ -57,7 +61,9 @@ def test_a_class_that_is_absent_leaves_no_area():
 
 
 def test_separated_classes_have_the_limit_of_as_many_pairs():
-    assert limits([0, 0, 0, 0, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.8, 0.9])[:3] == pytest.approx((1, 0.025**0.5, 1))
+    assert limits([0, 0, 0, 0, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.8, 0.9])[:3] == pytest.approx(
+        (1, 0.025**0.5, 1)
+    )
     turned = limits([1, 1, 1, 1, 0, 0], [0.1, 0.2, 0.3, 0.4, 0.8, 0.9])
     assert turned[:3] == pytest.approx((0, 0, 1 - 0.025**0.5), abs=1e-12)
 
@@ -76,7 +82,12 @@ def test_a_matrix_averages_its_classes_and_top_scores_are_ranked_by_correctness(
 @pytest.mark.parametrize(
     ("n", "rate", "area", "clustered"),
     [
-        *((n, rate, area, False) for n in (100, 1000) for rate in (0.1, 0.5) for area in (0.6, 0.8, 0.95, 0.99)),
+        *(
+            (n, rate, area, False)
+            for n in (100, 1000)
+            for rate in (0.1, 0.5)
+            for area in (0.6, 0.8, 0.95, 0.99)
+        ),
         *((n, 0.3, area, True) for n in (100, 500) for area in (0.6, 0.9)),
     ],
 )
@@ -84,7 +95,10 @@ def test_the_limits_cover(n, rate, area, clustered):
     """The area of normal scores whose difference has standard deviation √2."""
     rng, runs = np.random.default_rng(0), 600
     distance, hits = math.sqrt(2) * ndtri(area), 0
-    y, cluster = (np.arange(n) < round(rate * n)).astype(int), np.arange(n) % (n // 5) if clustered else None
+    y, cluster = (
+        (np.arange(n) < round(rate * n)).astype(int),
+        np.arange(n) % (n // 5) if clustered else None,
+    )
     for _ in range(runs):
         x = rng.normal(size=n)
         if clustered:  # rows of a cluster share half of their variance, whatever their class
@@ -101,7 +115,10 @@ def limits_by_formula(auc, variance, events, others, level, freedom=math.inf, ps
     quantile = -ndtri(tail) if math.isinf(freedom) else t.isf(tail, freedom)
     reach = quantile * math.sqrt(added) / (auc * (1 - auc))
     agreeing = auc * pairs
-    exact = beta.ppf(tail, agreeing, pairs - agreeing + 1), beta.isf(tail, agreeing + 1, pairs - agreeing)
+    exact = (
+        beta.ppf(tail, agreeing, pairs - agreeing + 1),
+        beta.isf(tail, agreeing + 1, pairs - agreeing),
+    )
     return max(exact[0], expit(logit(auc) - reach)), min(exact[1], expit(logit(auc) + reach))
 
 
@@ -115,7 +132,9 @@ def test_the_limits_are_those_of_all_pairs(n, level):
     variance = v.var(ddof=1) / v.size + w.var(ddof=1) / w.size
     assert tn.auc(y, p) == value
     assert (value, error) == pytest.approx((pairs.mean(), math.sqrt(variance)), rel=1e-12)
-    assert (low, high) == pytest.approx(limits_by_formula(pairs.mean(), variance, *pairs.shape, level))
+    assert (low, high) == pytest.approx(
+        limits_by_formula(pairs.mean(), variance, *pairs.shape, level)
+    )
 
 
 def weighted_variance(y, p, w):
@@ -134,9 +153,15 @@ def test_the_limits_of_fractional_weights_are_those_of_the_formula(few):
     y, p = some_rows(40, seed=3)
     w = np.random.default_rng(2).choice([0.5, 1.5, 2.25], y.size)
     if few:
-        y, p, w = np.array([0, 1, 0, 1]), np.array([0.2, 0.3, 0.4, 0.5]), np.array([0.5, 0.5, 0.25, 10.5])
+        y, p, w = (
+            np.array([0, 1, 0, 1]),
+            np.array([0.2, 0.3, 0.4, 0.5]),
+            np.array([0.5, 0.5, 0.25, 10.5]),
+        )
     area, variance, events, others = weighted_variance(y, p, w)
-    expected = limits_by_formula(area, variance, events, others, 0.6, max(1.0, w.sum() ** 2 / (w @ w) - 1))
+    expected = limits_by_formula(
+        area, variance, events, others, 0.6, max(1.0, w.sum() ** 2 / (w @ w) - 1)
+    )
     assert limits(y, p, 0.6, w) == pytest.approx((area, *expected, math.sqrt(variance)))
 
 
@@ -165,18 +190,26 @@ def test_the_limits_of_clusters_are_those_of_the_formula(weighted):
     [
         # One placement 2/3 of the event, whose variance is the largest it may have; those of the others: 1, 1 and 0.
         ([0, 0, 1, 0], 2 / 9 + np.var([1, 1, 0], ddof=1) / 3, 2 / 3),
-        ([0, 0, 1, 0, 1, 0], np.var([2 / 4, 3 / 4], ddof=1) / 2 + np.var([1, 1, 0.5, 0], ddof=1) / 4, 0.625),
+        (
+            [0, 0, 1, 0, 1, 0],
+            np.var([2 / 4, 3 / 4], ddof=1) / 2 + np.var([1, 1, 0.5, 0], ddof=1) / 4,
+            0.625,
+        ),
     ],
 )
 def test_one_or_two_events_by_hand(y, variance, area):
     _, low, high, error = limits(y, np.arange(1, len(y) + 1) / 10, 0.9)
     assert error == pytest.approx(math.sqrt(variance))
-    assert (low, high) == pytest.approx(limits_by_formula(area, variance, sum(y), len(y) - sum(y), 0.9))
+    assert (low, high) == pytest.approx(
+        limits_by_formula(area, variance, sum(y), len(y) - sum(y), 0.9)
+    )
 
 
 def test_two_clusters_have_one_degree_of_freedom():
     """Placements 1/3, 2/3, 1 of the events and 1, 2/3, 1/3 of the others: both sums of clusters are 0."""
-    _, low, high, error = limits([0, 1, 0, 1, 0, 1], np.arange(1, 7) / 10, 0.6, cluster=[0, 0, 0, 1, 1, 1])
+    _, low, high, error = limits(
+        [0, 1, 0, 1, 0, 1], np.arange(1, 7) / 10, 0.6, cluster=[0, 0, 0, 1, 1, 1]
+    )
     assert error == pytest.approx(0, abs=1e-9)
     # Events and others in the two clusters: 1 and 2, 2 and 1.
     assert (low, high) == pytest.approx(limits_by_formula(2 / 3, 0.0, 9 / 5, 9 / 5, 0.6, 1.0, 0.25))

@@ -63,7 +63,9 @@ def test_rows_are_drawn_with_replacement(weight):
     error = math.sqrt(rate * (1 - rate) / n)
     assert found.value == pytest.approx(rate)
     assert found.standard_error == pytest.approx(error, rel=0.1)
-    assert (found.low, found.high) == pytest.approx((rate - 1.96 * error, rate + 1.96 * error), abs=0.4 * error)
+    assert (found.low, found.high) == pytest.approx(
+        (rate - 1.96 * error, rate + 1.96 * error), abs=0.4 * error
+    )
     # All resamples have as many rows, and the scores of the data with their events.
     size = limits(lambda tally: float(tally.weight), y, p, sample_weight=weight)
     assert (size.low, size.high, size.standard_error) == (n, n, 0)
@@ -73,7 +75,12 @@ def test_rows_are_drawn_with_replacement(weight):
         cells = tally.parts[0]
         kinds = {(s, 1) for s, e in zip(cells.score, cells.events, strict=True) if e > 0}
         others = cells.weight - cells.events
-        return float(len((kinds | {(s, 0) for s, o in zip(cells.score, others, strict=True) if o > 0}) - there))
+        return float(
+            len(
+                (kinds | {(s, 0) for s, o in zip(cells.score, others, strict=True) if o > 0})
+                - there
+            )
+        )
 
     assert limits(strange, y, p, sample_weight=weight).high == 0
 
@@ -115,7 +122,11 @@ def test_clusters_are_drawn_with_all_their_rows(matrix, weight):
 def test_sums_that_do_not_keep_rows_apart_have_no_bootstrap():
     y, p = some_rows()
     labels, P = some_classes(20)
-    sums = [tn.binned(y, p, bins=4), tn.tally(y, p, sample_weight=np.full(200, 0.5)), tn.tally(labels, P)]
+    sums = [
+        tn.binned(y, p, bins=4),
+        tn.tally(y, p, sample_weight=np.full(200, 0.5)),
+        tn.tally(labels, P),
+    ]
     for one in sums:
         found = limits(lambda some: float(some.weight), one)
         assert math.isnan(found.low)

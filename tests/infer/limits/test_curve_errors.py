@@ -21,7 +21,11 @@ def many(weights):
     """Rows of unequal weights at 40 scores around 1/2, which determine a spline so well that its law is normal."""
     rng = np.random.default_rng(0)
     p = np.repeat(np.linspace(0.3, 0.7, 40), 60)
-    return (rng.random(p.size) < p).astype(int), p, None if weights is None else rng.choice(weights, p.size)
+    return (
+        (rng.random(p.size) < p).astype(int),
+        p,
+        None if weights is None else rng.choice(weights, p.size),
+    )
 
 
 ROWS = {
@@ -43,8 +47,13 @@ def test_floors_are_those_of_full_fits_to_drawn_labels(rows):
     (y, p, w), curve = ROWS[rows]
     for measure in ERRORS[::3]:
         found = tn.estimate(measure, y, p, sample_weight=w, curve=curve, seed=0)
-        options = {"sample_weight": w, "weight_type": "importance" if rows == "importance" else "frequency"}
-        full = tn.noise_floor(partial(measure, curve=curve), p, resamples=60, seed=1, progress=False, **options)
+        options = {
+            "sample_weight": w,
+            "weight_type": "importance" if rows == "importance" else "frequency",
+        }
+        full = tn.noise_floor(
+            partial(measure, curve=curve), p, resamples=60, seed=1, progress=False, **options
+        )
         drawn = full.draws[~np.isnan(full.draws)]
         assert abs(found.floor - drawn.mean()) < 4.5 * drawn.std() * math.sqrt(1 / 60 + 1 / 199)
         assert found.floor < found.floor_high < drawn.max() + 3 * drawn.std()
@@ -55,7 +64,9 @@ def test_floors_of_fractional_weights_of_few_rows_are_those_of_rows_of_weight_on
     p = rng.beta(1, 6, 200)
     y = (rng.random(200) < p).astype(int)
     for measure in ERRORS[:3]:
-        ones, half = (tn.estimate(measure, y, p, sample_weight=w, seed=1) for w in (None, np.full(200, 0.5)))
+        ones, half = (
+            tn.estimate(measure, y, p, sample_weight=w, seed=1) for w in (None, np.full(200, 0.5))
+        )
         assert half.floor == pytest.approx(ones.floor, rel=0.2)
 
 
@@ -73,6 +84,8 @@ def test_no_rows_inside_give_no_floors():
 
 def test_the_number_of_knots_is_five_unless_given():
     y, p, _ = many(None)
-    plain, five, three = (tn.estimate("emax", y, p, seed=0, **o) for o in ({}, {"knots": 5}, {"knots": 3}))
+    plain, five, three = (
+        tn.estimate("emax", y, p, seed=0, **o) for o in ({}, {"knots": 5}, {"knots": 3})
+    )
     assert plain == five
     assert plain.floor > three.floor

@@ -36,8 +36,12 @@ def test_the_limits_cover_the_variance_of_the_true_probabilities(slope, n):
 
 
 @pytest.mark.parametrize("level", [0.9, 0.95])
-@pytest.mark.parametrize(("n", "events"), [((200, 300, 250), (10, 150, 235)), ((400, 100, 300), (20, 30, 210))])
-def test_the_limits_are_student_s_t_of_the_rows_and_the_lower_one_takes_off_the_gain_of_fitting(n, events, level):
+@pytest.mark.parametrize(
+    ("n", "events"), [((200, 300, 250), (10, 150, 235)), ((400, 100, 300), (20, 30, 210))]
+)
+def test_the_limits_are_student_s_t_of_the_rows_and_the_lower_one_takes_off_the_gain_of_fitting(
+    n, events, level
+):
     y, p, rate = rows_of(n, events)
     value, low, high, error = limits(y, p, level)
     better = (y.mean() - y) ** 2 - (rate - y) ** 2

@@ -12,7 +12,9 @@ import trueness as tn
 def limits(y, p=None, *, level=0.95, w=None, **options):
     """The ECE with two limits, each of which holds at `level`."""
     more = {} if w is None else {"sample_weight": w}
-    return tn.estimate("ece", y, p, level=round(2 * level - 1, 12), floor=False, seed=0, **options, **more)
+    return tn.estimate(
+        "ece", y, p, level=round(2 * level - 1, 12), floor=False, seed=0, **options, **more
+    )
 
 
 def simulated(n, error=0.0, seed=0, draw=lambda rng, n: rng.random(n)):
@@ -49,7 +51,10 @@ def test_sums_have_the_limits_of_their_rows():
 
 @pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 def test_a_single_row_has_no_limits():
-    assert limits([1], [0.3]).note == "No interval: `y_true` must have at least two rows to be judged; got 1."
+    assert (
+        limits([1], [0.3]).note
+        == "No interval: `y_true` must have at least two rows to be judged; got 1."
+    )
     assert limits([0, 1], [0.25, 0.75], bins=2).bounded
 
 
@@ -125,7 +130,9 @@ def test_limits_of_clusters_hold(error):
     rng, runs, beyond = np.random.default_rng(3), 300, np.zeros(2)
     for _ in range(runs):
         cluster = np.repeat(np.arange(60), 8)
-        p = np.clip(rng.random(60)[cluster] * 0.8 + 0.2 * rng.random(480) * (1 - error), 0, 1 - error)
+        p = np.clip(
+            rng.random(60)[cluster] * 0.8 + 0.2 * rng.random(480) * (1 - error), 0, 1 - error
+        )
         same = np.where(rng.random(60) < 0.4, rng.random(60), np.nan)[cluster]
         y = (np.where(np.isnan(same), rng.random(480), same) < p + error).astype(int)
         found = limits(y, p, cluster=cluster)
@@ -143,9 +150,17 @@ class ByHand:
         total = sum(w)
         self.n = total**2 / sum(w * w)
         self.share = np.array([sum(w[i] for i in rows) for rows in of_bin]) / total
-        self.score = np.array([sum(w[i] * p[i] for i in rows) for rows in of_bin]) / total / self.share
-        self.rate = np.array([sum(w[i] * y[i] for i in rows) for rows in of_bin]) / total / self.share
-        self.spread = np.array([sum(w[i] * p[i] * (1 - p[i]) for i in rows) for rows in of_bin]) / total / self.share
+        self.score = (
+            np.array([sum(w[i] * p[i] for i in rows) for rows in of_bin]) / total / self.share
+        )
+        self.rate = (
+            np.array([sum(w[i] * y[i] for i in rows) for rows in of_bin]) / total / self.share
+        )
+        self.spread = (
+            np.array([sum(w[i] * p[i] * (1 - p[i]) for i in rows) for rows in of_bin])
+            / total
+            / self.share
+        )
         self.gap = self.share * (self.rate - self.score)
         self.ece = np.abs(self.gap).sum()
         self.residual = 0.0
@@ -159,7 +174,11 @@ class ByHand:
     def normal_upper(self, alpha):
         least = np.minimum(self.spread, self.rate * (1 - self.rate))
         rows = self.n * self.share
-        noise = sum(s * np.sqrt(v / k) for s, v, k in zip(self.share, least, rows, strict=True) if v * k >= 5)
+        noise = sum(
+            s * np.sqrt(v / k)
+            for s, v, k in zip(self.share, least, rows, strict=True)
+            if v * k >= 5
+        )
         mean, most = self.share @ self.spread, np.abs(1 - 2 * self.score).max()
         return upper_by_hand(
             self.ece,
@@ -224,13 +243,20 @@ def test_the_upper_limit_of_an_ece_of_0_is_that_of_its_noise_floor(n):
 
 @pytest.mark.parametrize("swap", [False, True])
 def test_from_ten_expected_events_on_the_limit_is_no_longer_the_exact_one(swap):
-    y, p = np.repeat([0, 1, 0, 1], [59, 5, 58, 6]), np.repeat([1 / 32, 1 / 8], 64)  # 2 + 8 expected, 11 observed
+    y, p = (
+        np.repeat([0, 1, 0, 1], [59, 5, 58, 6]),
+        np.repeat([1 / 32, 1 / 8], 64),
+    )  # 2 + 8 expected, 11 observed
     edges = np.array([0.0, 0.1, 0.2, 1.0])
     for low, exact in ((1 / 32, False), (1 / 33, True)):
         score = np.where(p < 0.1, low, p)
         hand = ByHand(y, score, edges)
         high = hand.exact_upper(0.05) if exact else hand.normal_upper(0.05)
-        found = limits(1 - y, 1 - score, bins=np.sort(1 - edges)) if swap else limits(y, score, bins=edges)
+        found = (
+            limits(1 - y, 1 - score, bins=np.sort(1 - edges))
+            if swap
+            else limits(y, score, bins=edges)
+        )
         assert found.high == pytest.approx(high, rel=1e-9)
 
 
@@ -275,7 +301,12 @@ def quantile(values, chance, level):
 
 
 # Events of three bins of 20, 30 and 24 rows: a shift; one change of sign; two changes, which only the first limit sees.
-LOWER = {"shift": (1, 9, 14), "one change": (1, 9, 23), "two changes": (15, 4, 23), "none": (10, 15, 12)}
+LOWER = {
+    "shift": (1, 9, 14),
+    "one change": (1, 9, 23),
+    "two changes": (15, 4, 23),
+    "none": (10, 15, 12),
+}
 
 
 @pytest.mark.parametrize("events", LOWER.values(), ids=LOWER)
@@ -292,11 +323,18 @@ def test_the_lower_limit_is_the_larger_of_two_that_take_off_the_noise(events, le
     ends = []
     for off in (-0.3, 0.3):  # 4,000 draws find a quantile to within a third of its error rate
         both = []
-        for value, one in ((np.abs(gap).sum(), np.abs(noise).sum(axis=1)), (one_change(gap)[0], one_change(noise))):
-            if level > 0.99:  # beyond the draws: the mean, and normal quantiles of the spread of all rows together
+        for value, one in (
+            (np.abs(gap).sum(), np.abs(noise).sum(axis=1)),
+            (one_change(gap)[0], one_change(noise)),
+        ):
+            if (
+                level > 0.99
+            ):  # beyond the draws: the mean, and normal quantiles of the spread of all rows together
                 sd = np.sqrt((rows * wider * (1 - wider)).sum()) / sum(rows)
                 mean = chance @ one
-                both.append(value - mean - (stats.norm.isf(alpha) * sd) + off * 4 * mean / np.sqrt(4_000))
+                both.append(
+                    value - mean - (stats.norm.isf(alpha) * sd) + off * 4 * mean / np.sqrt(4_000)
+                )
             else:
                 both.append(value - quantile(one, chance, 1 - alpha * (1 + off)))
         ends.append(max(*both, 0.0))
@@ -307,13 +345,18 @@ def test_a_quantile_of_twenty_draws_or_more_is_taken_from_the_draws():
     """At level 0.99, α/2 of 4,000 draws are 20; with many bins the bound for quantiles further out is much larger."""
     score = (np.arange(60) + 0.5) / 60
     p, y = np.repeat(score, 20), np.repeat(np.arange(60) % 2, 20)
-    noise = np.abs(np.random.default_rng(0).binomial(20, score, (8_000, 60)) - 20 * score).sum(axis=1) / p.size
+    noise = (
+        np.abs(np.random.default_rng(0).binomial(20, score, (8_000, 60)) - 20 * score).sum(axis=1)
+        / p.size
+    )
     estimate = tn.ece(y, p, bins=60)
     found = limits(y, p, bins=60, level=0.99).low
     assert found == pytest.approx(estimate - np.quantile(noise, 0.995), abs=0.002)
     far = limits(y, p, bins=60, level=0.9901).low
     spread = np.sqrt((20 * score * (1 - score)).sum()) / p.size
-    assert far == pytest.approx(estimate - noise.mean() - stats.norm.isf(0.0099 / 2) * spread, abs=0.0005)
+    assert far == pytest.approx(
+        estimate - noise.mean() - stats.norm.isf(0.0099 / 2) * spread, abs=0.0005
+    )
     assert far < found - 0.002
 
 
@@ -324,7 +367,10 @@ def clustered_by_hand(y, p, cluster, w, edges):
     gap = np.array([(w * (y - p))[which == b].sum() for b in np.unique(which)]) / total
     influence = np.array(
         [
-            [(w * (y - p))[(which == b) & (cluster == g)].sum() - d * w[cluster == g].sum() for g in names]
+            [
+                (w * (y - p))[(which == b) & (cluster == g)].sum() - d * w[cluster == g].sum()
+                for g in names
+            ]
             for b, d in zip(np.unique(which), gap, strict=True)
         ]
     )
@@ -353,7 +399,11 @@ def test_the_limits_of_clusters_use_their_covariance_and_student_s_t(clusters, w
     high = upper_by_hand(np.abs(gap).sum(), own.sum(), lambda _: np.sqrt(worst), t.isf(0.1))
     assert found.value == pytest.approx(np.abs(gap).sum(), rel=1e-12)
     assert found.high == pytest.approx(high, rel=1e-9)
-    noise = rng.multivariate_normal(np.zeros(gap.size), covariance, 40_000) * t.isf(0.1) / stats.norm.isf(0.1)
+    noise = (
+        rng.multivariate_normal(np.zeros(gap.size), covariance, 40_000)
+        * t.isf(0.1)
+        / stats.norm.isf(0.1)
+    )
     ends = [
         max(
             np.abs(gap).sum() - np.quantile(np.abs(noise).sum(axis=1), 1 - tail),
@@ -388,21 +438,31 @@ def test_an_upper_limit_is_at_most_1():
 def test_two_clusters_have_one_degree_of_freedom():
     y, p = np.repeat([0, 1, 0, 1], [105, 100, 80, 90]), np.full(375, 0.5)
     found = limits(y, p, level=0.9, cluster=np.repeat([0, 1], [205, 170]))
-    gap, covariance = clustered_by_hand(y, p, np.repeat([0, 1], [205, 170]), np.ones(375), np.array([0, 1]))
+    gap, covariance = clustered_by_hand(
+        y, p, np.repeat([0, 1], [205, 170]), np.ones(375), np.array([0, 1])
+    )
     own = np.sqrt(covariance[0, 0])
-    assert found.high == pytest.approx(upper_by_hand(abs(gap[0]), own, lambda _: own, stats.t.isf(0.1, 1)))
+    assert found.high == pytest.approx(
+        upper_by_hand(abs(gap[0]), own, lambda _: own, stats.t.isf(0.1, 1))
+    )
 
 
 def test_rates_too_close_to_the_scores_are_in_the_lower_tail_of_chi_square():
     """Bins whose residuals have a variance below 5 do not count."""
     rng = np.random.default_rng(0)
-    p = np.concatenate([np.full(20, 0.5), 0.2 + 0.1 * rng.random(60), np.repeat([0.7, 0.9], 50), np.full(45, 0.95)])
+    p = np.concatenate(
+        [np.full(20, 0.5), 0.2 + 0.1 * rng.random(60), np.repeat([0.7, 0.9], 50), np.full(45, 0.95)]
+    )
     y = (rng.random(p.size) < p).astype(int)
     edges, squares = [0, 0.15, 0.3, 0.6, 0.92, 1], 0.0
     for low, high in ((0.15, 0.3), (0.3, 0.6), (0.6, 0.92)):
         some = (p >= low) & (p < high)
         squares += (y[some] - p[some]).sum() ** 2 / (p[some] * (1 - p[some])).sum()
-    found = tn.equivalence_test(tn.binned(y, p, bins=edges), within=0.5, criterion="ece", bins=edges)
+    found = tn.equivalence_test(
+        tn.binned(y, p, bins=edges), within=0.5, criterion="ece", bins=edges
+    )
     assert found.too_good == pytest.approx(stats.chi2.cdf(squares, 3), rel=1e-9)
-    few = tn.equivalence_test(tn.binned(y[:19], p[:19], bins=2), within=0.9, criterion="ece", bins=2)
+    few = tn.equivalence_test(
+        tn.binned(y[:19], p[:19], bins=2), within=0.9, criterion="ece", bins=2
+    )
     assert few.too_good is None

@@ -25,7 +25,9 @@ def some_rows(n=400, seed=0):
     return (rng.random(n) < p).astype(int), p
 
 
-@pytest.mark.parametrize(("events", "n", "score"), [(0, 60, 0.1), (25, 25, 1.0), (3, 40, 0.1), (0, 60, 1e-4)])
+@pytest.mark.parametrize(
+    ("events", "n", "score"), [(0, 60, 0.1), (25, 25, 1.0), (3, 40, 0.1), (0, 60, 1e-4)]
+)
 def test_one_score_has_the_exact_binomial_limits(events, n, score):
     low, high = binomtest(events, n).proportion_ci(0.95, "exact")
     found = limits([1] * events + [0] * (n - events), [score] * n)
@@ -146,16 +148,26 @@ def test_limits_and_standard_error_are_those_of_a_loop_over_the_rows(law, groups
     p = LAWS_OF_SCORES[law](rng)
     y = (rng.random(p.size) < 0.8 * p + 0.1).astype(int)
     y[:2] = 0, 1
-    w, cluster = rng.choice([0.3, 1.25, 4.1], p.size), np.arange(p.size) // 3 if groups == 3 else np.arange(p.size) % 2
+    w, cluster = (
+        rng.choice([0.3, 1.25, 4.1], p.size),
+        np.arange(p.size) // 3 if groups == 3 else np.arange(p.size) % 2,
+    )
     for weight in (None, w):
         for group in (None, cluster):
-            assert limits(y, p, 0.9, weight, group) == pytest.approx(by_rows(y, p, 0.9, weight, group))
+            assert limits(y, p, 0.9, weight, group) == pytest.approx(
+                by_rows(y, p, 0.9, weight, group)
+            )
 
 
 @pytest.mark.parametrize("label", [0, 1])
 def test_labels_that_are_all_equal_count_the_rows_or_clusters_they_are_worth(label):
     rng = np.random.default_rng(5)
-    p, y, w, cluster = rng.random(60), np.full(60, label), rng.choice([0.5, 1.5], 60), np.arange(60) % 11
+    p, y, w, cluster = (
+        rng.random(60),
+        np.full(60, label),
+        rng.choice([0.5, 1.5], 60),
+        np.arange(60) % 11,
+    )
     for weight in (None, w):
         for group in (None, cluster):
             expected = by_rows(y, p, 0.9, weight, group)
@@ -167,7 +179,9 @@ def test_bins_of_one_score_each_have_the_limits_of_the_rows():
     p = rng.choice([0.05, 0.15, 0.25, 0.55, 0.95], 120)
     y, w = (rng.random(120) < p).astype(int), np.where(p < 0.2, 0.5, 1.75)
     for weight in (None, w):
-        assert limits(tn.binned(y, p, bins=10, sample_weight=weight)) == pytest.approx(by_rows(y, p, 0.95, weight))
+        assert limits(tn.binned(y, p, bins=10, sample_weight=weight)) == pytest.approx(
+            by_rows(y, p, 0.95, weight)
+        )
 
 
 def test_very_many_scores_have_the_limits_of_the_rows():
@@ -183,5 +197,10 @@ def test_very_many_scores_have_the_limits_of_the_rows():
 
 
 def test_one_cluster_that_outweighs_all_others_leaves_the_rate_unknown():
-    y, p, w, cluster = np.array([0, 1, 1]), np.array([0.2, 0.4, 0.5]), np.array([1e20, 1e20, 1.5]), [0, 0, 1]
+    y, p, w, cluster = (
+        np.array([0, 1, 1]),
+        np.array([0.2, 0.4, 0.5]),
+        np.array([1e20, 1e20, 1.5]),
+        [0, 0, 1],
+    )
     assert limits(y, p, w=w, cluster=cluster)[:3] == pytest.approx((0.5 / 0.3, 0, 1 / 0.3))

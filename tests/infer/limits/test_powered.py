@@ -32,8 +32,15 @@ def data(n, rows, judge="good", seed=0, truth=lambda p: p):
 
 def numbers(found):
     single = [getattr(found, one.name) for one in fields(found)]
-    ends = [end for one in single if isinstance(one, tn.Estimate) for end in (one.value, one.low, one.high)]
-    return np.concatenate([[found.pvalue, found.selection_pvalue], ends, found.gap, found.low, found.high])
+    ends = [
+        end
+        for one in single
+        if isinstance(one, tn.Estimate)
+        for end in (one.value, one.low, one.high)
+    ]
+    return np.concatenate(
+        [[found.pvalue, found.selection_pvalue], ends, found.gap, found.low, found.high]
+    )
 
 
 def predictions(human, judge, p, weight, cluster):
@@ -48,7 +55,11 @@ def predictions(human, judge, p, weight, cluster):
     for i in range(p.size):
         some = np.flatnonzero(known & (cluster != cluster[i]))
         square = np.eye(5) + sum(weight[j] * np.outer(x[j], x[j]) for j in some)
-        found.append(p[i] + x[i] @ np.linalg.solve(square, sum(weight[j] * x[j] * (human[j] - p[j]) for j in some)))
+        found.append(
+            p[i]
+            + x[i]
+            @ np.linalg.solve(square, sum(weight[j] * x[j] * (human[j] - p[j]) for j in some))
+        )
     return np.array(found)
 
 
@@ -57,7 +68,9 @@ def test_the_estimates_are_the_formula(clustered):
     human, judge, p = data(30, 60)
     chance = 0.3 + 0.5 * p
     cluster = np.arange(60) // 2 if clustered else np.arange(60)
-    found = tn.powered(human, judge, p, human_prob=chance, cluster=cluster if clustered else None, seed=0)
+    found = tn.powered(
+        human, judge, p, human_prob=chance, cluster=cluster if clustered else None, seed=0
+    )
     m, known = predictions(human, judge, p, 1 / chance, cluster), ~np.isnan(human)
 
     def mean(some, factor):
@@ -66,9 +79,16 @@ def test_the_estimates_are_the_formula(clustered):
 
     every, one = np.ones(60, bool), np.ones(60)
     assert found.event_rate.value == pytest.approx(p.mean() + mean(every, one), abs=1e-12)
-    assert found.observed_expected.value == pytest.approx(1 + mean(every, one) / p.mean(), abs=1e-12)
-    assert found.brier.value == pytest.approx(np.mean(p * (1 - p)) + mean(every, 1 - 2 * p), abs=1e-12)
-    gaps = [mean((p >= low) & (p <= high), one) for low, high in zip(found.low_score, found.high_score, strict=True)]
+    assert found.observed_expected.value == pytest.approx(
+        1 + mean(every, one) / p.mean(), abs=1e-12
+    )
+    assert found.brier.value == pytest.approx(
+        np.mean(p * (1 - p)) + mean(every, 1 - 2 * p), abs=1e-12
+    )
+    gaps = [
+        mean((p >= low) & (p <= high), one)
+        for low, high in zip(found.low_score, found.high_score, strict=True)
+    ]
     rates = np.clip(gaps + found.score, 0, 1)
     assert found.rate == pytest.approx(rates, abs=1e-12)
     assert found.gap == pytest.approx(rates - found.score, abs=1e-12)
@@ -85,7 +105,10 @@ def test_with_a_human_label_in_every_row_the_judge_does_not_matter():
 
 def test_neither_the_order_of_rows_nor_the_scale_of_the_judge_matters_and_a_constant_probability_is_none():
     human, judge, p = data(80, 400, "a score")
-    known, order = numbers(tn.powered(human, judge, p, seed=0)), np.random.default_rng(1).permutation(400)
+    known, order = (
+        numbers(tn.powered(human, judge, p, seed=0)),
+        np.random.default_rng(1).permutation(400),
+    )
     for same in (
         tn.powered(human[order], judge[order], p[order], seed=0),
         tn.powered(human, 7 - 100 * judge, p, seed=0),
@@ -106,7 +129,10 @@ def test_a_judge_may_use_the_words_of_the_humans():
 
 def test_with_the_classes_swapped_everything_is_mirrored():
     human, judge, p = data(80, 640)
-    one, other = tn.powered(human, judge, p, seed=0), tn.powered(1 - human, 1 - judge, 1 - p, seed=0)
+    one, other = (
+        tn.powered(human, judge, p, seed=0),
+        tn.powered(1 - human, 1 - judge, 1 - p, seed=0),
+    )
     assert other.pvalue == pytest.approx(one.pvalue, abs=1e-9)
     assert other.brier.low == pytest.approx(one.brier.low)
     assert (other.event_rate.low, other.event_rate.high) == pytest.approx(
@@ -115,7 +141,9 @@ def test_with_the_classes_swapped_everything_is_mirrored():
     assert other.low[::-1] == pytest.approx(-one.high)
 
 
-@pytest.mark.filterwarnings("ignore::trueness.errors.SelectedRowsWarning")  # of repeated rows, taken as independent
+@pytest.mark.filterwarnings(
+    "ignore::trueness.errors.SelectedRowsWarning"
+)  # of repeated rows, taken as independent
 def test_rows_in_clusters_have_wider_limits():
     human, judge, p = data(60, 300)
     twice, cluster = [np.repeat(one, 4) for one in (human, judge, p)], np.repeat(np.arange(300), 4)
@@ -147,7 +175,10 @@ def test_rows_that_were_chosen_by_score_are_told_and_their_probability_repairs_i
     _, judge, p = data(10, 2_000, "useless")
     y, chance = (rng.random(2_000) < p**3).astype(float), 0.02 + 0.3 * p**4
     human = np.where(rng.random(2_000) < chance, y, np.nan)
-    with pytest.warns(SelectedRowsWarning, match=r"differ in score or judge \(p = .*random sample, or `human_prob`"):
+    with pytest.warns(
+        SelectedRowsWarning,
+        match=r"differ in score or judge \(p = .*random sample, or `human_prob`",
+    ):
         tn.powered(human, judge, p, seed=0)
     found = tn.powered(human, judge, p, human_prob=chance, seed=0)  # no warning
     assert found.selection_pvalue > 0.01
@@ -162,7 +193,11 @@ def test_labels_needed_are_those_of_the_variances():
     assert found.labels_needed(0.01, of="brier") == wanted > 0
     assert found.labels_needed(0.5) == 0
     assert found.labels_needed(0.001) is None
-    assert found.labels_needed(0.05, power=0.9) > found.labels_needed(0.05, power=0.5) >= found.labels_needed(0.05)
+    assert (
+        found.labels_needed(0.05, power=0.9)
+        > found.labels_needed(0.05, power=0.5)
+        >= found.labels_needed(0.05)
+    )
     more = found.labels_needed(0.04)
     again = tn.powered(*data(100 + more, 2_000, seed=1), seed=0)
     assert again.event_rate.high - again.event_rate.low == pytest.approx(0.08, rel=0.2)
@@ -177,24 +212,41 @@ def test_a_label_to_ignore_leaves_out_rows_that_have_it_and_none_without_a_label
     kept = label != ignored
     found = tn.powered(label, judge, p, ignore_index=ignored, seed=0)
     assert (found.n, found.humans) == (kept.sum(), np.isfinite(label[kept]).sum())
-    assert numbers(found) == pytest.approx(numbers(tn.powered(label[kept], judge[kept], p[kept], seed=0)), abs=1e-9)
+    assert numbers(found) == pytest.approx(
+        numbers(tn.powered(label[kept], judge[kept], p[kept], seed=0)), abs=1e-9
+    )
 
 
 HUMAN, JUDGE, P = data(40, 100)
 MISTAKES = {
-    "a judgement is missing": ({"judge": np.where(np.arange(100) == 7, np.nan, JUDGE)}, "`judge` .*1 of 100 .* row 7"),
+    "a judgement is missing": (
+        {"judge": np.where(np.arange(100) == 7, np.nan, JUDGE)},
+        "`judge` .*1 of 100 .* row 7",
+    ),
     "a judge in words": (
         {"judge": ["yes"] * 100},
         "`judge` must hold numbers, or the two labels of `y_human` .* 'yes'",
     ),
-    "too few judgements": ({"judge": JUDGE[:50]}, r"`judge` must have one entry per row \(100\); got shape \(50,\)"),
-    "no human": ({"y_human": np.full(100, np.nan)}, "`y_human` must have labels in at least 10 rows; got none"),
+    "too few judgements": (
+        {"judge": JUDGE[:50]},
+        r"`judge` must have one entry per row \(100\); got shape \(50,\)",
+    ),
+    "no human": (
+        {"y_human": np.full(100, np.nan)},
+        "`y_human` must have labels in at least 10 rows; got none",
+    ),
     "half labels": (
         {"y_human": np.where(np.isnan(HUMAN), np.nan, 0.5)},
         f"`y_human` must be 0 or 1.*; 40 of 100 .* row {np.flatnonzero(~np.isnan(HUMAN))[0]}\\.",
     ),
-    "a single label": ({"y_human": np.array(1.0)}, r"`y_human` must have one value per row; got a single number\."),
-    "a single judgement": ({"judge": np.array(1.0)}, r"`judge` must have one value per row; got a single number\."),
+    "a single label": (
+        {"y_human": np.array(1.0)},
+        r"`y_human` must have one value per row; got a single number\.",
+    ),
+    "a single judgement": (
+        {"judge": np.array(1.0)},
+        r"`judge` must have one value per row; got a single number\.",
+    ),
     "one-hot labels": (
         {"y_human": np.column_stack([1 - HUMAN, HUMAN])},
         r"`y_human` must have one value per row; got shape \(100, 2\)\. Pass the column of the event",
@@ -211,15 +263,36 @@ MISTAKES = {
         {"judge": [["yes", "no"]] * 100},
         r"`judge` must have one value per row; got shape \(100, 2\)",
     ),
-    "few humans": ({"y_human": np.where(np.arange(100) < 9, 1.0, np.nan)}, "`y_human` .* at least 10 rows; got 9"),
+    "few humans": (
+        {"y_human": np.where(np.arange(100) < 9, 1.0, np.nan)},
+        "`y_human` .* at least 10 rows; got 9",
+    ),
     "few clusters": ({"cluster": np.arange(100) % 7}, "at least 10 clusters; got 7"),
-    "labels of other kinds": ({"y_human": np.where(HUMAN == 1, 2.0, HUMAN)}, "`y_human` must be 0 or 1"),
+    "labels of other kinds": (
+        {"y_human": np.where(HUMAN == 1, 2.0, HUMAN)},
+        "`y_human` must be 0 or 1",
+    ),
     "scores beyond 1": ({"y_prob": 2 * P}, r"`y_prob` must lie in \[0, 1\]"),
-    "no chance": ({"human_prob": np.zeros(100)}, "`human_prob` must lie above 0 and at most at 1; 100 of 100"),
-    "no chance of another": ({"human_prob": np.where(np.isnan(HUMAN), 0, 0.4)}, "at most at 1; 60 of 100"),
-    "no known chance": ({"human_prob": np.where(np.isnan(HUMAN), np.nan, 0.4)}, "at most at 1; 60 of 100"),
-    "a certain label that is missing": ({"human_prob": np.ones(100)}, "`human_prob` must be below 1 .*; 60 of 100"),
-    "one chance": ({"human_prob": 0.4}, r"`human_prob` must have one .* row \(100\); got a number. Leave it out"),
+    "no chance": (
+        {"human_prob": np.zeros(100)},
+        "`human_prob` must lie above 0 and at most at 1; 100 of 100",
+    ),
+    "no chance of another": (
+        {"human_prob": np.where(np.isnan(HUMAN), 0, 0.4)},
+        "at most at 1; 60 of 100",
+    ),
+    "no known chance": (
+        {"human_prob": np.where(np.isnan(HUMAN), np.nan, 0.4)},
+        "at most at 1; 60 of 100",
+    ),
+    "a certain label that is missing": (
+        {"human_prob": np.ones(100)},
+        "`human_prob` must be below 1 .*; 60 of 100",
+    ),
+    "one chance": (
+        {"human_prob": 0.4},
+        r"`human_prob` must have one .* row \(100\); got a number. Leave it out",
+    ),
     "weights": ({"sample_weight": np.ones(100)}, "`sample_weight` must be left out"),
     "bins of labels": ({"bins": tn.Isotonic()}, "`bins` must not depend on the labels"),
     "a matrix": ({"y_prob": np.full((100, 3), 1 / 3)}, "`y_prob` must be a vector"),
@@ -259,9 +332,15 @@ def simulated(judge, n, runs, truth=lambda p: p, humans=False):
         known, which = ~np.isnan(human), np.searchsorted(one.low_score, p, side="right") - 1
         gap = np.array([(truth(p) - p)[which == b].mean() for b in range(one.score.size)])
         alone = humans and tn.calibration_test(human[known], p[known], seed=seed).pvalue <= 0.05
-        pairs = (one.event_rate, rate), (one.observed_expected, rate / big.mean()), (one.brier, brier)
+        pairs = (
+            (one.event_rate, rate),
+            (one.observed_expected, rate / big.mean()),
+            (one.brier, brier),
+        )
         covered = [number.low <= value <= number.high for number, value in pairs]
-        found.append([one.pvalue <= 0.05, alone, *covered, ((one.low <= gap) & (gap <= one.high)).all()])
+        found.append(
+            [one.pvalue <= 0.05, alone, *covered, ((one.low <= gap) & (gap <= one.high)).all()]
+        )
     return np.mean(found, axis=0)
 
 
@@ -275,7 +354,9 @@ def test_the_level_holds_for_every_judge(n, runs):
     assert shares[:, 0].mean() <= 0.065 + error / math.sqrt(len(JUDGES))
     if n == 100:
         assert shares[:, 2:].min() >= 0.93 - 3 * math.sqrt(0.93 * 0.07 / runs)
-        assert shares[:, 2:].mean(axis=0).min() >= 0.93 - 3 * math.sqrt(0.93 * 0.07 / runs / len(JUDGES))
+        assert shares[:, 2:].mean(axis=0).min() >= 0.93 - 3 * math.sqrt(
+            0.93 * 0.07 / runs / len(JUDGES)
+        )
 
 
 @pytest.mark.slow

@@ -28,7 +28,9 @@ def limits_of(found):
 def test_at_one_score_the_brier_score_has_jeffreys_limits(events):
     p, n = 0.01, 200
     found = tn.estimate("brier", np.arange(n) < events, np.full(n, p))
-    jeffreys = [p**2 + (1 - 2 * p) * beta.ppf(q, events + 0.5, n - events + 0.5) for q in (0.025, 0.975)]
+    jeffreys = [
+        p**2 + (1 - 2 * p) * beta.ppf(q, events + 0.5, n - events + 0.5) for q in (0.025, 0.975)
+    ]
     width = jeffreys[1] - jeffreys[0]
     assert found.high == pytest.approx(jeffreys[1], abs=0.06 * width)
     assert found.low == pytest.approx(jeffreys[0] if events else 0.0, abs=0.06 * width)
@@ -71,11 +73,15 @@ def test_limits_cover_the_mean_loss_of_the_population(loss, law, slope, shift):
     rng, runs, n = np.random.default_rng(0), 800, 100
     grid = LAWS[law](rng, 400_000)
     q = expit(slope * logit(grid) + shift)
-    event, other = ((1 - grid) ** 2, grid**2) if loss == "brier" else (-np.log(grid), -np.log1p(-grid))
+    event, other = (
+        ((1 - grid) ** 2, grid**2) if loss == "brier" else (-np.log(grid), -np.log1p(-grid))
+    )
     truth, held = float((q * event + (1 - q) * other).mean()), 0
     for _ in range(runs):
         p = LAWS[law](rng, n)
-        found = tn.estimate(NAMES[loss], (rng.random(n) < expit(slope * logit(p) + shift)).astype(int), p)
+        found = tn.estimate(
+            NAMES[loss], (rng.random(n) < expit(slope * logit(p) + shift)).astype(int), p
+        )
         held += found.low <= truth <= found.high
     # Three standard errors, 0.023, beyond 0.93 to 0.98.
     assert 0.907 <= held / runs <= 0.998
@@ -83,12 +89,17 @@ def test_limits_cover_the_mean_loss_of_the_population(loss, law, slope, shift):
 
 def test_the_scaled_score_of_little_data():
     """By hand: no error, one event with one degree of freedom, and two rows."""
-    assert limits_of(tn.estimate("scaled_brier", [0, 1, 1], [0.0, 1.0, 1.0]))[:2] == (-math.inf, 1.0)
+    assert limits_of(tn.estimate("scaled_brier", [0, 1, 1], [0.0, 1.0, 1.0]))[:2] == (
+        -math.inf,
+        1.0,
+    )
     y, p = np.arange(16) == 0, np.linspace(0.02, 0.2, 16)
     found = tn.estimate("scaled_brier", y, p, level=0.8)
     ratio, reach = tn.brier(y, p) * 256 / 15, student.ppf(0.9, 1) * found.standard_error
     assert found.low == pytest.approx(1 - max(ratio + reach, ratio * math.exp(reach / ratio)))
-    assert found.high == pytest.approx(1 - max(min(ratio - reach, ratio * math.exp(-reach / ratio)), 0))
+    assert found.high == pytest.approx(
+        1 - max(min(ratio - reach, ratio * math.exp(-reach / ratio)), 0)
+    )
     low, high, _ = limits_of(tn.estimate("scaled_brier", [0, 1], [0.2, 0.7]))
     assert -math.inf < low < 0 < high == 1
 
@@ -154,7 +165,9 @@ def test_limits_of_a_mean_loss_are_those_of_its_rows(what, level, loss):
         cluster = np.sort(rng.integers(0, 25, 60)) if what in ("clusters", "both") else None
         found = tn.estimate(NAMES[loss], y, p, level=level, sample_weight=w, cluster=cluster)
     possible = np.maximum(-np.log(p), -np.log(1 - p)) if loss == "log" else None
-    low, high, error = slow_limits(losses_of(y, p, loss), wrong_loss(p, loss, w), level, w, cluster, possible)
+    low, high, error = slow_limits(
+        losses_of(y, p, loss), wrong_loss(p, loss, w), level, w, cluster, possible
+    )
     assert (found.low, found.standard_error) == pytest.approx((low, error), rel=1e-9)
     assert found.high == pytest.approx(high, rel=5e-3 if loss == "log" else 1e-9)
 
@@ -163,16 +176,26 @@ def test_limits_of_a_mean_loss_are_those_of_its_rows(what, level, loss):
 @pytest.mark.parametrize(("score", "every"), [(0.0, 99), (0.02, 99), (0.3, 99), (0.3, 4)])
 def test_copies_of_rows_are_one_row(score, every, loss):
     """Without an event, or with an event in every few rows."""
-    y, p, cluster = (np.arange(60) % every == every - 1).astype(int), np.full(60, score), np.arange(60)
+    y, p, cluster = (
+        (np.arange(60) % every == every - 1).astype(int),
+        np.full(60, score),
+        np.arange(60),
+    )
     rows = tn.estimate(NAMES[loss], y, p, cluster=cluster)
-    copies = tn.estimate(NAMES[loss], *(np.repeat(x, 8) for x in (y, p)), cluster=np.repeat(cluster, 8))
+    copies = tn.estimate(
+        NAMES[loss], *(np.repeat(x, 8) for x in (y, p)), cluster=np.repeat(cluster, 8)
+    )
     assert limits_of(copies)[:2] == pytest.approx(limits_of(rows)[:2], rel=1e-9)
     assert rows.high == pytest.approx(tn.estimate(NAMES[loss], y, p).high, rel=1e-9)
 
 
 def test_one_row_leaves_every_loss_possible():
-    assert limits_of(tn.estimate("brier", [1], [0.3])) == pytest.approx((0, 1, math.nan), nan_ok=True)
-    assert limits_of(tn.estimate("log_loss", [1], [0.3])) == pytest.approx((0, math.inf, math.nan), nan_ok=True)
+    assert limits_of(tn.estimate("brier", [1], [0.3])) == pytest.approx(
+        (0, 1, math.nan), nan_ok=True
+    )
+    assert limits_of(tn.estimate("log_loss", [1], [0.3])) == pytest.approx(
+        (0, math.inf, math.nan), nan_ok=True
+    )
     two = tn.estimate("log_loss", [1, 0], [0.3, 0.4])
     assert two.low < two.value < two.high < math.inf
 
@@ -181,7 +204,9 @@ def test_without_a_surprise_half_a_row_may_lose_what_the_four_boldest_could():
     p = np.r_[1e-9, 1e-5, 1e-4, 1e-3, np.full(296, 0.01)]
     found = tn.estimate("log_loss", np.zeros(300, int), p)
     usual, worst = -np.log1p(-0.01), -np.log([1e-9, 1e-5, 1e-4, 1e-3]).mean()
-    assert found.high == pytest.approx(usual + (worst - usual) * beta.ppf(0.975, 0.5, 300), rel=1e-2)
+    assert found.high == pytest.approx(
+        usual + (worst - usual) * beta.ppf(0.975, 0.5, 300), rel=1e-2
+    )
     assert "Gaffke" in found.method
 
 
@@ -195,8 +220,16 @@ def test_certain_scores_are_taken_for_right_in_the_upper_limit_and_a_note_says_s
 
 
 BOLD = {
-    "1e-6 to 1e-3, rate .02": (100, lambda rng, n: 10 ** rng.uniform(-6, -3, n), lambda p: np.full(p.size, 0.02)),
-    "logit-normal, slope .5": (100, lambda rng, n: expit(rng.normal(-8, 2, n)), lambda p: expit(0.5 * logit(p))),
+    "1e-6 to 1e-3, rate .02": (
+        100,
+        lambda rng, n: 10 ** rng.uniform(-6, -3, n),
+        lambda p: np.full(p.size, 0.02),
+    ),
+    "logit-normal, slope .5": (
+        100,
+        lambda rng, n: expit(rng.normal(-8, 2, n)),
+        lambda p: expit(0.5 * logit(p)),
+    ),
     "1 % at 1e-6, rate .3": (
         400,
         lambda rng, n: np.where(rng.random(n) < 0.01, 1e-6, rng.uniform(0.1, 0.9, n)),
@@ -216,7 +249,9 @@ def test_limits_of_the_log_loss_cover_where_sure_scores_are_wrong(law):
     covered = 0
     for _ in range(runs):
         p = draw(rng, n)
-        covered += goal in tn.estimate("log_loss", (rng.random(n) < truth(p)).astype(int), p, floor=False)
+        covered += goal in tn.estimate(
+            "log_loss", (rng.random(n) < truth(p)).astype(int), p, floor=False
+        )
     assert covered / runs >= 0.94 - 3 * np.sqrt(0.94 * 0.06 / runs)
 
 
@@ -270,7 +305,9 @@ def test_certain_scores_of_several_classes_fear_the_worst_loss():
     assert limits_of(found)[:2] == pytest.approx(slow_limits(np.zeros(24), 2.0, 0.95)[:2])
     assert tn.estimate("log_loss", y, P).high == math.inf
     P[0] = [0.6, 0.4, 0]
-    assert tn.estimate("log_loss", y, P).high < math.inf  # a class of probability 0 is not expected to occur
+    assert (
+        tn.estimate("log_loss", y, P).high < math.inf
+    )  # a class of probability 0 is not expected to occur
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -298,8 +335,12 @@ def test_top_labels_of_weighted_and_other_rows_can_be_added(loss):
 def test_class_wise_sums_of_certain_scores_leave_the_log_loss_open():
     found = tn.estimate("log_loss", tn.tally([0, 1, 2], np.eye(3), kind="classwise"))
     assert (found.low, found.high) == (0, math.inf)
-    halves = tn.tally([0, 1, 2] * 4, [[0.5, 0.5, 0], [0.5, 0.5, 0], [0, 0.5, 0.5]] * 4, kind="classwise")
-    assert limits_of(tn.estimate("log_loss", halves))[:2] == pytest.approx((math.log(2), math.log(2)))
+    halves = tn.tally(
+        [0, 1, 2] * 4, [[0.5, 0.5, 0], [0.5, 0.5, 0], [0, 0.5, 0.5]] * 4, kind="classwise"
+    )
+    assert limits_of(tn.estimate("log_loss", halves))[:2] == pytest.approx(
+        (math.log(2), math.log(2))
+    )
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -320,7 +361,9 @@ def test_bins_add_the_spread_of_their_scores(weighted):
             second += (w[at] ** 2).sum() * share * ((gap**2 - brier) ** 2 + 4 * gap**2 * spread)
     units = total**2 / squares
     found = tn.estimate("brier", binned)
-    assert found.standard_error == pytest.approx(np.sqrt(second * units / (units - 1)) / total, rel=1e-6)
+    assert found.standard_error == pytest.approx(
+        np.sqrt(second * units / (units - 1)) / total, rel=1e-6
+    )
 
 
 @pytest.mark.parametrize("level", [0.6, 0.95])
@@ -365,20 +408,32 @@ def test_a_rate_of_weighted_rows_has_the_limits_of_korn_and_graubard(binned):
     rows *= (norm.ppf(0.95) / student.ppf(0.95, freedom)) ** 2
     k = rate * rows
     expected = beta.ppf(0.05, k, rows - k + 1), beta.ppf(0.95, k + 1, rows - k)
-    sums = (tn.binned(y, p, bins=1, sample_weight=w),) if binned else (tn.tally(y, p, sample_weight=w),)
+    sums = (
+        (tn.binned(y, p, bins=1, sample_weight=w),)
+        if binned
+        else (tn.tally(y, p, sample_weight=w),)
+    )
     found = tn.estimate("prevalence", *sums, level=0.9)
     assert (found.low, found.high) == pytest.approx(expected, rel=1e-6)
-    assert found.standard_error == pytest.approx(np.sqrt(rate * (1 - rate) * squares) / total, rel=1e-6)
+    assert found.standard_error == pytest.approx(
+        np.sqrt(rate * (1 - rate) * squares) / total, rel=1e-6
+    )
 
 
 def test_the_standard_error_of_a_rate_is_that_of_rows_or_clusters():
     y, p = some_rows(60)
     rate, cluster = y.mean(), np.arange(60) // 4
-    assert tn.estimate("prevalence", y, p).standard_error == pytest.approx(math.sqrt(rate * (1 - rate) / 60))
-    assert tn.estimate("prevalence", tn.binned(y, p)).standard_error == pytest.approx(math.sqrt(rate * (1 - rate) / 60))
+    assert tn.estimate("prevalence", y, p).standard_error == pytest.approx(
+        math.sqrt(rate * (1 - rate) / 60)
+    )
+    assert tn.estimate("prevalence", tn.binned(y, p)).standard_error == pytest.approx(
+        math.sqrt(rate * (1 - rate) / 60)
+    )
     sums = np.bincount(cluster, y - rate)
     expected = math.sqrt((sums @ sums) * 15 / 14) / 60
-    assert tn.estimate("prevalence", y, p, cluster=cluster).standard_error == pytest.approx(expected)
+    assert tn.estimate("prevalence", y, p, cluster=cluster).standard_error == pytest.approx(
+        expected
+    )
     w = np.random.default_rng(0).uniform(0.5, 2, 60)
     rate = np.average(y, weights=w)
     sums, sizes = np.bincount(cluster, w * (y - rate)), np.bincount(cluster, w)
@@ -405,4 +460,6 @@ def test_limits_of_the_uncertainty_are_its_range_over_the_limits_of_the_rate(sco
         steepness = abs(of(rate + 1e-6) - of(rate - 1e-6)) / 2e-6
         assert found.standard_error == pytest.approx(steepness * error, abs=1e-8)
     else:
-        assert found.standard_error == pytest.approx(0.0 if score == "brier" else math.nan, nan_ok=True)
+        assert found.standard_error == pytest.approx(
+            0.0 if score == "brier" else math.nan, nan_ok=True
+        )

@@ -15,7 +15,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 
 def limits(y, p, level=0.95, w=None, cluster=None):
     """Value, limits and standard error."""
-    found = tn.estimate("intercept", y, p, level=level, sample_weight=w, cluster=cluster, floor=False)
+    found = tn.estimate(
+        "intercept", y, p, level=level, sample_weight=w, cluster=cluster, floor=False
+    )
     return found.value, found.low, found.high, found.standard_error
 
 
@@ -40,7 +42,9 @@ def test_equal_labels_have_one_finite_limit(label):
     near, far = (low, high) if label else (high, low)
     assert far == side * math.inf
     # At the limit, labels that are all equal have probability 2.5 %.
-    assert np.logaddexp(0, -side * (np.log(p / (1 - p)) + near)).sum() == pytest.approx(-math.log(0.025), rel=1e-9)
+    assert np.logaddexp(0, -side * (np.log(p / (1 - p)) + near)).sum() == pytest.approx(
+        -math.log(0.025), rel=1e-9
+    )
     for more in ({"cluster": np.arange(50)}, {"w": np.full(50, 0.5)}):
         found = limits([label] * 50, p, **more)
         assert found == pytest.approx((math.nan, -math.inf, math.inf, math.nan), nan_ok=True)
@@ -63,7 +67,9 @@ def test_the_interval_covers_the_shift_as_often_as_stated(n, scale):
         missed += not low <= -0.5 <= high
     tolerance = 3.5 * math.sqrt(0.05 * 0.95 / runs)
     assert missed / runs < 0.05 + tolerance
-    if n * scale > 50:  # with two or three expected events there are often none, and the limit is exact
+    if (
+        n * scale > 50
+    ):  # with two or three expected events there are often none, and the limit is exact
         assert missed / runs > 0.05 - tolerance
 
 
@@ -91,7 +97,9 @@ def test_real_weights_have_the_sandwich_of_the_rows_and_students_t(level):
     shift, information, scores, inside = score_parts(y, p, w)
     error = math.sqrt(scores @ scores) / information
     reach = stats.t.ppf((1 + level) / 2, w[inside].sum() ** 2 / (w[inside] ** 2).sum() - 1) * error
-    assert limits(y, p, level, w) == pytest.approx((shift, shift - reach, shift + reach, error), rel=1e-9)
+    assert limits(y, p, level, w) == pytest.approx(
+        (shift, shift - reach, shift + reach, error), rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -99,7 +107,9 @@ def test_clusters_have_the_sandwich_of_their_sums_and_students_t(weighted):
     y, p, w, cluster = weighted_rows(4)
     w = w if weighted else np.ones(y.size)
     shift, information, scores, inside = score_parts(y, p, w)
-    sums, sizes = (np.array([v[cluster[inside] == c].sum() for c in range(12)]) for v in (scores, w[inside]))
+    sums, sizes = (
+        np.array([v[cluster[inside] == c].sum() for c in range(12)]) for v in (scores, w[inside])
+    )
     error = math.sqrt(sums @ sums * 12 / 11) / information
     reach = stats.t.ppf(0.9, sizes.sum() ** 2 / (sizes @ sizes) - 1) * error
     found = limits(y, p, 0.8, w if weighted else None, cluster)
@@ -117,7 +127,9 @@ def test_two_clusters_have_twice_the_squares_of_their_sums():
     shift, _, high, error = limits([1, 1, 1, 0, 1, 1], np.full(6, 0.5), cluster=[0, 0, 0, 1, 1, 1])
     q = 5 / 6
     expected = math.sqrt(2 * 2 * (3 - 3 * q) ** 2) / (6 * q * (1 - q))
-    assert (shift, error, high - shift) == pytest.approx((math.log(5), expected, stats.t.ppf(0.975, 1) * expected))
+    assert (shift, error, high - shift) == pytest.approx(
+        (math.log(5), expected, stats.t.ppf(0.975, 1) * expected)
+    )
 
 
 def test_two_rows_have_an_error_and_limits():
@@ -144,7 +156,9 @@ def test_at_both_limits_the_likelihood_has_fallen_by_half_the_quantile(level):
     value, low, high, error = limits(y, p, level, w)
     assert (value, error) == pytest.approx((shift, 1 / math.sqrt(information)), rel=1e-9)
     assert low < shift < high
-    assert [likelihood(shift) - likelihood(limit) for limit in (low, high)] == pytest.approx([drop, drop], rel=1e-8)
+    assert [likelihood(shift) - likelihood(limit) for limit in (low, high)] == pytest.approx(
+        [drop, drop], rel=1e-8
+    )
 
 
 @pytest.mark.parametrize("score", [1e-300, 1e-9, 0.3, 0.999])
@@ -153,8 +167,14 @@ def test_the_limit_of_equal_labels_of_one_score_is_that_of_clopper_and_pearson(n
     """Without events, (1 − q)ⁿ = (1 − level)/2 at the upper limit; with events only, the same of q at the lower."""
     far = np.log(-np.expm1(math.log(0.025) / n)) - math.log(0.025) / n
     x = math.log(score) - math.log1p(-score)
-    assert limits([0], [score], w=[n])[1:3] == (-math.inf, pytest.approx(far - x, rel=1e-9, abs=1e-9))
-    assert limits([1], [score], w=[n])[1:3] == (pytest.approx(-far - x, rel=1e-9, abs=1e-9), math.inf)
+    assert limits([0], [score], w=[n])[1:3] == (
+        -math.inf,
+        pytest.approx(far - x, rel=1e-9, abs=1e-9),
+    )
+    assert limits([1], [score], w=[n])[1:3] == (
+        pytest.approx(-far - x, rel=1e-9, abs=1e-9),
+        math.inf,
+    )
 
 
 @pytest.mark.parametrize(
@@ -170,7 +190,9 @@ def test_wald_limits_begin_with_more_than_20_000_rows_of_the_rarer_class(events,
             assert found.standard_error == pytest.approx(1 / math.sqrt(n * q * (1 - q)), rel=1e-9)
             ends = (found.high - found.value) / (found.value - found.low)
             assert (abs(ends - 1) < 1e-9) == (words == "Wald")
-            assert found.high - found.low == pytest.approx(2 * 1.959964 * found.standard_error, rel=1e-4)
+            assert found.high - found.low == pytest.approx(
+                2 * 1.959964 * found.standard_error, rel=1e-4
+            )
 
 
 @pytest.mark.parametrize("n", [5_000, pytest.param(200_000, marks=pytest.mark.slow)])
@@ -184,7 +206,10 @@ def test_many_scores_are_pooled_without_harm_to_the_limits(n):
     x = np.log(p / (1 - p))
 
     def fallen(a):
-        return w @ (np.logaddexp(0, np.where(y, -1, 1) * (x + a)) - np.logaddexp(0, np.where(y, -1, 1) * (x + shift)))
+        return w @ (
+            np.logaddexp(0, np.where(y, -1, 1) * (x + a))
+            - np.logaddexp(0, np.where(y, -1, 1) * (x + shift))
+        )
 
     value, low, high, _ = limits(y, p, w=w)
     assert value == pytest.approx(shift, rel=1e-8)

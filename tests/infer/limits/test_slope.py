@@ -38,7 +38,9 @@ def quantile(found):
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.05])
-def test_at_the_limits_of_the_free_intercept_the_best_likelihood_has_fallen_by_half_a_quantile_of_chi_square(scale):
+def test_at_the_limits_of_the_free_intercept_the_best_likelihood_has_fallen_by_half_a_quantile_of_chi_square(
+    scale,
+):
     p = scale * some_rows(120)[1]
     y = (np.random.default_rng(2).random(120) < p).astype(int)
     x = np.log(p / (1 - p))
@@ -84,7 +86,9 @@ def test_separated_classes_have_one_finite_limit():
     assert limits([0, 0, 1, 1], [0.1, 0.2, 0.6, 0.7], w=[0.5] * 4) == none
 
 
-@pytest.mark.parametrize(("y", "p"), [([1, 1], [0.3, 0.6]), ([0, 1], [0.4, 0.4]), ([0, 1, 1], [0.0, 1.0, 1.0])])
+@pytest.mark.parametrize(
+    ("y", "p"), [([1, 1], [0.3, 0.6]), ([0, 1], [0.4, 0.4]), ([0, 1, 1], [0.0, 1.0, 1.0])]
+)
 def test_rows_that_say_nothing_have_no_limits(y, p):
     assert limits(y, p) == pytest.approx((math.nan, -math.inf, math.inf, math.nan), nan_ok=True)
 
@@ -132,7 +136,9 @@ def test_each_limit_misses_as_often_as_it_may(law, runs, n, slope, clustered):
 
 
 @pytest.mark.parametrize("turned", [False, True])
-def test_at_the_limit_of_separated_classes_the_likelihood_has_fallen_from_that_of_the_tied_rows(turned):
+def test_at_the_limit_of_separated_classes_the_likelihood_has_fallen_from_that_of_the_tied_rows(
+    turned,
+):
     """By hand: as the slope grows, only the 20 of 60 rows on the threshold keep the likelihood below 1."""
     p, e = np.array([0.2, 0.5, 0.8]), np.array([0, 20, 60])
     e = e[::-1] if turned else e
@@ -140,8 +146,12 @@ def test_at_the_limit_of_separated_classes_the_likelihood_has_fallen_from_that_o
     _, low, high, _ = limits(y, rows, w=w)
     near, far = (high, low) if turned else (low, high)
     x = np.log(p / (1 - p))
-    best = -minimize_scalar(lambda a: (np.logaddexp(0, a + near * x) * 60 - e * (a + near * x)).sum()).fun
-    assert best == pytest.approx(20 * math.log(1 / 3) + 40 * math.log(2 / 3) - 1.959964**2 / 2, abs=1e-4)
+    best = -minimize_scalar(
+        lambda a: (np.logaddexp(0, a + near * x) * 60 - e * (a + near * x)).sum()
+    ).fun
+    assert best == pytest.approx(
+        20 * math.log(1 / 3) + 40 * math.log(2 / 3) - 1.959964**2 / 2, abs=1e-4
+    )
     assert far == (-math.inf if turned else math.inf)
 
 
@@ -172,7 +182,9 @@ def test_real_weights_have_the_sandwich_of_the_rows_and_students_t(level):
     line, bread, scores, inside = logistic_fit(y, p, w)
     errors = np.sqrt(np.diag(bread @ (scores @ scores.T) @ bread))
     classes = [w[inside & (y == label)] for label in (0, 1)]
-    reach = stats.t.ppf((1 + level) / 2, min(v.sum() ** 2 / (v**2).sum() for v in classes) - 1) * errors
+    reach = (
+        stats.t.ppf((1 + level) / 2, min(v.sum() ** 2 / (v**2).sum() for v in classes) - 1) * errors
+    )
     for i, name in enumerate(("free_intercept", "slope")):
         expected = line[i], line[i] - reach[i], line[i] + reach[i], errors[i]
         assert limits(y, p, level, w, name=name) == pytest.approx(expected, rel=1e-8)
@@ -191,7 +203,9 @@ def test_clusters_have_the_sandwich_of_their_sums_and_students_t(weighted, group
     reach = stats.t.ppf(0.9, min(sizes.sum() ** 2 / (sizes @ sizes), *with_class) - 1) * errors
     for i, name in enumerate(("free_intercept", "slope")):
         expected = line[i], line[i] - reach[i], line[i] + reach[i], errors[i]
-        assert limits(y, p, 0.8, w if weighted else None, cluster, name) == pytest.approx(expected, rel=1e-6)
+        assert limits(y, p, 0.8, w if weighted else None, cluster, name) == pytest.approx(
+            expected, rel=1e-6
+        )
 
 
 @pytest.mark.parametrize("label", [0, 1])
@@ -206,7 +220,9 @@ def test_the_rarer_class_bounds_the_degrees_of_freedom(label):
     cluster, p = np.arange(400) // 40, np.tile(np.linspace(0.1, 0.8, 40), 10)
     for having in (2, 3, 6):
         y = np.where((cluster < having) & (np.arange(400) % 40 < 16), label, 1 - label)
-        assert quantile(limits(y, p, cluster=cluster)) == pytest.approx(stats.t.ppf(0.975, having - 1))
+        assert quantile(limits(y, p, cluster=cluster)) == pytest.approx(
+            stats.t.ppf(0.975, having - 1)
+        )
 
 
 def best(y, p, w, penalised=False):
@@ -229,7 +245,9 @@ def best(y, p, w, penalised=False):
 
 
 def drops(of_slope, ends, middle):
-    top = -minimize_scalar(lambda b: -of_slope(b), bracket=(middle - 0.5, middle + 0.5), tol=1e-6).fun
+    top = -minimize_scalar(
+        lambda b: -of_slope(b), bracket=(middle - 0.5, middle + 0.5), tol=1e-6
+    ).fun
     return np.array([top - of_slope(limit) for limit in ends])
 
 
@@ -245,7 +263,9 @@ def test_thirty_rows_of_each_class_have_the_limits_of_the_profile(events, level)
         assert fallen == pytest.approx([stats.chi2.ppf(level, 1) / 2] * 2, rel=1e-5)
 
 
-@pytest.mark.parametrize(("events", "level", "seed"), [(29, 0.95, 0), (5, 0.95, 2), (3, 0.9, 3), (1, 0.9, 5)])
+@pytest.mark.parametrize(
+    ("events", "level", "seed"), [(29, 0.95, 0), (5, 0.95, 2), (3, 0.9, 3), (1, 0.9, 5)]
+)
 def test_fewer_rows_of_a_class_have_the_outer_limits_of_both_likelihoods(events, level, seed):
     """At each limit both have fallen by half the quantile, and one of them by no more."""
     rng = np.random.default_rng(seed)
@@ -255,14 +275,21 @@ def test_fewer_rows_of_a_class_have_the_outer_limits_of_both_likelihoods(events,
     y[at], w[at] = 1, 1
     y = y if seed % 2 else 1 - y
     value, low, high, _ = limits(y, p, level, w)
-    both = np.array([drops(best(y, p, w, penalised), (low, high), value) for penalised in (False, True)])
+    both = np.array(
+        [drops(best(y, p, w, penalised), (low, high), value) for penalised in (False, True)]
+    )
     assert both.min(axis=0) == pytest.approx([stats.chi2.ppf(level, 1) / 2] * 2, rel=1e-3)
 
 
 def test_the_words_for_the_limits_of_the_slope_follow_the_rows_of_the_rarer_class():
     p, n = np.array([0.2, 0.4, 0.6]), np.full(3, 50_000)
     profile = "profile likelihood"
-    for rarer, words in ((29, f"{profile}, penalised"), (30, profile), (20_000, profile), (20_001, "Wald")):
+    for rarer, words in (
+        (29, f"{profile}, penalised"),
+        (30, profile),
+        (20_000, profile),
+        (20_001, "Wald"),
+    ):
         for events in (np.array([0, 1, rarer - 1]), n - np.array([rarer - 2, 1, 1])):
             y, rows, w = counted(p, n, events)
             assert tn.estimate("slope", y, rows, sample_weight=w).method == words
@@ -273,7 +300,9 @@ def test_the_words_for_the_limits_of_the_slope_follow_the_rows_of_the_rarer_clas
 @pytest.mark.parametrize("extra", [0, 1])
 def test_wald_limits_begin_with_more_than_20_000_rows_of_the_rarer_class(extra):
     """Wald limits lie at equal distances; those of the profile do not."""
-    y, p, w = counted([0.001, 0.01, 0.02], np.full(3, 10**6), np.array([3_000, 7_000, 10_000 + extra]))
+    y, p, w = counted(
+        [0.001, 0.01, 0.02], np.full(3, 10**6), np.array([3_000, 7_000, 10_000 + extra])
+    )
     for name in ("slope", "free_intercept"):
         value, low, high, _ = limits(y, p, w=w, name=name)
         assert (abs((high - value) / (value - low) - 1) < 1e-9) == bool(extra)
@@ -282,12 +311,18 @@ def test_wald_limits_begin_with_more_than_20_000_rows_of_the_rarer_class(extra):
 
 @pytest.mark.parametrize(("events", "each"), [([50, 51, 97], 5), ([20, 45, 70, 85, 97], 1)])
 def test_clusters_with_few_events_have_the_outer_limits_of_both_ways(events, each):
-    p, y, cluster = np.linspace(0.01, 0.2, 100), np.isin(np.arange(100), events).astype(int), np.arange(100) // each
+    p, y, cluster = (
+        np.linspace(0.01, 0.2, 100),
+        np.isin(np.arange(100), events).astype(int),
+        np.arange(100) // each,
+    )
     freedom = min(100 / each, len(set(cluster[y == 1]))) - 1
     for name in ("free_intercept", "slope"):
         value, low, high, error = limits(y, p, cluster=cluster, name=name)
         alone, reach = limits(y, p, name=name), stats.t.ppf(0.975, freedom) * error
-        assert (low, high) == pytest.approx((min(value - reach, alone[1]), max(value + reach, alone[2])))
+        assert (low, high) == pytest.approx(
+            (min(value - reach, alone[1]), max(value + reach, alone[2]))
+        )
 
 
 def test_clusters_with_thirty_rows_of_each_class_keep_the_limits_of_the_sandwich():
@@ -305,7 +340,9 @@ def test_scores_by_the_thousand_are_pooled_without_harm_to_the_limits():
     y = np.zeros(p.size, dtype=int)
     y[rng.choice(p.size, 20, replace=False, p=p / p.sum())] = 1
     value, low, high, _ = limits(y, p)
-    both = np.array([drops(best(y, p, np.ones(p.size), each), (low, high), value) for each in (False, True)])
+    both = np.array(
+        [drops(best(y, p, np.ones(p.size), each), (low, high), value) for each in (False, True)]
+    )
     assert both.min(axis=0) == pytest.approx([stats.chi2.ppf(0.95, 1) / 2] * 2, rel=1e-3)
 
 
@@ -345,6 +382,12 @@ def test_the_unit_of_log_odds_that_are_nearly_equal_does_not_matter(step, way):
     rng = np.random.default_rng(0)
     k = np.arange(200) % 10
     y = (rng.random(200) < expit(0.5 * (k - 5))).astype(int)
-    options = {"weighted": {"w": rng.uniform(0.5, 2, 200)}, "clustered": {"cluster": np.arange(200) // 4}}.get(way, {})
-    found, expected = limits(y, expit(0.3 + step * k), **options), limits(y, expit(1.0 * k), **options)
+    options = {
+        "weighted": {"w": rng.uniform(0.5, 2, 200)},
+        "clustered": {"cluster": np.arange(200) // 4},
+    }.get(way, {})
+    found, expected = (
+        limits(y, expit(0.3 + step * k), **options),
+        limits(y, expit(1.0 * k), **options),
+    )
     assert [step * value for value in found] == pytest.approx(expected, rel=1e-4)

@@ -29,19 +29,30 @@ def rounded_rows(n=400, seed=0):
 def test_labels_that_a_score_rules_out_are_counted_and_the_option_is_named(y, p, words):
     found = tn.calibration_test(y, np.asarray(p, float))
     wrong = sum(int((a == 0 and b) or (a == 1 and not b)) for a, b in zip(p, y, strict=True))
-    assert (found.pvalue, found.statistic, found.contradicted, found.too_good) == (0, 0, wrong, None)
-    assert found.assumptions.startswith(f"Labels are impossible under the scores: {words}. If scores were rounded, say")
+    assert (found.pvalue, found.statistic, found.contradicted, found.too_good) == (
+        0,
+        0,
+        wrong,
+        None,
+    )
+    assert found.assumptions.startswith(
+        f"Labels are impossible under the scores: {words}. If scores were rounded, say"
+    )
     assert "`rounded_to=0.01`" in found.assumptions
     assert "impossible" in found.strongest
 
 
-@pytest.mark.parametrize("more", [{}, {"sample_weight": 1.5}, {"cluster": 1}, {"kind": "classwise"}, {"k": 2}])
+@pytest.mark.parametrize(
+    "more", [{}, {"sample_weight": 1.5}, {"cluster": 1}, {"kind": "classwise"}, {"k": 2}]
+)
 def test_a_few_errors_among_many_rounded_scores_do_not_refute_them(more):
     rng = np.random.default_rng(7)
     p = np.append(np.ones(1_000), rng.beta(5, 2, 100).round(2).clip(0.01, 0.99))
     y = (rng.random(p.size) < p).astype(int)
     y[:3] = 0
-    options = {name: np.arange(p.size) // 2 if name == "cluster" else value for name, value in more.items()}
+    options = {
+        name: np.arange(p.size) // 2 if name == "cluster" else value for name, value in more.items()
+    }
     if "sample_weight" in more:
         options["sample_weight"] = np.full(p.size, 1.5)
     scores = np.column_stack([1 - p, p]).round(2) if {"kind", "k"} & set(more) else p
@@ -66,7 +77,10 @@ def test_a_few_errors_among_many_rounded_scores_do_not_refute_them(more):
 )
 def test_scores_of_0_and_1_move_no_farther_than_their_labels_and_neighbours_allow(y, p, moved):
     how = {"seed": 0, "resamples": 199}
-    found, expected = tn.calibration_test(y, p, rounded_to=0.02, **how), tn.calibration_test(y, moved, **how)
+    found, expected = (
+        tn.calibration_test(y, p, rounded_to=0.02, **how),
+        tn.calibration_test(y, moved, **how),
+    )
     assert found.contradicted > 0
     assert (found.alone, found.pvalue) == (expected.alone, expected.pvalue)
 
@@ -91,7 +105,9 @@ def test_clusters_see_contradictions_too():
     cluster = np.arange(200) // 4
     found = tn.calibration_test(y, p, cluster=cluster, seed=0, rounded_to=0.01)
     moved = tn.calibration_test(y, np.clip(p, 0.005, 0.995), cluster=cluster, seed=0)
-    assert found.pvalue == pytest.approx(moved.pvalue, abs=0.05)  # clusters are numbered by their content
+    assert found.pvalue == pytest.approx(
+        moved.pvalue, abs=0.05
+    )  # clusters are numbered by their content
     assert "impossible under the scores as they stand" in found.assumptions
     assert tn.calibration_test([0, 1, 0, 1], [1.0, 1.0, 0.5, 0.5], cluster=[0, 0, 1, 1]).pvalue == 0
 
@@ -101,7 +117,10 @@ def test_clusters_see_contradictions_too():
     [
         ({"rounded_to": 1.5}, "`rounded_to` must lie strictly between 0 and 1; got 1.5"),
         ({"rounded_to": 0.1, "method": "cox"}, "`rounded_to` is not used by `method='cox'`"),
-        ({"rounded_to": 0.1, "kind": "top-label"}, "`rounded_to` is not used by `kind='top-label'`"),
+        (
+            {"rounded_to": 0.1, "kind": "top-label"},
+            "`rounded_to` is not used by `kind='top-label'`",
+        ),
     ],
 )
 def test_messages(options, message):

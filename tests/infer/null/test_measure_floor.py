@@ -54,7 +54,9 @@ def test_the_floor_of_gaps_is_that_of_labels_drawn_row_by_row(law, weights):
     }[weights]
     options = {} if weights == "none" else {"sample_weight": w}
     # A whole weight counts rows, which are drawn one by one.
-    score, weight = (p.repeat(w.astype(int)), np.ones(int(w.sum()))) if weights == "whole" else (p, w)
+    score, weight = (
+        (p.repeat(w.astype(int)), np.ones(int(w.sum()))) if weights == "whole" else (p, w)
+    )
     gap, share = redrawn_gaps(score, weight, edges)
     norms = NORMS if weights == "none" else ["l1", "max"]
     for name in norms:
@@ -63,7 +65,9 @@ def test_the_floor_of_gaps_is_that_of_labels_drawn_row_by_row(law, weights):
         assert_floor(found, norm(gap, share))
 
 
-@pytest.mark.parametrize("n", [400, 60])  # a variance above and below the one from which on sums are normal
+@pytest.mark.parametrize(
+    "n", [400, 60]
+)  # a variance above and below the one from which on sums are normal
 @pytest.mark.parametrize("spread", [False, True])
 def test_bins_draw_their_events_with_the_spread_of_their_scores(n, spread):
     """The labels of scores between 0 and 1 vary two thirds as much as labels of score 1/2."""
@@ -76,7 +80,9 @@ def test_bins_draw_their_events_with_the_spread_of_their_scores(n, spread):
 
 def test_bins_of_equal_mass_have_their_own_floor():
     p = scores_of("both")
-    found = tn.estimate("ace", (np.arange(p.size) % 3 == 0).astype(int), p, bins=5, level=0.9, seed=0)
+    found = tn.estimate(
+        "ace", (np.arange(p.size) % 3 == 0).astype(int), p, bins=5, level=0.9, seed=0
+    )
     gap, share = redrawn_gaps(p, np.ones(p.size), np.append(p[::80], 1))
     assert_floor(found, gap @ share)
 
@@ -98,7 +104,9 @@ def test_the_floor_of_top_labels_is_the_mean_over_predicted_classes():
     top, score = P.argmax(axis=1), P.max(axis=1)
     values = 0.0
     for label in range(3):
-        gap, share = redrawn_gaps(score[top == label], np.ones((top == label).sum()), np.arange(5) / 4)
+        gap, share = redrawn_gaps(
+            score[top == label], np.ones((top == label).sum()), np.arange(5) / 4
+        )
         values = values + (gap @ share) * (top == label).mean()
     # The classes are drawn with one seed each here, so that only means agree.
     assert found.floor == pytest.approx(values.mean(), rel=0.03)
@@ -114,7 +122,9 @@ def test_sums_of_unequal_weights_at_one_score_have_no_floor_for_drawn_labels_and
     assert math.isnan(clusters.floor)
 
 
-@pytest.mark.parametrize("measure", ["miscalibration", lambda sums: tn.ece(sums, bins=3)], ids=["summed", "mean"])
+@pytest.mark.parametrize(
+    "measure", ["miscalibration", lambda sums: tn.ece(sums, bins=3)], ids=["summed", "mean"]
+)
 def test_the_floor_of_class_wise_sums_is_near_that_of_their_rows(measure):
     rng = np.random.default_rng(0)
     P = rng.dirichlet(np.ones(3), 150)

@@ -41,10 +41,14 @@ def test_the_floor_of_one_score_is_that_of_a_binomial_number():
     assert abs(found.pvalue - tail) < 4 * np.sqrt(tail / 4_000)
 
 
-@pytest.mark.parametrize("kind", [pytest.param(one, marks=[pytest.mark.slow] * (one != "confidence")) for one in KINDS])
+@pytest.mark.parametrize(
+    "kind", [pytest.param(one, marks=[pytest.mark.slow] * (one != "confidence")) for one in KINDS]
+)
 def test_a_matrix_of_equal_rows_has_the_floor_of_its_multinomial_number(kind):
     row, n, draws = np.array([0.5, 0.3, 0.2]), 12, 1_500
-    found = noise_floor(partial(tn.ece, bins=1), np.tile(row, (n, 1)), kind=kind, resamples=draws, seed=2)
+    found = noise_floor(
+        partial(tn.ece, bins=1), np.tile(row, (n, 1)), kind=kind, resamples=draws, seed=2
+    )
     gaps = np.abs(np.random.default_rng(3).multinomial(n, row, 100_000) / n - row)
     expected = gaps.mean(axis=1) if kind == "classwise" else gaps[:, 0]
     assert abs(found.mean - expected.mean()) < 4 * expected.std() / np.sqrt(draws)
@@ -55,9 +59,15 @@ def test_a_matrix_of_equal_rows_has_the_floor_of_its_multinomial_number(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_redrawn_tallies_have_the_scores_and_counts_of_the_given_ones(kind):
     given_tally, seen = tn.tally(C, M, kind=kind), []
-    noise_floor(lambda tally: seen.append(tally) or 0.0, M, y_true=C, kind=kind, resamples=3, seed=1)
+    noise_floor(
+        lambda tally: seen.append(tally) or 0.0, M, y_true=C, kind=kind, resamples=3, seed=1
+    )
     for tally in seen:
-        assert (tally.kind, tally.classes, tally.n) == (given_tally.kind, given_tally.classes, given_tally.n)
+        assert (tally.kind, tally.classes, tally.n) == (
+            given_tally.kind,
+            given_tally.classes,
+            given_tally.n,
+        )
         for a, b in zip(tally.parts, given_tally.parts, strict=True):
             assert (a.score.tolist(), a.count.tolist()) == (b.score.tolist(), b.count.tolist())
             assert ((a.events >= 0) & (a.events <= a.count)).all()
@@ -77,7 +87,9 @@ def test_the_seed_decides_whatever_the_number_of_workers(seed, workers, resample
         done = [number for number, _ in told]
         assert done == sorted(done)
         assert told[-1] == (resamples, resamples)
-    first, other = (noise_floor(tn.ece, P, resamples=resamples, seed=s).draws[0] for s in (seed, seed + 1))
+    first, other = (
+        noise_floor(tn.ece, P, resamples=resamples, seed=s).draws[0] for s in (seed, seed + 1)
+    )
     assert first != other
 
 
@@ -89,7 +101,9 @@ def test_a_generator_moves_on():
 
 def test_a_tally_takes_the_place_of_scores_and_labels():
     options = {"resamples": 30, "seed": 1}
-    assert noise_floor(tn.ece, tn.tally(Y, P), **options) == noise_floor(tn.ece, P, y_true=Y, **options)
+    assert noise_floor(tn.ece, tn.tally(Y, P), **options) == noise_floor(
+        tn.ece, P, y_true=Y, **options
+    )
     for kind in KINDS[1:]:
         of_sums = noise_floor(tn.ece, tn.tally(C, M, kind=kind), **options)
         assert of_sums == noise_floor(tn.ece, M, y_true=C, kind=kind, **options)
@@ -97,7 +111,9 @@ def test_a_tally_takes_the_place_of_scores_and_labels():
     assert sketch.mean == pytest.approx(noise_floor(tn.ece, P, **options).mean, rel=0.2)
     with pytest.raises(tn.InputError, match="`y_true` must be left out when `y_prob` is a Tally"):
         noise_floor(tn.ece, tn.tally(Y, P), y_true=Y)
-    with pytest.raises(tn.InputError, match="`sample_weight` describes rows; this Tally already holds their sums"):
+    with pytest.raises(
+        tn.InputError, match="`sample_weight` describes rows; this Tally already holds their sums"
+    ):
         noise_floor(tn.ece, tn.tally(Y, P), sample_weight=Y + 1.0)
 
 
@@ -111,7 +127,9 @@ def test_the_observed_value_is_the_measure_of_the_labels():
     # Scores may be passed without labels, whatever these would be called.
     for scores, options in ((M, {"labels": ["a", "b", "c"]}), (P, {"pos_label": "yes"})):
         named = noise_floor(tn.ece, scores, resamples=5, seed=1, **options)
-        assert named.draws.tolist() == noise_floor(tn.ece, scores, resamples=5, seed=1).draws.tolist()
+        assert (
+            named.draws.tolist() == noise_floor(tn.ece, scores, resamples=5, seed=1).draws.tolist()
+        )
 
 
 @pytest.mark.slow
@@ -133,10 +151,19 @@ def test_mean_deviation_and_quantiles_are_those_of_the_draws():
     ordered = np.sort(found.draws)
     # One-sided: of 102 equally likely places among the draws, a further one lies above the 82nd with 20 of them.
     assert (found.low, found.high, found.level) == (ordered[19], ordered[81], 0.8)
-    assert (found.mean, found.std) == (pytest.approx(found.draws.mean()), pytest.approx(found.draws.std(ddof=1)))
+    assert (found.mean, found.std) == (
+        pytest.approx(found.draws.mean()),
+        pytest.approx(found.draws.std(ddof=1)),
+    )
     assert np.isnan(noise_floor(tn.ece, P, resamples=1, seed=1).std)
     usual = noise_floor(events, P[:5], seed=1)
-    assert (usual.resamples, usual.level, usual.alternative, usual.n, usual.kind) == (999, 0.95, "greater", 5, "binary")
+    assert (usual.resamples, usual.level, usual.alternative, usual.n, usual.kind) == (
+        999,
+        0.95,
+        "greater",
+        5,
+        "binary",
+    )
 
 
 def test_a_whole_number_weight_repeats_the_row():
@@ -164,7 +191,9 @@ def test_values_that_are_undefined_are_counted_and_count_as_far_out():
 
     for side, observed in (("greater", 10), ("less", -10)):
         with pytest.warns(tn.NoEstimateWarning) as log:
-            found = noise_floor(hit, [0.3] * 2, observed=observed, alternative=side, resamples=99, seed=1)
+            found = noise_floor(
+                hit, [0.3] * 2, observed=observed, alternative=side, resamples=99, seed=1
+            )
         assert f"undefined for {np.isnan(found.draws).sum()} of 99 sets" in str(log[0].message)
         assert found.pvalue == (1 + np.isnan(found.draws).sum()) / 100
         assert found.mean >= 1
@@ -191,7 +220,9 @@ def test_the_record_reads_as_a_sentence_and_names_its_measure():
         "tce(bins=5, alpha=0.1)": partial(partial(tn.tce, bins=5), alpha=0.1),
     }
     for name, measure in measures.items():
-        assert str(noise_floor(measure, P, resamples=2)).startswith(f"{name}: a calibrated model would show")
+        assert str(noise_floor(measure, P, resamples=2)).startswith(
+            f"{name}: a calibrated model would show"
+        )
 
 
 @pytest.mark.parametrize(
@@ -199,7 +230,10 @@ def test_the_record_reads_as_a_sentence_and_names_its_measure():
     [
         ({"measure": "ecce"}, "`measure` must be one of .*; got 'ecce'"),
         ({"measure": 3}, "`measure` must be a measure, its name, or a function of a Tally"),
-        *(({"measure": lambda t, v=v: v}, "`measure` must return one number") for v in ("low", True, np.True_, None)),
+        *(
+            ({"measure": lambda t, v=v: v}, "`measure` must return one number")
+            for v in ("low", True, np.True_, None)
+        ),
         ({"measure": lambda t: t + 1, "y_true": Y}, "called with one, it raised TypeError"),
         ({"y_prob": [0.2, 1.2]}, r"`y_prob` must lie in \[0, 1\]"),
         ({"y_prob": []}, "at least one row"),
@@ -208,7 +242,10 @@ def test_the_record_reads_as_a_sentence_and_names_its_measure():
         ({"seed": -1}, "`seed` must be a whole number ≥ 0"),
         ({"alternative": "more"}, "`alternative` must be 'greater', 'less' or 'two-sided'"),
         ({"weight_type": "both"}, "`weight_type` must be"),
-        *(({"observed": v}, "`observed` must be a finite number") for v in (float("nan"), "big", True, np.True_)),
+        *(
+            ({"observed": v}, "`observed` must be a finite number")
+            for v in (float("nan"), "big", True, np.True_)
+        ),
         ({"observed": 0.1, "y_true": Y}, "`observed` must be left out when `y_true` is given"),
         ({"progress": 3}, "`progress` must be True, False or a function"),
         (
@@ -228,12 +265,17 @@ def test_bad_arguments_are_named(change, message):
 # ---- shortcuts have the values of the long way
 
 SHORTCUTS = {
-    "ece": [partial(tn.ece, bins=bins) for bins in (10, tn.EqualMass(5), [0, 0.3, 0.31, 1], tn.Isotonic())],
+    "ece": [
+        partial(tn.ece, bins=bins)
+        for bins in (10, tn.EqualMass(5), [0, 0.3, 0.31, 1], tn.Isotonic())
+    ],
     "other norms": [partial(tn.ece, bins=5, norm="max"), partial(tn.ece, bins=5, norm="l2")],
     "tce": [
         partial(tn.tce, bins=None),
         partial(tn.tce, bins=5, norm="max"),
-        partial(tn.tce, bins=tn.EqualMass(4), alpha=0.2, test=lambda k, n, p: np.full(p.size, k / n)),
+        partial(
+            tn.tce, bins=tn.EqualMass(4), alpha=0.2, test=lambda k, n, p: np.full(p.size, k / n)
+        ),
         partial(tn.tce, test="t", bins=7),
     ],
 }
@@ -246,15 +288,24 @@ def test_shortcuts_have_the_same_values(name, rows):
     scores, options = {
         "ties": (p, {}),
         "weights": (p, {"sample_weight": 1 + np.arange(p.size) % 3}),
-        "fractional": (p, {"sample_weight": 0.5 + np.arange(p.size) % 3, "weight_type": "importance"}),
+        "fractional": (
+            p,
+            {"sample_weight": 0.5 + np.arange(p.size) % 3, "weight_type": "importance"},
+        ),
     }.get(rows, (M[:60], {"kind": rows}))
     measures = (
-        [partial(tn.tce, test="t", bins=tn.EqualMass(4))] if (name, rows) == ("tce", "fractional") else SHORTCUTS[name]
+        [partial(tn.tce, test="t", bins=tn.EqualMass(4))]
+        if (name, rows) == ("tce", "fractional")
+        else SHORTCUTS[name]
     )
     for measure in measures:
         quick = noise_floor(measure, scores, resamples=7, seed=1, **options)
-        slow = noise_floor(lambda tally, measure=measure: measure(tally), scores, resamples=7, seed=1, **options)
-        np.testing.assert_allclose(quick.draws, slow.draws, rtol=1e-13, atol=1e-15)  # sums in another order
+        slow = noise_floor(
+            lambda tally, measure=measure: measure(tally), scores, resamples=7, seed=1, **options
+        )
+        np.testing.assert_allclose(
+            quick.draws, slow.draws, rtol=1e-13, atol=1e-15
+        )  # sums in another order
 
 
 @pytest.mark.slow

@@ -13,7 +13,9 @@ from trueness.infer import calibration_test, noise_floor
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 P = np.array([0.2, 0.5, 0.5, 0.7, 0.7, 0.7, 0.9])
-M = np.array([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.05, 0.05, 0.9], [0.5, 0.2, 0.3], [0.1, 0.1, 0.8]])
+M = np.array(
+    [[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.05, 0.05, 0.9], [0.5, 0.2, 0.3], [0.1, 0.1, 0.8]]
+)
 W = np.array([0.5, 2.0, 0.0, 1.5, 3.25])
 
 
@@ -36,7 +38,9 @@ def events(tallies, part=0):
 def close(drawn, mean, variance):
     """Mean and variance within five standard errors."""
     n = len(drawn)
-    np.testing.assert_array_less(np.abs(drawn.mean(axis=0) - mean), 5 * np.sqrt(np.asarray(variance) / n) + 1e-9)
+    np.testing.assert_array_less(
+        np.abs(drawn.mean(axis=0) - mean), 5 * np.sqrt(np.asarray(variance) / n) + 1e-9
+    )
     np.testing.assert_allclose(drawn.var(axis=0), variance, rtol=8 / math.sqrt(n), atol=1e-9)
 
 
@@ -56,14 +60,24 @@ def test_importance_weights_draw_one_label_per_row_with_its_squares(form):
         score, w, n = P[:5], W, {0.2: [0.5], 0.5: [2.0], 0.7: [1.5, 3.25]}
         given = {"y_prob": score, "sample_weight": w}
     else:  # rows of one score must have equal weights
-        score, w, n = np.repeat([0.3, 0.6], [2, 3]), [2.5] * 2 + [0.5] * 3, {0.3: [2.5] * 2, 0.6: [0.5] * 3}
+        score, w, n = (
+            np.repeat([0.3, 0.6], [2, 3]),
+            [2.5] * 2 + [0.5] * 3,
+            {0.3: [2.5] * 2, 0.6: [0.5] * 3},
+        )
         given = {"y_prob": tn.tally([0, 1, 1, 0, 1], score, sample_weight=w)}
     tallies = redrawn(given.pop("y_prob"), 2_000, weight_type="importance", **given)
-    close(events(tallies), [p * sum(w) for p, w in n.items()], [p * (1 - p) * np.square(w).sum() for p, w in n.items()])
+    close(
+        events(tallies),
+        [p * sum(w) for p, w in n.items()],
+        [p * (1 - p) * np.square(w).sum() for p, w in n.items()],
+    )
     for tally in tallies[:50]:
         (part,) = tally.parts
         assert part.weight.tolist() == [sum(w) for w in n.values()]
-        for total, squares, weights in zip(part.events, part.event_squares, n.values(), strict=True):
+        for total, squares, weights in zip(
+            part.events, part.event_squares, n.values(), strict=True
+        ):
             sums = {0.0: 0.0}
             for one in weights:
                 sums |= {a + one: b + one**2 for a, b in sums.items()}
@@ -108,7 +122,10 @@ def test_logits_are_drawn_as_their_probabilities():
     Z = np.random.default_rng(0).normal(size=(40, 3)) * 3
     S = np.exp(Z) / np.exp(Z).sum(axis=1, keepdims=True)
     for kind in ("classwise", "confidence"):
-        one, other = (events(redrawn(scores, 5, kind=kind, **o)) for scores, o in ((Z, {"from_logits": True}), (S, {})))
+        one, other = (
+            events(redrawn(scores, 5, kind=kind, **o))
+            for scores, o in ((Z, {"from_logits": True}), (S, {}))
+        )
         assert one.tolist() == other.tolist()
 
 
@@ -122,24 +139,34 @@ def test_redrawn_events_are_binomial(count):
     weights = np.array([count - max(0, round(count * p)), max(0, round(count * p))])
     more = np.array([-1, 1]) * max(1, round(math.sqrt(count * p * (1 - p))))
     for w in (weights, np.clip(weights + more, 0, count)):
-        found = calibration_test([0, 1], [p, p], method="ks", sample_weight=w, resamples=draws, seed=1)
+        found = calibration_test(
+            [0, 1], [p, p], method="ks", sample_weight=w, resamples=draws, seed=1
+        )
         reach = abs(w[1] - count * p)
         law = stats.binom(count, p)
         below, above = math.floor(count * p - reach + 1e-7), math.ceil(count * p + reach - 1e-7)
         exact = min(1.0, law.cdf(below) + law.sf(above - 1)) if above > below else 1.0
-        assert found.pvalue == pytest.approx(exact, abs=5 * math.sqrt(exact * (1 - exact) / draws) + 2 / draws)
+        assert found.pvalue == pytest.approx(
+            exact, abs=5 * math.sqrt(exact * (1 - exact) / draws) + 2 / draws
+        )
 
 
 @pytest.mark.parametrize("shape", ["rows", "tables", "mixed"])
 def test_sums_of_many_cells_have_their_null_spread(shape):
     """z of Spiegelhalter is normal: drawn p-values are those of its limit, whichever way labels are drawn."""
     rng = np.random.default_rng(2)
-    n = {"rows": np.ones(400, int), "tables": np.full(400, 30), "mixed": rng.choice([1, 5, 40, 3_000], 400)}[shape]
+    n = {
+        "rows": np.ones(400, int),
+        "tables": np.full(400, 30),
+        "mixed": rng.choice([1, 5, 40, 3_000], 400),
+    }[shape]
     p = rng.uniform(0.05, 0.95, 400)
     for seed in range(3):
         y = np.random.default_rng(seed).binomial(n, p)
         label, score, w = np.repeat([0, 1], 400), np.tile(p, 2), np.concatenate([n - y, y])
-        drawn = calibration_test(label, score, method="spiegelhalter", sample_weight=w, resamples=1_999, seed=seed)
+        drawn = calibration_test(
+            label, score, method="spiegelhalter", sample_weight=w, resamples=1_999, seed=seed
+        )
         limit = 2 * stats.norm.sf(abs(drawn.statistic))
         assert drawn.pvalue == pytest.approx(limit, abs=5 * math.sqrt(limit / 2_000) + 0.01)
 
@@ -149,19 +176,27 @@ def test_labels_are_drawn_with_chances_that_sixteen_bits_cannot_hold():
     """40,000 rows of a quarter and of three quarters of 2⁻¹⁶: no event with probability e⁻⁰·³; and none of score 0."""
     step = 2.0**-16
     p = np.tile([0.25 * step, 0.75 * step], 20_000) * (1 + np.arange(40_000) * 1e-9)
-    found = calibration_test(np.zeros(40_000), p, method="ks", resamples=1_999, seed=0)  # no event is the median
+    found = calibration_test(
+        np.zeros(40_000), p, method="ks", resamples=1_999, seed=0
+    )  # no event is the median
     one = calibration_test(np.arange(40_000) == 39_999, p, method="ks", resamples=1_999, seed=0)
     assert found.pvalue == 1
     assert one.pvalue == pytest.approx(-math.expm1(-p.sum()), abs=0.06)
     many = np.concatenate([np.zeros(3_000), np.ones(3_000), np.full(4, 0.5)])
-    test = calibration_test(np.r_[np.zeros(3_000), np.ones(3_000), 0, 1, 0, 1], many, method="ks", resamples=99, seed=0)
+    test = calibration_test(
+        np.r_[np.zeros(3_000), np.ones(3_000), 0, 1, 0, 1], many, method="ks", resamples=99, seed=0
+    )
     assert test.pvalue == 1  # no label of score 0 or 1 was drawn wrong
 
 
 def test_values_that_differ_by_rounding_are_equal():
     """Rows of 0.1, 0.2 and 0.3 have the same mean as their mirror images: ties count in favour of calibration."""
     y, p = [1, 0, 0, 1], [0.1, 0.3, 0.7, 0.9]
-    same = [calibration_test(y, p, method=m, resamples=1, seed=s).pvalue for m in ("ks", "cox") for s in range(8)]
+    same = [
+        calibration_test(y, p, method=m, resamples=1, seed=s).pvalue
+        for m in ("ks", "cox")
+        for s in range(8)
+    ]
     assert set(same) <= {0.5, 1.0}
     one = calibration_test([1], [0.3], method="spiegelhalter", resamples=3_999, seed=0)
     assert one.pvalue == pytest.approx(0.3, abs=0.04)
@@ -180,5 +215,8 @@ def test_more_than_two_hundred_million_labels_are_not_redrawn():
 def test_a_floor_of_the_same_seed_is_the_same_for_rows_and_sums():
     one = noise_floor(partial(tn.ece, bins=3), P, resamples=9, seed=1).draws
     assert (
-        one.tolist() == noise_floor(partial(tn.ece, bins=3), tn.tally(P > 0.5, P), resamples=9, seed=1).draws.tolist()
+        one.tolist()
+        == noise_floor(
+            partial(tn.ece, bins=3), tn.tally(P > 0.5, P), resamples=9, seed=1
+        ).draws.tolist()
     )

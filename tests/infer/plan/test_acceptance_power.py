@@ -27,7 +27,10 @@ def test_narrower_margins_and_more_power_need_more_rows_to_be_accepted():
 def test_progress_of_the_simulated_acceptance_ends_at_its_total():
     seen = []
     tn.validation_size(
-        log_odds=(-1, 1), accept_ece=0.2, seed=0, progress=lambda done, total: seen.append((done, total))
+        log_odds=(-1, 1),
+        accept_ece=0.2,
+        seed=0,
+        progress=lambda done, total: seen.append((done, total)),
     )
     assert seen[-1] == (12, 12)
     assert seen == sorted(seen)
@@ -42,5 +45,7 @@ def test_calibrated_rows_are_accepted_about_as_often_as_planned(criterion, withi
     for _ in range(runs):
         p = expit(rng.normal(-1, 1.3, n))
         y = (rng.random(n) < p).astype(int)
-        accepted += tn.equivalence_test(y, p, within=within, criterion=criterion, seed=0).pvalue <= 0.05
+        accepted += (
+            tn.equivalence_test(y, p, within=within, criterion=criterion, seed=0).pvalue <= 0.05
+        )
     assert accepted / runs == pytest.approx(0.8, abs=0.05 + 3 * math.sqrt(0.16 / runs))

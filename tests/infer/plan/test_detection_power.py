@@ -99,7 +99,9 @@ def test_what_is_noticed_with_probability_090_is_noticed_so_often(a, b, n):
     truths = [moved(1, ratio * p.sum()) for ratio in found.noticed_ratio]
     truths += [moved(slope, p.sum()) for slope in found.noticed_slope]
     for truth in truths:
-        tests = [tn.calibration_test(rng.random(n) < truth, p, seed=i).pvalue <= 0.05 for i in range(150)]
+        tests = [
+            tn.calibration_test(rng.random(n) < truth, p, seed=i).pvalue <= 0.05 for i in range(150)
+        ]
         assert abs(np.mean(tests) - 0.9) <= 3 * np.sqrt(0.09 / 150) + 0.06
 
 
@@ -108,6 +110,10 @@ def test_a_million_distinct_scores_take_no_time():
 
 
 def test_the_power_of_very_many_rows_is_one():
-    p, y, weight = [0.25, 0.25, 0.5, 0.5], [0, 1, 0, 1], [3_000_000, 1_000_000, 2_000_000, 2_000_000]
+    p, y, weight = (
+        [0.25, 0.25, 0.5, 0.5],
+        [0, 1, 0, 1],
+        [3_000_000, 1_000_000, 2_000_000, 2_000_000],
+    )
     found = power_of(np.array(p), np.array(y), sample_weight=weight)
     assert (found.ratio, found.error, found.rows_needed) == (1.0, 1.0, None)

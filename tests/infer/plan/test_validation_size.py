@@ -131,14 +131,20 @@ def test_the_record_is_a_table():
         ({}, "`prevalence` must be given, or `log_odds` or `scores`"),
         ({"c_statistic": 0.8}, "`prevalence` must be given"),
         ({"prevalence": 0}, "`prevalence` must lie strictly between 0 and 1"),
-        ({"prevalence": 0.1, "c_statistic": 0.5}, "`c_statistic` must be above 0.5 and below 1; got 0.5"),
+        (
+            {"prevalence": 0.1, "c_statistic": 0.5},
+            "`c_statistic` must be above 0.5 and below 1; got 0.5",
+        ),
         ({"prevalence": 0.1, "c_statistic": 1 - 1e-9}, "`c_statistic` must not be so near"),
         ({"log_odds": (0, 0)}, "`log_odds` must be the mean and the standard deviation"),
         ({"log_odds": 3}, "`log_odds` must be the mean and the standard deviation"),
         ({"log_odds": (0, 1, 2)}, "`log_odds` must be the mean"),
         ({"log_odds": (800, 1)}, "`log_odds` must be the mean"),
         ({"prevalence": 1e-12, "c_statistic": 0.7}, "`prevalence` must not be so near 0 or 1"),
-        ({"prevalence": 0.3, "c_statistic": 0.5 + 1e-9}, "`c_statistic` must not be so near 0.5 or 1"),
+        (
+            {"prevalence": 0.3, "c_statistic": 0.5 + 1e-9},
+            "`c_statistic` must not be so near 0.5 or 1",
+        ),
         ({"scores": []}, r"`scores` must be a vector of probabilities; got shape \(0,\)"),
         ({"log_odds": (0, 1), "scores": [0.5]}, "`scores` must be given without `log_odds`"),
         ({"scores": [0.2, 1.2]}, r"`scores` must lie in \[0, 1\]"),
@@ -149,9 +155,15 @@ def test_the_record_is_a_table():
         ({"prevalence": 0.1, "c_width": 0.2}, "`c_width` needs the spread of the scores"),
         ({"prevalence": 0.1, "detect_oe": 1.2}, "`detect_oe` needs the spread of the scores"),
         ({"prevalence": 0.1, "oe_width": 0}, "`oe_width` must be a finite number above 0; got 0"),
-        ({"prevalence": 0.1, "oe_width": 1, "oe_se": 1}, "`oe_se` must be given without `oe_width`"),
+        (
+            {"prevalence": 0.1, "oe_width": 1, "oe_se": 1},
+            "`oe_se` must be given without `oe_width`",
+        ),
         ({"log_odds": (0, 1), "detect_oe": 1.0}, "`detect_oe` must differ from 1"),
-        ({"log_odds": (0, 1), "detect_oe": 2.5}, "`detect_oe` must be below 2, at which every row is an event"),
+        (
+            {"log_odds": (0, 1), "detect_oe": 2.5},
+            "`detect_oe` must be below 2, at which every row is an event",
+        ),
         ({"prevalence": 0.1, "power": 1}, "`power` must lie strictly between 0 and 1"),
         ({"prevalence": 0.1, "level": 2}, "`level` must"),
     ],
@@ -163,7 +175,12 @@ def test_what_cannot_be_planned_is_refused(how, message):
 
 def test_widths_that_are_not_given_are_those_of_the_page():
     given = tn.validation_size(
-        prevalence=0.1, c_statistic=0.8, oe_width=0.2, slope_width=0.2, brier_width=0.02, c_width=0.1
+        prevalence=0.1,
+        c_statistic=0.8,
+        oe_width=0.2,
+        slope_width=0.2,
+        brier_width=0.02,
+        c_width=0.1,
     )
     assert tn.validation_size(prevalence=0.1, c_statistic=0.8).to_dict() == given.to_dict()
 
@@ -211,14 +228,22 @@ def test_the_limits_of_the_ratio_are_as_far_apart_as_planned(rate, level):
 
 
 @pytest.mark.parametrize("c", [0.51, 0.6, 0.75, 0.9, 0.99])
-@pytest.mark.parametrize(("rate", "width", "level"), [(0.3, 0.5, 0.95), (0.05, 0.1, 0.9), (0.6, 1.5, 0.999)])
+@pytest.mark.parametrize(
+    ("rate", "width", "level"), [(0.3, 0.5, 0.95), (0.05, 0.1, 0.9), (0.6, 1.5, 0.999)]
+)
 def test_the_c_statistic_has_newcombes_standard_error_at_every_c(c, rate, width, level):
-    found = tn.validation_size(prevalence=rate, log_odds=(0, 1), c_statistic=c, c_width=width, level=level)
+    found = tn.validation_size(
+        prevalence=rate, log_odds=(0, 1), c_statistic=c, c_width=width, level=level
+    )
     assert found.c_statistic == c
 
     def apart(n):
         part = 1 + (n / 2 - 1) * ((1 - c) / (2 - c) + c / (1 + c))
-        return 2 * float(ndtri((1 + level) / 2)) * math.sqrt(c * (1 - c) * part / (n**2 * rate * (1 - rate)))
+        return (
+            2
+            * float(ndtri((1 + level) / 2))
+            * math.sqrt(c * (1 - c) * part / (n**2 * rate * (1 - rate)))
+        )
 
     assert apart(found.n) <= width
     assert found.n == 1 or width < apart(found.n - 1)
@@ -228,20 +253,30 @@ def test_the_c_statistic_has_newcombes_standard_error_at_every_c(c, rate, width,
 def test_slope_and_brier_score_of_three_scores_have_the_planned_width(level):
     """The information and the variance of squared errors of each label, summed over the scores."""
     p, share = np.array([0.1, 0.5, 0.8]), np.array([0.5, 0.25, 0.25])
-    found = tn.validation_size(scores=[0.1, 0.1, 0.5, 0.8], slope_width=0.5, brier_width=0.05, level=level)
+    found = tn.validation_size(
+        scores=[0.1, 0.1, 0.5, 0.8], slope_width=0.5, brier_width=0.05, level=level
+    )
     z = float(ndtri((1 + level) / 2))
     X = np.stack([np.ones(3), np.log(p / (1 - p))])
     slope = np.linalg.inv((X * share * p * (1 - p)) @ X.T)[1, 1]
     mean = share @ (p * (1 - p) ** 2 + (1 - p) * p**2)
     brier = share @ (p * (1 - p) ** 4 + (1 - p) * p**4) - mean**2
-    assert found.size == tuple(math.ceil((2 * z / width) ** 2 * v) for width, v in ((0.5, slope), (0.05, brier)))
+    assert found.size == tuple(
+        math.ceil((2 * z / width) ** 2 * v) for width, v in ((0.5, slope), (0.05, brier))
+    )
     assert found.c_statistic == pytest.approx(
-        sum(share[i] * p[i] * share[j] * (1 - p[j]) * (1 if i > j else 0.5) for i in range(3) for j in range(i + 1))
+        sum(
+            share[i] * p[i] * share[j] * (1 - p[j]) * (1 if i > j else 0.5)
+            for i in range(3)
+            for j in range(i + 1)
+        )
         / ((share @ p) * (share @ (1 - p)))
     )
 
 
-@pytest.mark.parametrize(("margin", "power", "level"), [(0.1, 0.8, 0.95), (0.5, 0.3, 0.9), (0.97, 0.99, 0.99)])
+@pytest.mark.parametrize(
+    ("margin", "power", "level"), [(0.1, 0.8, 0.95), (0.5, 0.3, 0.9), (0.97, 0.99, 0.99)]
+)
 def test_the_acceptance_of_a_ratio_has_the_power_of_the_page(margin, power, level):
     n = tn.validation_size(prevalence=0.2, accept_oe=margin, power=power, level=level).n
     z = float(ndtri(level))
@@ -266,7 +301,9 @@ def test_a_tiny_margin_needs_rows_by_its_square():
     assert n == pytest.approx(9 * ((ndtri(0.95) + ndtri(0.9)) / 1e-9) ** 2, rel=1e-8)
 
 
-@pytest.mark.parametrize("how", [{"accept_oe": 1, "power": 0.01}, {"accept_oe": 0.2, "level": 0.5001, "power": 0.001}])
+@pytest.mark.parametrize(
+    "how", [{"accept_oe": 1, "power": 0.01}, {"accept_oe": 0.2, "level": 0.5001, "power": 0.001}]
+)
 def test_one_row_is_enough_for_less_power_than_any_rows_have(how):
     assert tn.validation_size(prevalence=0.5, **how).n == 1
 
@@ -280,7 +317,9 @@ def test_the_given_prevalence_is_mentioned_if_the_scores_imply_another():
 
 
 def test_the_record_holds_what_was_asked_and_what_follows():
-    found = tn.validation_size(prevalence=0.3, oe_width=0.4, oe_se=None, accept_oe=0.3, level=0.9, power=0.6)
+    found = tn.validation_size(
+        prevalence=0.3, oe_width=0.4, oe_se=None, accept_oe=0.3, level=0.9, power=0.6
+    )
     assert (found.prevalence, found.level, found.power) == (0.3, 0.9, 0.6)
     assert math.isnan(found.c_statistic)
     assert found.criterion == ("O/E", "O/E")
@@ -299,10 +338,15 @@ def test_ten_million_rows_are_the_most_that_are_planned():
     assert "No number of rows that was tried meets all criteria." in str(found)
     both = tn.validation_size(scores=[0.5] * 4, detect_oe=1.0001, oe_width=0.2, seed=0)
     assert both.n is None
-    assert f"No number of rows that was tried meets all criteria; {both.size[0]:,} rows meet the others" in str(both)
+    assert (
+        f"No number of rows that was tried meets all criteria; {both.size[0]:,} rows meet the others"
+        in str(both)
+    )
 
 
-@pytest.mark.parametrize(("given", "ratio", "slope"), [("detect_oe", 1.3, 1.0), ("detect_slope", 1.0, 0.6)])
+@pytest.mark.parametrize(
+    ("given", "ratio", "slope"), [("detect_oe", 1.3, 1.0), ("detect_slope", 1.0, 0.6)]
+)
 def test_the_omnibus_test_needs_little_more_than_the_best_test_for_the_error(given, ratio, slope):
     """Power 0.8 at 0.05 takes a non-centrality of 7.85 of the one test that knows the direction of the error."""
     p = np.array([0.1, 0.2, 0.3, 0.5, 0.7])
@@ -351,17 +395,23 @@ def test_acceptance_by_simulation_is_rounded_up_to_two_digits(monkeypatch, rows,
     monkeypatch.setattr("trueness.infer.plan._validation_size.acceptance_size", acceptance_size)
     margins = {"accept_l2": 0.1, "accept_ece": 0.2, "accept_band": 0.3}
     how = {"scores": [0.3, 0.6], "level": 0.9, "power": 0.7}
-    found = tn.validation_size(**how, **margins, progress=lambda done, total: seen.append(done / total))
+    found = tn.validation_size(
+        **how, **margins, progress=lambda done, total: seen.append(done / total)
+    )
     assert asked == [("l2", 0.1, 0.9, 0.7), ("ece", 0.2, 0.9, 0.7), ("band", 0.3, 0.9, 0.7)]
     assert found.criterion == ("l2 error", "ECE", "monotone band")
-    assert found.target == tuple(f"accepted within {m:g} with probability 0.7" for m in margins.values())
+    assert found.target == tuple(
+        f"accepted within {m:g} with probability 0.7" for m in margins.values()
+    )
     assert found.size == (size,) * 3
     assert found.n == size
     assert seen == sorted(seen)
     assert (len(seen), seen[1], seen[-1]) == (6, pytest.approx(1 / 3), 1)
 
 
-@pytest.mark.parametrize(("how", "drawn"), [({}, True), ({"progress": True}, True), ({"progress": False}, False)])
+@pytest.mark.parametrize(
+    ("how", "drawn"), [({}, True), ({"progress": True}, True), ({"progress": False}, False)]
+)
 def test_a_terminal_shows_a_bar_unless_told_not_to(monkeypatch, capsys, how, drawn):
     def acceptance_size(*options):
         options[-1]()

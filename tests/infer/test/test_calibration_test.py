@@ -14,7 +14,9 @@ from strategies import arrays, rows, weighted_rows
 import trueness as tn
 from trueness.infer import calibration_test
 
-pytestmark = pytest.mark.filterwarnings("ignore::trueness.OneClassWarning", "ignore::trueness.FewRowsWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::trueness.OneClassWarning", "ignore::trueness.FewRowsWarning"
+)
 DRAWN = ("omnibus", "exact", "t-cal", "adaptive-t-cal")
 SINGLE = ("ks", "kuiper", "spiegelhalter", "cox", "hosmer-lemeshow")
 BINNED = ("exact", "analytic", "t-cal", "hosmer-lemeshow")
@@ -32,7 +34,12 @@ def test_order_and_split_of_the_rows_change_nothing(method, how, pairs, data):
     cut = data.draw(st.integers(0, y.size))
     found = calibration_test(y, p, method=method, **how)
     assert calibration_test(y[order], p[order], method=method, **how) == found
-    assert calibration_test(tn.tally(y[:cut], p[:cut]) + tn.tally(y[cut:], p[cut:]), method=method, **how) == found
+    assert (
+        calibration_test(
+            tn.tally(y[:cut], p[:cut]) + tn.tally(y[cut:], p[cut:]), method=method, **how
+        )
+        == found
+    )
     assert 0 <= found.pvalue <= 1
     assert not math.isnan(found.statistic)
     assert found.n == y.size
@@ -47,14 +54,27 @@ def test_a_whole_weight_is_the_row_that_many_times(method, how, rows):
     times = w.astype(int)
     weighted = calibration_test(y, p, method=method, sample_weight=w, **how)
     repeated = calibration_test(np.repeat(y, times), np.repeat(p, times), method=method, **how)
-    assert (weighted.statistic, weighted.pvalue, weighted.n) == (repeated.statistic, repeated.pvalue, repeated.n)
+    assert (weighted.statistic, weighted.pvalue, weighted.n) == (
+        repeated.statistic,
+        repeated.pvalue,
+        repeated.n,
+    )
 
 
 @pytest.mark.parametrize("method", ["kuiper", "spiegelhalter", "cox"])
-@given(pairs=st.lists(st.tuples(st.integers(0, 1), st.integers(0, 64).map(lambda i: i / 64)), min_size=1, max_size=40))
+@given(
+    pairs=st.lists(
+        st.tuples(st.integers(0, 1), st.integers(0, 64).map(lambda i: i / 64)),
+        min_size=1,
+        max_size=40,
+    )
+)
 def test_swapping_the_classes_changes_nothing(method, pairs):
     y, p = arrays(pairs)
-    a, b = (calibration_test(np.tile(q, 500), np.tile(s, 500), method=method) for q, s in ((y, p), (1 - y, 1 - p)))
+    a, b = (
+        calibration_test(np.tile(q, 500), np.tile(s, 500), method=method)
+        for q, s in ((y, p), (1 - y, 1 - p))
+    )
     assert a.statistic == b.statistic or a.statistic == pytest.approx(b.statistic, abs=1e-9)
     assert a.pvalue == pytest.approx(b.pvalue, abs=1e-9) or "drawn" in a.assumptions
 
@@ -94,7 +114,9 @@ def test_drawn_pvalues_are_those_of_all_label_vectors(method, rows):
             total += chance
     draws = 20_000
     found = calibration_test(y, p, method=method, resamples=draws, seed=0, **how)
-    assert found.pvalue == pytest.approx(total, abs=5 * math.sqrt(total * (1 - total) / draws) + 2 / draws)
+    assert found.pvalue == pytest.approx(
+        total, abs=5 * math.sqrt(total * (1 - total) / draws) + 2 / draws
+    )
 
 
 @EVERY_WAY
@@ -107,7 +129,9 @@ def test_certain_scores_are_right_or_refuted(method, how):
             wrong = p.astype(int)
             wrong[at] = 1 - wrong[at]
             found = calibration_test(wrong, p, method=method, sample_weight=w, **how)
-            least = 8 / 50 if method == "adaptive-t-cal" else 1 / 50 if "resamples" in how else 0  # 8 resolutions
+            least = (
+                8 / 50 if method == "adaptive-t-cal" else 1 / 50 if "resamples" in how else 0
+            )  # 8 resolutions
             assert found.pvalue == pytest.approx(0 if method == "omnibus" else least)
     inside = calibration_test([0, 1, 0], [0.0, 1.0, 1e-320], method=method, **how)
     assert inside.pvalue == 1 or method == "analytic"
@@ -138,10 +162,15 @@ def test_neither_the_unit_of_other_weights_nor_equal_ones_matter(method):
     p, w = rng.uniform(0.2, 0.8, 400), rng.choice([0.5, 2.5], 400)
     y = (rng.random(400) < p).astype(int)
     found = calibration_test(y, p, method=method, sample_weight=w, seed=0)
-    assert calibration_test(y, p, method=method, sample_weight=w * 3.7, seed=0).pvalue == pytest.approx(found.pvalue)
+    assert calibration_test(
+        y, p, method=method, sample_weight=w * 3.7, seed=0
+    ).pvalue == pytest.approx(found.pvalue)
     equal = calibration_test(y, p, method=method, sample_weight=np.full(400, 0.5), seed=0)
     # Hosmer-Lemeshow draws labels of weighted rows: five standard errors of 999 draws.
-    plain, off = calibration_test(y, p, method=method).pvalue, 0.08 if method == "hosmer-lemeshow" else 1e-9
+    plain, off = (
+        calibration_test(y, p, method=method).pvalue,
+        0.08 if method == "hosmer-lemeshow" else 1e-9,
+    )
     assert (equal.pvalue, equal.n) == (pytest.approx(plain, abs=off), 400)
 
 
@@ -149,23 +178,38 @@ def test_neither_the_unit_of_other_weights_nor_equal_ones_matter(method):
     ("how", "message"),
     [
         ({"method": "chi"}, "`method` must be 'omnibus', .* or 'hosmer-lemeshow'; got 'chi'"),
-        ({"method": "ks", "bins": 5}, "`bins` is not used by `method='ks'`.* exact, analytic, t-cal, hosmer-lemeshow"),
+        (
+            {"method": "ks", "bins": 5},
+            "`bins` is not used by `method='ks'`.* exact, analytic, t-cal, hosmer-lemeshow",
+        ),
         ({"bins": 5}, "`bins` is not used by `method='omnibus'`"),
         ({"method": "analytic", "resamples": 99}, "`resamples` is not used by `method='analytic'`"),
         ({"method": "exact", "fitted": True}, "`fitted` is not used .* used by hosmer-lemeshow"),
-        ({"method": "hosmer-lemeshow", "fitted": True, "resamples": 99}, "With `fitted=True` leave it out"),
+        (
+            {"method": "hosmer-lemeshow", "fitted": True, "resamples": 99},
+            "With `fitted=True` leave it out",
+        ),
         ({"method": "hosmer-lemeshow", "fitted": 1}, "`fitted` must be True or False"),
-        ({"method": "hosmer-lemeshow", "fitted": True, "bins": 2}, "needs g ≥ 3 groups; there are 2"),
+        (
+            {"method": "hosmer-lemeshow", "fitted": True, "bins": 2},
+            "needs g ≥ 3 groups; there are 2",
+        ),
         ({"resamples": 0}, "`resamples` must be a whole number ≥ 1; got 0"),
         ({"seed": -1}, "`seed` must be"),
         ({"method": "exact", "bins": tn.Isotonic()}, "`bins` must not depend on the labels"),
-        ({"method": "analytic", "bins": tn.EqualMass(3)}, "`bins` must be of equal width .* other methods"),
+        (
+            {"method": "analytic", "bins": tn.EqualMass(3)},
+            "`bins` must be of equal width .* other methods",
+        ),
         (
             {"method": "t-cal", "sample_weight": [0.5] * 4},
             r"`sample_weight` must be whole numbers .* `method='omnibus'`",
         ),
         ({"method": "exact", "sample_weight": [0.5] * 4}, "`sample_weight` must be whole numbers"),
-        ({"method": "analytic", "sample_weight": [0.5] * 4}, "`sample_weight` must be whole numbers"),
+        (
+            {"method": "analytic", "sample_weight": [0.5] * 4},
+            "`sample_weight` must be whole numbers",
+        ),
         *(
             ({"k": 2, "method": m}, "`k` must be None or 1 for a vector .* got 2")
             for m in ("omnibus", "exact", "analytic")
@@ -185,13 +229,21 @@ def test_sums_that_do_not_suffice_are_refused():
     with pytest.raises(tn.InputError, match="needs every distinct score"):
         calibration_test(tn.binned([0, 1], [0.2, 0.7]))
     P = np.array([[0.5, 0.3, 0.2], [0.1, 0.8, 0.1]])
-    for sums, method in ((tn.tally([0, 1], P), "omnibus"), (tn.tally([0, 1], P, kind="top-label"), "ks")):
-        with pytest.raises(tn.InputError, match=f"kind='{sums.kind}' poses one per class. Use `method='omnibus'`"):
+    for sums, method in (
+        (tn.tally([0, 1], P), "omnibus"),
+        (tn.tally([0, 1], P, kind="top-label"), "ks"),
+    ):
+        with pytest.raises(
+            tn.InputError, match=f"kind='{sums.kind}' poses one per class. Use `method='omnibus'`"
+        ):
             calibration_test(sums, method=method)
     for kind in ("classwise", "top-label"):
         with pytest.raises(tn.InputError, match=f"kind='{kind}' poses one per class"):
             calibration_test([0, 1], P, kind=kind, method="cox")
-    with pytest.raises(tn.InputError, match=r"kind='top-label'`.* Other weights are taken by `kind='confidence'`\.$"):
+    with pytest.raises(
+        tn.InputError,
+        match=r"kind='top-label'`.* Other weights are taken by `kind='confidence'`\.$",
+    ):
         calibration_test([0, 1], P, kind="top-label", sample_weight=[0.5, 0.5])
 
 
@@ -222,13 +274,21 @@ def test_the_record_names_the_bins_and_draws_that_were_chosen():
         assert found.smallest_pvalue == 0.001
     assert "EqualMass(n=16)" in calibration_test(y, p, method="exact", seed=0).assumptions
     assert "EqualWidth(n=16)" in calibration_test(y, p, method="analytic").assumptions
-    assert "EqualMass(n=10), 10 of them" in calibration_test(y, p, method="hosmer-lemeshow").assumptions
+    assert (
+        "EqualMass(n=10), 10 of them"
+        in calibration_test(y, p, method="hosmer-lemeshow").assumptions
+    )
 
 
 @pytest.mark.parametrize("method", ["omnibus", "exact"])
 def test_the_record_says_where_near_ties_are_drawn_together(method):
-    for n, words in ((4096, "exact at any n"), (4097, "exact within 0.001, near ties being drawn together")):
-        found = calibration_test(np.arange(n) % 2, (np.arange(n) + 0.5) / n, method=method, resamples=9, seed=0)
+    for n, words in (
+        (4096, "exact at any n"),
+        (4097, "exact within 0.001, near ties being drawn together"),
+    ):
+        found = calibration_test(
+            np.arange(n) % 2, (np.arange(n) + 0.5) / n, method=method, resamples=9, seed=0
+        )
         assert f"the level is {words}: 9 sets" in found.assumptions
 
 
@@ -241,7 +301,9 @@ def test_a_matrix_is_tested_for_its_largest_entry():
         expected = calibration_test([1, 1, 0, 0], P.max(axis=1), method=method, **how)
         for given_rows in (([0, 1, 0, 2], P), (tn.tally([0, 1, 0, 2], P, kind="confidence"),)):
             found = calibration_test(*given_rows, method=method, **how)
-            assert (found.statistic, found.pvalue) == pytest.approx((expected.statistic, expected.pvalue), abs=1e-12)
+            assert (found.statistic, found.pvalue) == pytest.approx(
+                (expected.statistic, expected.pvalue), abs=1e-12
+            )
 
 
 def test_of_two_columns_with_k_or_a_kind_the_largest_score_is_examined():
@@ -259,7 +321,9 @@ def test_of_two_columns_with_k_or_a_kind_the_largest_score_is_examined():
 @pytest.mark.parametrize("method", ["exact", "t-cal"])
 def test_the_pvalue_of_several_scores_is_that_of_all_classes_enumerated(method, k):
     """Five rows in one cell: T by its definition for all 3⁵ classes, each with its probability."""
-    P = np.array([[0.5, 0.3, 0.2], [0.45, 0.35, 0.2], [0.2, 0.7, 0.1], [0.3, 0.1, 0.6], [0.25, 0.55, 0.2]])
+    P = np.array(
+        [[0.5, 0.3, 0.2], [0.45, 0.35, 0.2], [0.2, 0.7, 0.1], [0.3, 0.1, 0.6], [0.25, 0.55, 0.2]]
+    )
     order = np.argsort(-P, axis=1)[:, :k] if k < 3 else np.tile(np.arange(3), (5, 1))
     divisor = 4 if method == "exact" else 5
 
@@ -277,7 +341,9 @@ def test_the_pvalue_of_several_scores_is_that_of_all_classes_enumerated(method, 
         assert found.pvalue == pytest.approx(share, abs=4 * math.sqrt(share / 4000) + 1 / 4000)
         assert (found.method, found.n) == (method, 5)
         twice = calibration_test(y, P, method=method, k=k, bins=1, sample_weight=[2] * 5, seed=1)
-        repeated = calibration_test(np.repeat(y, 2), np.repeat(P, 2, axis=0), method=method, k=k, bins=1, seed=1)
+        repeated = calibration_test(
+            np.repeat(y, 2), np.repeat(P, 2, axis=0), method=method, k=k, bins=1, seed=1
+        )
         assert twice.statistic == pytest.approx(repeated.statistic, abs=1e-14)
         assert twice.pvalue == pytest.approx(repeated.pvalue, abs=0.1)  # 999 draws each
     assert "999 sets of classes were drawn from the scores. The" in twice.assumptions
@@ -327,7 +393,10 @@ def test_drawn_labels_keep_every_level(method, law, n):
     found = pvalues(method, law, n, 400, seed=2, **how)
     for alpha in (0.1, 0.05, 0.01):
         assert np.mean(found <= alpha) <= alpha + slack(alpha, found.size), alpha
-        if law in ("uniform", "tied") and method in ("exact", "t-cal"):  # elsewhere many labels share a statistic
+        if law in ("uniform", "tied") and method in (
+            "exact",
+            "t-cal",
+        ):  # elsewhere many labels share a statistic
             assert np.mean(found <= alpha) == pytest.approx(alpha, abs=slack(alpha, found.size))
 
 

@@ -39,7 +39,10 @@ def test_the_statistics_are_sums_over_rows(weighted, flipped, many):
     ask = partial(calibration_test, sample_weight=w if weighted else None)
     found = ask(y, p, method="spiegelhalter")
     z = (w * (y - p) * (1 - 2 * p)).sum() / math.sqrt((w**2 * (1 - 2 * p) ** 2 * p * (1 - p)).sum())
-    assert (found.statistic, found.pvalue) == (pytest.approx(z), pytest.approx(2 * stats.norm.sf(abs(z))))
+    assert (found.statistic, found.pvalue) == (
+        pytest.approx(z),
+        pytest.approx(2 * stats.norm.sf(abs(z))),
+    )
     for shrunk in (1.0, 0.01):
         found = ask(y, shrunk * p, method="cox")
         expected = quadratic_form(y, shrunk * p, w)
@@ -50,7 +53,9 @@ def test_the_statistics_are_sums_over_rows(weighted, flipped, many):
 
 
 @pytest.mark.parametrize("weight", [None, 0.5])
-@pytest.mark.parametrize(("y", "p", "z"), [(0, 1, math.inf), (1, 0, math.inf), (1, 1, 0), (0, 0, 0), (1, 0.5, 0)])
+@pytest.mark.parametrize(
+    ("y", "p", "z"), [(0, 1, math.inf), (1, 0, math.inf), (1, 1, 0), (0, 0, 0), (1, 0.5, 0)]
+)
 def test_certain_scores_and_halves_leave_z_no_variance(y, p, z, weight):
     """A contradicted certain score makes the Brier score impossible; the others have no influence on it."""
     w = None if weight is None else [weight] * 3
@@ -64,7 +69,9 @@ def test_certain_scores_among_others():
     for method in ("spiegelhalter", "cox"):
         one = calibration_test(y, p, method=method)
         more = calibration_test([*y, 0, 1, 1], [*p, 0.0, 1.0, 1.0], method=method)
-        assert (more.statistic, more.pvalue) == pytest.approx((one.statistic, one.pvalue), rel=1e-12)
+        assert (more.statistic, more.pvalue) == pytest.approx(
+            (one.statistic, one.pvalue), rel=1e-12
+        )
         assert more.n == one.n + 3
     wrong = calibration_test([*y, 1], [*p, 0.0], method="spiegelhalter").statistic
     before = calibration_test(y, p, method="spiegelhalter").statistic
@@ -95,11 +102,18 @@ def test_coxs_test_has_a_degree_of_freedom_for_the_shift_and_one_for_scores_that
     scores, w = np.repeat(p, 600 // len(p)), np.full(600, 10**5)
     y = (np.arange(600) % 4 == 0).astype(int) if freedom else (scores == 1).astype(int)
     found = calibration_test(y, scores, method="cox", sample_weight=w)
-    assert f"Chi-squared with {freedom} degree{'' if freedom == 1 else 's'} of freedom" in found.assumptions
+    assert (
+        f"Chi-squared with {freedom} degree{'' if freedom == 1 else 's'} of freedom"
+        in found.assumptions
+    )
     if freedom == 2:
         expected = quadratic_form(y, scores, np.ones(600)) * 1e5
     else:
-        expected = 6e7 * (y.mean() - scores.mean()) ** 2 / (scores.mean() * (1 - scores.mean())) if freedom else 0.0
+        expected = (
+            6e7 * (y.mean() - scores.mean()) ** 2 / (scores.mean() * (1 - scores.mean()))
+            if freedom
+            else 0.0
+        )
     assert found.statistic == pytest.approx(expected, rel=1e-5)
     few = calibration_test([1] * 60 + [0] * 40, [0.5] * 100, method="cox")
     assert (few.statistic, few.pvalue) == pytest.approx((4, stats.chi2.sf(4, 1)))
@@ -112,7 +126,9 @@ def test_rows_are_redrawn_below_25_expected_events(method):
         y = (np.arange(n) % 100 == 0).astype(int)
         found = calibration_test(y, np.full(n, 0.01), method=method, seed=0)
         assert ("sets of labels were drawn" in found.assumptions) == drawn
-        weighted = calibration_test(y, np.full(n, 0.01), method=method, sample_weight=np.full(n, 0.5), seed=0)
+        weighted = calibration_test(
+            y, np.full(n, 0.01), method=method, sample_weight=np.full(n, 0.5), seed=0
+        )
         assert ("sets of labels were drawn" in weighted.assumptions) == drawn
     # A thousand rows of 1/2 and ten of 0.01: only these tilt the line or change the expected Brier score.
     p, y = np.repeat([0.01, 0.5], [10, 1_000]), np.arange(1_010) % 2
@@ -124,7 +140,10 @@ def test_rows_are_redrawn_below_25_expected_events(method):
 
 @pytest.mark.parametrize(("fitted", "freedom"), [(False, 4), (True, 2)])
 def test_hosmer_lemeshow_is_the_sum_over_groups(fitted, freedom):
-    y, p = np.tile([0, 1, 1, 1, 0, 1, 1, 0], 100), np.tile([0.1, 0.2, 0.3, 0.4, 0.6, 0.7, 0.8, 0.9], 100)
+    y, p = (
+        np.tile([0, 1, 1, 1, 0, 1, 1, 0], 100),
+        np.tile([0.1, 0.2, 0.3, 0.4, 0.6, 0.7, 0.8, 0.9], 100),
+    )
     groups = [(1, 0.3), (2, 0.7), (1, 1.3), (1, 1.7)]
     expected = 100 * sum((o - e) ** 2 / (e * (1 - e / 2)) for o, e in groups)
     found = calibration_test(y, p, method="hosmer-lemeshow", bins=tn.EqualMass(4), fitted=fitted)
@@ -141,24 +160,35 @@ def test_groups_whose_events_have_a_variance_of_5_are_judged_by_chi_square(scale
     for n, enough in ((20, True), (19, False)):
         y, p = np.arange(n + 40) % 2, np.repeat([0.5, 0.25], [n, 40])
         w = np.full(n + 40, scale)
-        found = calibration_test(y, p, method="hosmer-lemeshow", bins=tn.Distinct(), sample_weight=w, seed=0)
-        groups = [(w * (y - p))[p == s].sum() ** 2 / (w**2 * p * (1 - p))[p == s].sum() for s in (0.5, 0.25)]
+        found = calibration_test(
+            y, p, method="hosmer-lemeshow", bins=tn.Distinct(), sample_weight=w, seed=0
+        )
+        groups = [
+            (w * (y - p))[p == s].sum() ** 2 / (w**2 * p * (1 - p))[p == s].sum()
+            for s in (0.5, 0.25)
+        ]
         assert found.statistic == pytest.approx(sum(groups))
         assert ("sets of labels were drawn" in found.assumptions) == (not enough or scale != 1)
-        assert ("2 degrees of freedom. Every group that counts has several" in found.assumptions) == (
-            enough and scale == 1
-        )
+        assert (
+            "2 degrees of freedom. Every group that counts has several" in found.assumptions
+        ) == (enough and scale == 1)
         if enough and scale == 1:
             assert found.pvalue == pytest.approx(stats.chi2.sf(found.statistic, 2))
 
 
 def test_a_group_of_certain_scores_adds_nothing_unless_a_label_contradicts_it():
-    y, p = np.concatenate([np.zeros(30, int), np.arange(80) % 2]), np.repeat([0.0, 0.4, 0.6], [30, 40, 40])
+    y, p = (
+        np.concatenate([np.zeros(30, int), np.arange(80) % 2]),
+        np.repeat([0.0, 0.4, 0.6], [30, 40, 40]),
+    )
     test = partial(calibration_test, method="hosmer-lemeshow", bins=tn.Distinct())
     found, alone = test(y, p), test(y[30:], p[30:])
     assert (found.statistic, found.pvalue) == pytest.approx((alone.statistic, alone.pvalue))
     assert "2 degrees of freedom. Every group that counts has several" in found.assumptions
-    assert "3 of them. 1 with scores of only 0 or only 1 leave nothing to chance and do not count." in found.assumptions
+    assert (
+        "3 of them. 1 with scores of only 0 or only 1 leave nothing to chance and do not count."
+        in found.assumptions
+    )
     y[0] = 1
     assert (test(y, p).statistic, test(y, p).pvalue) == (math.inf, 0)
 
@@ -170,9 +200,13 @@ def test_hosmer_lemeshow_keeps_its_level_if_weights_are_not_counts():
     for _ in range(runs):
         p, w = rng.random(300), rng.lognormal(0, 1.5, 300)
         y = (rng.random(300) < p).astype(int)
-        found.append(calibration_test(y, p, method="hosmer-lemeshow", sample_weight=w, seed=rng).pvalue)
+        found.append(
+            calibration_test(y, p, method="hosmer-lemeshow", sample_weight=w, seed=rng).pvalue
+        )
     for level in (0.01, 0.05, 0.1):
-        assert abs(np.mean(np.array(found) <= level) - level) <= 3.5 * math.sqrt(level * (1 - level) / runs)
+        assert abs(np.mean(np.array(found) <= level) - level) <= 3.5 * math.sqrt(
+            level * (1 - level) / runs
+        )
 
 
 @pytest.mark.slow

@@ -24,7 +24,9 @@ def test_the_extremes_of_a_walk_are_the_statistics(pairs):
     y, p = arrays(pairs)
     walk = cumulative_walk(y, p)
     ks, kuiper = (calibration_test(y, p, method=m, resamples=9).statistic for m in ("ks", "kuiper"))
-    assert (np.abs(walk.height).max(), np.ptp(walk.height)) == pytest.approx((ks, kuiper), abs=1e-12)
+    assert (np.abs(walk.height).max(), np.ptp(walk.height)) == pytest.approx(
+        (ks, kuiper), abs=1e-12
+    )
     assert walk.height[-1] == pytest.approx(np.mean(y - p), abs=1e-12)
     assert (walk.share[0], walk.share[-1]) == (0, 1)
     assert abs(np.mean(y - p)) - 1e-14 <= ks <= kuiper + 1e-14
@@ -53,7 +55,11 @@ def test_a_long_walk_keeps_its_ends_and_the_extremes_of_each_stretch(n):
 def brownian_motion_stays(x):
     """The probability that Brownian motion on [0, 1] stays within ± x: the classical series."""
     k = np.arange(200)
-    return 4 / math.pi * np.sum((-1.0) ** k / (2 * k + 1) * np.exp(-(((2 * k + 1) * math.pi / x) ** 2) / 8))
+    return (
+        4
+        / math.pi
+        * np.sum((-1.0) ** k / (2 * k + 1) * np.exp(-(((2 * k + 1) * math.pi / x) ** 2) / 8))
+    )
 
 
 @pytest.mark.parametrize("level", [0.05, 0.5, 0.95, 0.999])
@@ -72,7 +78,9 @@ def test_fractional_weights_of_a_walk():
     y, p, w = np.array([1, 0, 1]), np.array([0.2, 0.3, 0.6]), np.array([0.5, 2.5, 1.0])
     walk = cumulative_walk(y, p, sample_weight=w, level=0.9)
     assert walk.height[1:] == pytest.approx(np.cumsum(w * (y - p)) / 4)
-    assert walk.half[1:] == pytest.approx(norm.ppf(0.95) * np.sqrt(np.cumsum(w**2 * p * (1 - p))) / 4)
+    assert walk.half[1:] == pytest.approx(
+        norm.ppf(0.95) * np.sqrt(np.cumsum(w**2 * p * (1 - p))) / 4
+    )
     assert walk.share[1:] == pytest.approx(np.cumsum(w) / 4)
     assert walk.n == 3
 
@@ -110,15 +118,26 @@ def test_the_path_starts_at_zero_and_ties_are_pooled():
     # In row order the path of three ties would be 0.5, 1, 0.5.
     assert calibration_test([1, 1, 0], [0.5] * 3, method="ks").statistic == pytest.approx(0.5 / 3)
     # Swapping the classes starts it at the other end.
-    assert calibration_test([1, 0, 0], [0.2, 0.5, 0.6], method="ks").statistic == pytest.approx(0.8 / 3)
-    assert calibration_test([0, 1, 1], [0.8, 0.5, 0.4], method="ks").statistic == pytest.approx(1.1 / 3)
+    assert calibration_test([1, 0, 0], [0.2, 0.5, 0.6], method="ks").statistic == pytest.approx(
+        0.8 / 3
+    )
+    assert calibration_test([0, 1, 1], [0.8, 0.5, 0.4], method="ks").statistic == pytest.approx(
+        1.1 / 3
+    )
 
 
 def test_scores_of_0_and_1_are_certain():
-    agrees, wrong = cumulative_walk([0, 1, 1], [0.0, 1.0, 1.0]), cumulative_walk([0, 1, 0], [0.0, 1.0, 1.0])
+    agrees, wrong = (
+        cumulative_walk([0, 1, 1], [0.0, 1.0, 1.0]),
+        cumulative_walk([0, 1, 0], [0.0, 1.0, 1.0]),
+    )
     assert (agrees.ks.statistic, agrees.ks.pvalue, agrees.kuiper.pvalue) == (0, 1, 1)
     assert (agrees.reach, agrees.half.tolist()) == (0, [0, 0, 0])
-    assert (wrong.ks.pvalue, wrong.kuiper.pvalue, wrong.ks.statistic) == (0, 0, pytest.approx(1 / 3))
+    assert (wrong.ks.pvalue, wrong.kuiper.pvalue, wrong.ks.statistic) == (
+        0,
+        0,
+        pytest.approx(1 / 3),
+    )
     assert "Statistic / null deviation: inf." in wrong.ks.assumptions
 
 

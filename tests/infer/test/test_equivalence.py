@@ -36,7 +36,12 @@ def margin(criterion, alpha, y, p, **options):
         order = np.argsort(band.distance)
         return band.distance[order][np.searchsorted(np.cumsum(band.share[order]), 0.95 - 1e-12)]
     found = estimate(
-        {"ece": "ece", "oe": "observed_expected"}[criterion], y, p, level=1 - 2 * alpha, floor=False, **options
+        {"ece": "ece", "oe": "observed_expected"}[criterion],
+        y,
+        p,
+        level=1 - 2 * alpha,
+        floor=False,
+        **options,
     )
     return found.high if criterion == "ece" else max(1 - found.low, found.high - 1)
 
@@ -46,7 +51,11 @@ def margin(criterion, alpha, y, p, **options):
 def test_the_p_value_is_the_error_rate_at_which_the_limits_keep_the_margin(criterion, alpha):
     y, p = some_rows(digits=2)
     limit = margin(criterion, alpha, y, p)
-    assert pvalue(criterion, limit * (1 + 1e-5), y, p) <= alpha <= pvalue(criterion, limit * (1 - 1e-5), y, p)
+    assert (
+        pvalue(criterion, limit * (1 + 1e-5), y, p)
+        <= alpha
+        <= pvalue(criterion, limit * (1 - 1e-5), y, p)
+    )
     assert pvalue(criterion, limit * (1 + 1e-6), y, p) == pytest.approx(alpha, rel=2e-3)
 
 
@@ -54,7 +63,15 @@ def test_the_p_value_is_the_error_rate_at_which_the_limits_keep_the_margin(crite
 def test_importance_weights_have_no_unit(criterion):
     (y, p), w = some_rows(), 0.5 + np.arange(400) % 3
     first, second = (
-        equivalence_test(y, p, within=0.15, criterion=criterion, weight_type="importance", sample_weight=unit, seed=0)
+        equivalence_test(
+            y,
+            p,
+            within=0.15,
+            criterion=criterion,
+            weight_type="importance",
+            sample_weight=unit,
+            seed=0,
+        )
         for unit in (w, 2 * w)
     )
     assert 0 < first.pvalue < 1
@@ -70,8 +87,14 @@ def test_every_kind_of_rows_has_its_own_limits(criterion, rows):
         options = {"sample_weight": 0.5 + np.arange(400) % 3, "weight_type": "importance"}
     if rows == "few events":
         (y, p), options = (np.arange(200) >= 198, np.linspace(0.02, 0.4, 200)), {}
-    limit = margin(criterion, 0.05, y, p, **options) if (criterion, rows) != ("ece", "importance") else None
-    if limit is None:  # the limits of `estimate` take weights that are not whole numbers for effective rows
+    limit = (
+        margin(criterion, 0.05, y, p, **options)
+        if (criterion, rows) != ("ece", "importance")
+        else None
+    )
+    if (
+        limit is None
+    ):  # the limits of `estimate` take weights that are not whole numbers for effective rows
         alone = pvalue("ece", 0.1, y, p)
         assert pvalue("ece", 0.1, y, p, **options) > alone
         return
@@ -96,7 +119,9 @@ def test_a_wider_margin_is_easier_to_show(criterion):
     assert (values[0], values[-1]) == (1, pytest.approx(1e-9))
 
 
-@pytest.mark.parametrize(("criterion", "within"), [("l2", 0.2), ("oe", 0.1), ("band", 0.35), ("ece", 0.1)])
+@pytest.mark.parametrize(
+    ("criterion", "within"), [("l2", 0.2), ("oe", 0.1), ("band", 0.35), ("ece", 0.1)]
+)
 def test_sums_and_repeated_rows_are_the_rows(criterion, within):
     y, p = some_rows(digits=1)
     w = np.random.default_rng(1).integers(0, 4, y.size)
@@ -104,7 +129,9 @@ def test_sums_and_repeated_rows_are_the_rows(criterion, within):
     assert 1e-9 < repeated < 1
     assert pvalue(criterion, within, y, p, sample_weight=w) == pytest.approx(repeated)
     assert pvalue(criterion, within, tn.tally(y, p, sample_weight=w)) == pytest.approx(repeated)
-    assert pvalue(criterion, within, tn.sketch(y.repeat(w), p.repeat(w))) == pytest.approx(repeated, rel=0.05)
+    assert pvalue(criterion, within, tn.sketch(y.repeat(w), p.repeat(w))) == pytest.approx(
+        repeated, rel=0.05
+    )
     bins = tn.binned(y, p, bins=1000 if criterion == "l2" else 10, sample_weight=w)
     if criterion == "band":
         with pytest.raises(tn.InputError, match="bins do not keep them"):
@@ -116,7 +143,9 @@ def test_sums_and_repeated_rows_are_the_rows(criterion, within):
 def test_swapping_the_classes_changes_neither_l2_nor_band():
     y, p = some_rows(digits=1)
     for criterion, within in (("l2", 0.1), ("band", 0.3)):
-        assert pvalue(criterion, within, 1 - y, 1 - p) == pytest.approx(pvalue(criterion, within, y, p), rel=1e-5)
+        assert pvalue(criterion, within, 1 - y, 1 - p) == pytest.approx(
+            pvalue(criterion, within, y, p), rel=1e-5
+        )
 
 
 def test_several_columns_are_judged_by_the_largest():
@@ -131,14 +160,19 @@ def test_the_record_reads_as_evidence_for_calibration():
     y, p = some_rows(digits=2)
     found = equivalence_test(y, p, within=0.2, seed=0)
     assert str(found).startswith("calibrated within 0.2: shown at 95 % confidence, p ")
-    assert str(equivalence_test(y, p, within=0.01, seed=0)).startswith("calibrated within 0.01: not shown at 95 %")
+    assert str(equivalence_test(y, p, within=0.01, seed=0)).startswith(
+        "calibrated within 0.01: not shown at 95 %"
+    )
     assert (found.within, found.method, found.n) == (0.2, "l2 equivalence", 400)
     assert found.statistic == tn.ece_interval(y, p, seed=0).estimate
     for criterion, name in (("l2", "l2 calibration error"), ("ece", "ECE")):
         for options, rows in (({}, "Rows"), ({"cluster": np.arange(400) // 4}, "Clusters")):
             high = margin(criterion, 0.05, y, p, **options)
             found = equivalence_test(y, p, within=0.001, criterion=criterion, **options)
-            assert found.assumptions == f"{name}: one-sided 95 % upper limit {high:.4f}. {rows} are independent."
+            assert (
+                found.assumptions
+                == f"{name}: one-sided 95 % upper limit {high:.4f}. {rows} are independent."
+            )
     ratio = estimate("observed_expected", y, p, level=0.9, floor=False)
     found = equivalence_test(y, p, within=0.3, criterion="oe", seed=0)
     limits = f"{ratio.low:.3f} to {ratio.high:.3f}"
@@ -169,7 +203,9 @@ def test_the_band_counts_the_rows_that_it_shows_to_be_right():
     assert found.assumptions.startswith(words)
     assert "No rising function" not in found.assumptions
     assert found.pvalue < 0.5 < equivalence_test(y, p, within=0.15, criterion="band").pvalue
-    assert equivalence_test(y, p, within=1, criterion="band", share=1, seed=0).pvalue == pytest.approx(1e-9)
+    assert equivalence_test(
+        y, p, within=1, criterion="band", share=1, seed=0
+    ).pvalue == pytest.approx(1e-9)
     falling = equivalence_test(1 - y, p, within=1, criterion="band", seed=0)
     assert falling.pvalue == 1
     assert "No rising function fits" in falling.assumptions
@@ -192,8 +228,12 @@ def test_fractional_weights_count_rows_once():
         options = {} if len(sums) == 1 else {"sample_weight": w}
         found = equivalence_test(*sums, within=0.3, criterion="oe", seed=0, **options)
         assert (found.statistic, found.n) == (pytest.approx((w @ y) / (w @ p)), 400)
-        assert found.too_good == (None if len(sums) == 1 else tn.calibration_test(y, p, seed=0, **options).too_good)
-    whole = equivalence_test(tn.binned(y, p, sample_weight=2 * w), within=0.3, criterion="oe", seed=0)
+        assert found.too_good == (
+            None if len(sums) == 1 else tn.calibration_test(y, p, seed=0, **options).too_good
+        )
+    whole = equivalence_test(
+        tn.binned(y, p, sample_weight=2 * w), within=0.3, criterion="oe", seed=0
+    )
     assert whole.n == 2 * w.sum()
 
 
@@ -201,7 +241,11 @@ def test_from_256_bins_on_the_l2_error_is_found_from_bins():
     y, p = some_rows(digits=2)
     fine = equivalence_test(tn.binned(y, p, bins=256), within=0.2, seed=0)
     rows = equivalence_test(y, p, within=0.2, seed=0)
-    assert (fine.n, fine.statistic, fine.too_good) == (rows.n, pytest.approx(rows.statistic), rows.too_good)
+    assert (fine.n, fine.statistic, fine.too_good) == (
+        rows.n,
+        pytest.approx(rows.statistic),
+        rows.too_good,
+    )
     with pytest.raises(tn.InputError, match="every distinct score; bins do not keep them"):
         equivalence_test(tn.binned(y, p, bins=255), within=0.2, seed=0)
 
@@ -213,7 +257,8 @@ def test_labels_too_good_to_be_true_are_no_evidence(criterion, form):
     y = (np.arange(3600) % 10 < p * 10 - 1e-9).astype(int)
     sums = (y, p) if form == "rows" else (tn.binned(y, p, bins=10 if criterion != "l2" else 500),)
     with pytest.warns(
-        tn.OwnRowsWarning, match=r"\(p = .*, lower tail\) and are no evidence for new rows: the p-value is 1"
+        tn.OwnRowsWarning,
+        match=r"\(p = .*, lower tail\) and are no evidence for new rows: the p-value is 1",
     ):
         found = equivalence_test(*sums, within=0.1, criterion=criterion, seed=0)
     assert found.pvalue == 1
@@ -243,12 +288,18 @@ def test_labels_are_redrawn_only_where_something_was_shown():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        *(({"within": w}, "`within` must be above 0 and at most 1") for w in (0, float("nan"), 1.5, "0.1", True)),
+        *(
+            ({"within": w}, "`within` must be above 0 and at most 1")
+            for w in (0, float("nan"), 1.5, "0.1", True)
+        ),
         ({"criterion": "l1"}, "`criterion` must be 'l2', 'oe', 'band' or 'ece'; got 'l1'"),
         ({"bins": 5}, "`bins` is only for `criterion='ece'`"),
         ({"share": 0.9}, "`share` is only for `criterion='band'`"),
         ({"criterion": "band", "share": 0}, "`share` must lie strictly between 0 and 1"),
-        ({"criterion": "band", "cluster": [1, 2]}, "`cluster` is not accepted by the monotone band"),
+        (
+            {"criterion": "band", "cluster": [1, 2]},
+            "`cluster` is not accepted by the monotone band",
+        ),
         ({"criterion": "band", "sample_weight": [0.5, 1]}, "`sample_weight` must be whole numbers"),
         ({"sample_weight": [0.5, 1]}, "`sample_weight` must be whole numbers"),
         ({"seed": "one"}, "`seed` must be"),
@@ -261,11 +312,15 @@ def test_messages(options, message):
 
 @pytest.mark.parametrize("criterion", ["l2", "ece"])
 def test_one_row_shows_nothing(criterion):
-    with pytest.raises(tn.InputError, match="`y_true` must have at least two rows to be judged; got 1"):
+    with pytest.raises(
+        tn.InputError, match="`y_true` must have at least two rows to be judged; got 1"
+    ):
         equivalence_test([1], [0.5], criterion=criterion)
     two = equivalence_test([0, 1], [0.5, 0.5], criterion=criterion)
     assert (two.n, two.pvalue) == (2, 1)
-    assert f"upper limit {1 if criterion == 'l2' else 0.4747:.4f}." in two.assumptions  # one of two is at most 0.9747
+    assert (
+        f"upper limit {1 if criterion == 'l2' else 0.4747:.4f}." in two.assumptions
+    )  # one of two is at most 0.9747
 
 
 SCORES = {
@@ -337,7 +392,10 @@ def test_acceptance_by_the_l2_error_says_that_it_assumes_a_smooth_error():
 
 def test_rows_of_equal_score_can_refute_that_the_error_is_smooth():
     y, p = leaves(8_000, 1_500)
-    with pytest.warns(tn.FewRowsWarning, match=r"share their score .* error above 0\.\d+ \(99 % .*not vary smoothly"):
+    with pytest.warns(
+        tn.FewRowsWarning,
+        match=r"share their score .* error above 0\.\d+ \(99 % .*not vary smoothly",
+    ):
         assert tn.equivalence_test(y, p, within=0.08, seed=0).pvalue < 0.05
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -28,7 +28,9 @@ def near(found, expected, draws=DRAWS):
 
 
 def agrees(found, pvalue, alone, too_good, draws=DRAWS):
-    assert {name: near(found.alone[name], alone[name], draws) for name in slow.NAMES} == dict.fromkeys(slow.NAMES, True)
+    assert {
+        name: near(found.alone[name], alone[name], draws) for name in slow.NAMES
+    } == dict.fromkeys(slow.NAMES, True)
     assert near(found.pvalue, pvalue, draws)
     assert near(found.too_good, too_good, draws)
     assert found.statistic == min(found.alone.values())
@@ -40,8 +42,16 @@ CASES = {
     "continuous": lambda rng: (rng.random(300), 1.1, None),
     "rare": lambda rng: (rng.beta(0.3, 8, 200), 1.1, None),
     "few rows": lambda rng: (rng.random(30), 0.7, None),
-    "weights": lambda rng: (rng.beta(0.6, 1.5, 120).clip(0.01, 0.99), 1.15, rng.choice([0.5, 1.0, 3.7], 120)),
-    "weights and ties": lambda rng: (rng.integers(1, 9, 90) / 10, 0.85, rng.choice([0.25, 1.5], 90)),
+    "weights": lambda rng: (
+        rng.beta(0.6, 1.5, 120).clip(0.01, 0.99),
+        1.15,
+        rng.choice([0.5, 1.0, 3.7], 120),
+    ),
+    "weights and ties": lambda rng: (
+        rng.integers(1, 9, 90) / 10,
+        0.85,
+        rng.choice([0.25, 1.5], 90),
+    ),
 }
 
 
@@ -74,7 +84,9 @@ def test_cells_of_one_weighted_row_add_nothing_in_any_unit(unit):
         rng = np.random.default_rng(seed)
         p, w = rng.random(8).round(2).clip(0.05, 0.95), rng.gamma(1, 1, 8).round(1) + 0.1
         y = (rng.random(8) < p).astype(int)
-        found = [calibration_test(y, p, sample_weight=w * c, resamples=99, seed=1) for c in (1, unit)]
+        found = [
+            calibration_test(y, p, sample_weight=w * c, resamples=99, seed=1) for c in (1, unit)
+        ]
         assert (found[0].pvalue, found[0].alone) == (found[1].pvalue, found[1].alone)
 
 
@@ -82,17 +94,32 @@ def test_fractional_weights_in_any_order_and_of_any_unit():
     rng = np.random.default_rng(3)
     p, w = rng.random(400), rng.choice([0.01, 2.5], 400)
     y = (rng.random(400) < np.where(w > 1, expit(0.3 * logit(p)), p)).astype(int)
-    order, found = rng.permutation(400), calibration_test(y, p, sample_weight=w, resamples=199, seed=0)
+    order, found = (
+        rng.permutation(400),
+        calibration_test(y, p, sample_weight=w, resamples=199, seed=0),
+    )
     assert found.pvalue == 1 / 200
-    assert calibration_test(y[order], p[order], sample_weight=w[order], resamples=199, seed=0) == found
-    assert calibration_test(y, p, sample_weight=3.7 * w, resamples=199, seed=0).alone == pytest.approx(found.alone)
+    assert (
+        calibration_test(y[order], p[order], sample_weight=w[order], resamples=199, seed=0) == found
+    )
+    assert calibration_test(
+        y, p, sample_weight=3.7 * w, resamples=199, seed=0
+    ).alone == pytest.approx(found.alone)
     some = np.append(w, [0.0, 0.0])  # rows of weight 0 are left out
-    assert calibration_test([*y, 0, 1], [*p, 0.5, 0.5], sample_weight=some, resamples=199, seed=0).alone == found.alone
+    assert (
+        calibration_test(
+            [*y, 0, 1], [*p, 0.5, 0.5], sample_weight=some, resamples=199, seed=0
+        ).alone
+        == found.alone
+    )
     certain = np.append(p[:-1], 1.0)
     assert calibration_test(np.append(y[:-1], 0), certain, sample_weight=w).contradicted == 1
     for unit in (1.0, 0.001):
         sums = tn.tally([0, 1, 1], [0.2, 0.2, 0.7], sample_weight=unit * np.array([0.5, 1, 1]))
-        with pytest.raises(tn.InputError, match=r"`sample_weight` must be equal for all rows of a score .* Pass the"):
+        with pytest.raises(
+            tn.InputError,
+            match=r"`sample_weight` must be equal for all rows of a score .* Pass the",
+        ):
             calibration_test(sums)
 
 
@@ -139,23 +166,36 @@ def proven(y, p):
     x, v, bounds = logit(p), p * (1 - p), []
     fine, _, _, coarse = slow.partitions(p)
     for cells in (np.zeros(p.size, int), fine, coarse):
-        d = [kl(y[at].sum(), at.sum(), p[at].sum()) for at in (cells == b for b in np.unique(cells))]
+        d = [
+            kl(y[at].sum(), at.sum(), p[at].sum()) for at in (cells == b for b in np.unique(cells))
+        ]
         bounds.append(stats.gamma.sf(max(0.0, sum(d) - len(d) * math.log(2)), len(d)))
         bounds += [2 * len(d) * math.exp(-max(d))] if len(d) > 1 else []
     flat = np.ptp(x) == 0
-    bounds += [1.0 if flat else direction_bound(y, p, x - (v @ x) / v.sum()), direction_bound(y, p, 1 - 2 * p)]
+    bounds += [
+        1.0 if flat else direction_bound(y, p, x - (v @ x) / v.sum()),
+        direction_bound(y, p, 1 - 2 * p),
+    ]
     return min(1.0, len(bounds) * min(bounds))
 
 
-@pytest.mark.parametrize("error", ["shift", "slope", "one cell", "all cells", "Brier", "one score", "all events"])
+@pytest.mark.parametrize(
+    "error", ["shift", "slope", "one cell", "all cells", "Brier", "one score", "all events"]
+)
 def test_at_the_floor_the_pvalue_is_a_proven_bound(error):
     rng = np.random.default_rng(0)
-    p = np.full(400, 0.3) if error == "one score" else rng.choice([0.1, 0.25, 0.4, 0.5, 0.8, 0.93], 400)
+    p = (
+        np.full(400, 0.3)
+        if error == "one score"
+        else rng.choice([0.1, 0.25, 0.4, 0.5, 0.8, 0.93], 400)
+    )
     truth = {
         "shift": p / 2,
         "slope": expit(0.3 * logit(p)),
         "one cell": np.where(p == 0.4, 0.95, p),
-        "all cells": np.where((10 * p).astype(int) % 2, p + 0.17 * (p < 0.8), np.maximum(p - 0.2, 0.01)),
+        "all cells": np.where(
+            (10 * p).astype(int) % 2, p + 0.17 * (p < 0.8), np.maximum(p - 0.2, 0.01)
+        ),
         "Brier": 0.5 + 0.6 * (p - 0.5),
         "one score": np.full(400, 0.55),
         "all events": np.ones(400),
@@ -165,7 +205,9 @@ def test_at_the_floor_the_pvalue_is_a_proven_bound(error):
     expected = min(0.05, proven(y, p))
     assert math.log(found.pvalue) == pytest.approx(math.log(expected), rel=1e-5)
     assert expected < 0.04
-    assert ("The p-value, which is smaller, is a proven bound." in found.assumptions) == (expected < 0.05)
+    assert ("The p-value, which is smaller, is a proven bound." in found.assumptions) == (
+        expected < 0.05
+    )
     assert min(found.alone.values()) == 0.05
 
 
@@ -205,7 +247,9 @@ def test_very_many_scores_have_the_proven_bound_of_their_cells():
 def test_above_the_floor_nothing_is_replaced():
     rng = np.random.default_rng(2)
     p = rng.random(400)
-    weak, strong = ((rng.random(400) < expit(slope * logit(p))).astype(int) for slope in (0.75, 0.3))
+    weak, strong = (
+        (rng.random(400) < expit(slope * logit(p))).astype(int) for slope in (0.75, 0.3)
+    )
     found = calibration_test(weak, p, resamples=99, seed=0)
     assert found.pvalue * 100 == pytest.approx(round(found.pvalue * 100))
     assert found.pvalue >= 0.01
@@ -215,7 +259,10 @@ def test_above_the_floor_nothing_is_replaced():
 
 def naive_bayes_on_breast_cancer():
     """Labels and scores of Gaussian naive Bayes, half of the rows for training."""
-    datasets, model_selection = pytest.importorskip("sklearn.datasets"), pytest.importorskip("sklearn.model_selection")
+    datasets, model_selection = (
+        pytest.importorskip("sklearn.datasets"),
+        pytest.importorskip("sklearn.model_selection"),
+    )
     x, y = datasets.load_breast_cancer(return_X_y=True)
     x, x_new, y, y_new = model_selection.train_test_split(x, y, test_size=0.5, random_state=0)
     model = pytest.importorskip("sklearn.naive_bayes").GaussianNB().fit(x, y)
@@ -239,7 +286,9 @@ def test_the_default_is_the_omnibus_test_and_it_names_its_strongest_evidence():
     assert found == calibration_test(y, p, method="omnibus", seed=1)
     assert set(found.alone) == set(slow.NAMES)
     assert f"Strongest evidence: {found.strongest} (p = 0.001 alone)." in found.assumptions
-    assert found.strongest == "slope of the log-odds"  # of several at the floor, the one that is easiest to explain
+    assert (
+        found.strongest == "slope of the log-odds"
+    )  # of several at the floor, the one that is easiest to explain
     shifted = calibration_test(rng.random(400) < p / 2, p, seed=1)
     assert shifted.strongest == "observed against expected events"
     other = calibration_test(y, p, method="cox")
@@ -287,7 +336,9 @@ def test_both_tails_keep_their_level(law, n, weighted):
             "verbal": rng.choice(np.arange(21) / 20, n),
         }[law]
         w = rng.choice([0.5, 1.0, 3.7], n) if weighted else None
-        found = calibration_test((rng.random(n) < p).astype(int), p, sample_weight=w, resamples=99, seed=rng)
+        found = calibration_test(
+            (rng.random(n) < p).astype(int), p, sample_weight=w, resamples=99, seed=rng
+        )
         rejected += found.pvalue <= level
         too_good += found.too_good is not None and found.too_good <= level
     most = level + 4 * math.sqrt(level * (1 - level) / runs)
@@ -314,7 +365,9 @@ def test_near_ties_drawn_together_have_the_pvalues_of_single_labels():
     p = rng.beta(0.7, 2, 4_500).clip(1e-6, 1 - 1e-6)
     y = (rng.random(p.size) < expit(0.97 * logit(p))).astype(int)
     labels = np.column_stack([y, rng.random((p.size, 999)) < p[:, None]]).astype(float)
-    agrees(calibration_test(y, p, seed=1), *slow.answers(slow.values(labels, p), p.mean()), draws=999)
+    agrees(
+        calibration_test(y, p, seed=1), *slow.answers(slow.values(labels, p), p.mean()), draws=999
+    )
 
 
 def share_rejected(truth, scores, n, method, runs=200):
@@ -335,14 +388,20 @@ def share_rejected(truth, scores, n, method, runs=200):
         (lambda p: expit(0.7 * logit(p)), lambda rng, n: rng.random(n)),
         (lambda p: expit(logit(p) + 0.3), lambda rng, n: rng.random(n)),
         (lambda p: np.clip(p + 0.3 * (abs(p - 0.6) < 0.04), 0, 1), lambda rng, n: rng.random(n)),
-        (lambda p: p + 0.13 * np.sin(6 * np.pi * p) * 4 * p * (1 - p), lambda rng, n: rng.random(n)),
+        (
+            lambda p: p + 0.13 * np.sin(6 * np.pi * p) * 4 * p * (1 - p),
+            lambda rng, n: rng.random(n),
+        ),
         (lambda p: np.clip(p, 0, 0.985), lambda rng, n: rng.beta(12, 0.5, n)),
         (lambda p: expit(logit(p) + 0.4), lambda rng, n: rng.beta(0.5, 20, n)),
     ],
     ids=["slope", "shift", "bump", "wave", "saturation", "rare shift"],
 )
 def test_its_power_is_near_that_of_the_best_single_test(truth, scores):
-    single = [share_rejected(truth, scores, 1000, m) for m in ("exact", "cox", "kuiper", "ks", "spiegelhalter")]
+    single = [
+        share_rejected(truth, scores, 1000, m)
+        for m in ("exact", "cox", "kuiper", "ks", "spiegelhalter")
+    ]
     assert share_rejected(truth, scores, 1000, "omnibus") >= 0.75 * max(single) - 0.05
 
 
@@ -363,6 +422,8 @@ def test_rare_events_that_are_fewer_than_predicted_are_found_nearly_as_often_as_
         p = rng.beta(*law, 1000).clip(1e-7)
         y = (rng.random(p.size) < truth(p)).astype(int)
         for method in found:
-            found[method] += calibration_test(y, p, method=method, resamples=499, seed=rng).pvalue <= 0.05
+            found[method] += (
+                calibration_test(y, p, method=method, resamples=499, seed=rng).pvalue <= 0.05
+            )
     # The two tests agree on most data sets: three standard errors of the difference.
     assert found["omnibus"] >= 0.85 * found[single] - 3 * np.sqrt(0.1 * runs)

@@ -45,7 +45,9 @@ def near(found, expected):
 def test_pvalues_are_those_of_the_transcription_with_other_draws(view):
     """Few distinct rows, so that every score is a cell."""
     rng = np.random.default_rng(3)
-    few = np.array([[0.6, 0.3, 0.1], [0.25, 0.45, 0.3], [0.1, 0.35, 0.55], [0.2, 0.7, 0.1], [0.5, 0.15, 0.35]])
+    few = np.array(
+        [[0.6, 0.3, 0.1], [0.25, 0.45, 0.3], [0.1, 0.35, 0.55], [0.2, 0.7, 0.1], [0.5, 0.15, 0.35]]
+    )
     P = few[rng.integers(0, 5, 160)]
     tilted = P * [1.0, 1.25, 0.8]
     y = classes_from(tilted / tilted.sum(axis=1, keepdims=True), rng)
@@ -77,8 +79,15 @@ def test_a_calibrated_matrix_passes_and_a_sharpened_one_does_not(view):
     assert calm.pvalue > 0.05
     sharp = P**1.8
     found = calibration_test(y, sharp / sharp.sum(axis=1, keepdims=True), seed=0, **view)
-    assert (found.pvalue, found.smallest_pvalue, found.pvalue_in_words) == (0.001, 0.001, "p ≤ 0.001")
-    what = {"classwise": "4 problems (each class, and the largest score)", "top-label": "3 predicted classes"}
+    assert (found.pvalue, found.smallest_pvalue, found.pvalue_in_words) == (
+        0.001,
+        0.001,
+        "p ≤ 0.001",
+    )
+    what = {
+        "classwise": "4 problems (each class, and the largest score)",
+        "top-label": "3 predicted classes",
+    }
     asked = what.get(view.get("kind"), f"{view.get('k')} scores")
     words = f"999 sets of labels were drawn from the scores, for all {asked} together. Strongest evidence: "
     assert f"{words}{found.strongest} (p = " in found.assumptions
@@ -93,7 +102,12 @@ def test_it_says_which_class_spoke():
     true[:, 0] += 0.6 * P[:, 2]
     names = np.array(["a", "b", "c", "d"])
     found = calibration_test(
-        names[classes_from(true, rng)], P, labels=list(names), kind="classwise", seed=0, resamples=199
+        names[classes_from(true, rng)],
+        P,
+        labels=list(names),
+        kind="classwise",
+        seed=0,
+        resamples=199,
     )
     assert found.strongest.startswith("class 'c'")  # of equal p-values, the larger deviance
     assert set(found.alone) == {*(f"class {name!r}" for name in "abcd"), "the largest score"}
@@ -118,8 +132,12 @@ def test_whole_weights_are_rows_repeated():
     y, w = classes_from(P, rng), rng.integers(0, 4, 60)
     for view in VIEWS:
         weighted = calibration_test(y, P, sample_weight=w, resamples=49, seed=0, **view)
-        repeated = calibration_test(np.repeat(y, w), np.repeat(P, w, axis=0), resamples=49, seed=0, **view)
-        assert weighted.assumptions.endswith("Weights are whole numbers and count rows: a weight of 2 is two rows.")
+        repeated = calibration_test(
+            np.repeat(y, w), np.repeat(P, w, axis=0), resamples=49, seed=0, **view
+        )
+        assert weighted.assumptions.endswith(
+            "Weights are whole numbers and count rows: a weight of 2 is two rows."
+        )
         assert replace(weighted, assumptions=repeated.assumptions) == repeated
 
 
@@ -137,7 +155,11 @@ def test_rows_and_classes_in_another_order_have_the_same_pvalue(tenths, seed, n,
     told_apart = len({tuple(sorted(column)) for column in P.T}) == classes
     options = {"resamples": 19, "seed": 1, "labels": range(classes)}
     for view in [*VIEWS, {"k": 2, "method": "exact"}, {"kind": "multilabel"}]:
-        of_y = (y[:, None] == np.arange(classes)).astype(int) if view.get("kind") == "multilabel" else y
+        of_y = (
+            (y[:, None] == np.arange(classes)).astype(int)
+            if view.get("kind") == "multilabel"
+            else y
+        )
         found = calibration_test(of_y, P, **options, **view)
         assert calibration_test(of_y[rows], P[rows], **options, **view).pvalue == found.pvalue, view
         if not tenths or (told_apart and view in (VIEWS[0], *VIEWS[2:])):
@@ -159,23 +181,33 @@ def test_a_seed_moves_the_pvalue_by_the_monte_carlo_error_alone():
         found = [calibration_test(y, scores, kind="classwise", seed=seed) for seed in range(8)]
         p = np.mean([one.pvalue for one in found])
         draws = 9_999 if p < 0.15 else 999
-        assert all(f"{draws:,} sets of labels" in one.assumptions for one in found) or abs(p - 0.2) < 0.1
+        assert (
+            all(f"{draws:,} sets of labels" in one.assumptions for one in found)
+            or abs(p - 0.2) < 0.1
+        )
         assert np.ptp([one.pvalue for one in found]) <= 6 * math.sqrt(p * (1 - p) / draws) + 1e-4
 
 
 @pytest.mark.parametrize("view", [{"kind": "classwise"}, {"k": 2}])
 def test_a_class_of_score_zero_is_impossible_unless_scores_were_rounded(view):
     """By hand: class 0 occurs in 1 of 4 rows of score 0, class 1 in 1 of 25, class 2 in none."""
-    P = np.vstack([np.tile([0.0, 0.4, 0.6], (4, 1)), np.tile([0.9, 0.0, 0.1], (25, 1)), [[0.3, 0.7, 0.0]]])
+    P = np.vstack(
+        [np.tile([0.0, 0.4, 0.6], (4, 1)), np.tile([0.9, 0.0, 0.1], (25, 1)), [[0.3, 0.7, 0.0]]]
+    )
     y = np.array([0, 1, 2, 2, 1] + [0] * 25)
     found = calibration_test(y, P, seed=0, **view)
     assert (found.statistic, found.pvalue, found.contradicted) == (0, 0, 2)
     assert (
-        "Labels are impossible under the scores: 2 of 30 rows have a class of score exactly 0. If" in found.assumptions
+        "Labels are impossible under the scores: 2 of 30 rows have a class of score exactly 0. If"
+        in found.assumptions
     )
     assert found.strongest == "labels that are impossible under the scores"
     moved = np.vstack(
-        [np.tile([0.05, 0.4, 0.6], (4, 1)) / 1.05, np.tile([0.9, 0.04, 0.1], (25, 1)) / 1.04, [[0.3, 0.7, 0.0]]]
+        [
+            np.tile([0.05, 0.4, 0.6], (4, 1)) / 1.05,
+            np.tile([0.9, 0.04, 0.1], (25, 1)) / 1.04,
+            [[0.3, 0.7, 0.0]],
+        ]
     )
     rounded = calibration_test(y, P, seed=0, rounded_to=0.1, resamples=49, **view)
     expected = calibration_test(y, moved, seed=0, resamples=49, **view)
@@ -196,7 +228,10 @@ def test_classes_that_are_never_predicted_pose_no_problem():
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_certain_scores_that_agree_with_the_labels_have_pvalue_one(view):
-    assert calibration_test([0, 1, 2, 0], np.eye(3)[[0, 1, 2, 0]], seed=0, resamples=19, **view).pvalue == 1
+    assert (
+        calibration_test([0, 1, 2, 0], np.eye(3)[[0, 1, 2, 0]], seed=0, resamples=19, **view).pvalue
+        == 1
+    )
 
 
 def test_what_a_matrix_refuses():

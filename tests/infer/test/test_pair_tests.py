@@ -29,24 +29,35 @@ def plain_t(y, p, place, divide_by_rows):
 @given(pairs=rows, n_bins=st.integers(1, 6))
 def test_the_statistic_is_the_sum_over_pairs(pairs, n_bins):
     y, p = arrays(pairs)
-    place = [min(int(np.searchsorted(np.arange(n_bins + 1) / n_bins, v, side="right")) - 1, n_bins - 1) for v in p]
+    place = [
+        min(int(np.searchsorted(np.arange(n_bins + 1) / n_bins, v, side="right")) - 1, n_bins - 1)
+        for v in p
+    ]
     for method, divide_by_rows in (("t-cal", True), ("exact", False)):
         found = calibration_test(y, p, method=method, bins=n_bins, resamples=1, seed=0)
         assert found.statistic == pytest.approx(plain_t(y, p, place, divide_by_rows), abs=1e-13)
     assert found.statistic == pytest.approx(tn.squared_ece(y, p, bins=n_bins), abs=1e-12)
 
 
-@pytest.mark.parametrize(("n", "width", "mass"), [(1, 2, 5), (9, 2, 5), (10, 3, 5), (80, 6, 6), (300, 10, 10)])
+@pytest.mark.parametrize(
+    ("n", "width", "mass"), [(1, 2, 5), (9, 2, 5), (10, 3, 5), (80, 6, 6), (300, 10, 10)]
+)
 def test_default_bins_are_the_rows_to_the_power_two_fifths(n, width, mass):
     p, y = (np.arange(n) + 0.5) / n, np.arange(n) % 2
     for method, rule in (("t-cal", tn.EqualWidth(width)), ("exact", tn.EqualMass(mass))):
         found = calibration_test(y, p, method=method, resamples=19, seed=0)
         assert f"Bins: {rule!r}." in found.assumptions
         chosen = calibration_test(y, p, method=method, bins=rule, resamples=19, seed=0)
-        assert (found.statistic, found.pvalue, found.smallest_pvalue) == (chosen.statistic, chosen.pvalue, 1 / 20)
+        assert (found.statistic, found.pvalue, found.smallest_pvalue) == (
+            chosen.statistic,
+            chosen.pvalue,
+            1 / 20,
+        )
 
 
-@pytest.mark.parametrize("shape", ["near ties", *slow("few pairs", "ties", "near ties of one bin", "several scores")])
+@pytest.mark.parametrize(
+    "shape", ["near ties", *slow("few pairs", "ties", "near ties of one bin", "several scores")]
+)
 def test_drawn_statistics_have_the_spread_of_the_null(shape):
     """A statistic at some null deviations has the p-value of slow draws; near ties are drawn together."""
     rng = np.random.default_rng(1)
@@ -62,26 +73,36 @@ def test_drawn_statistics_have_the_spread_of_the_null(shape):
         slow = (rng.multivariate_normal([0, 0], cov, 4_000) ** 2).sum(axis=1)
         expected = np.mean(slow >= (u.sum(axis=0) ** 2).sum())
     else:
-        n, bins = {"few pairs": (5, 5), "ties": (60, 2), "near ties": (6_000, 20), "near ties of one bin": (5_000, 1)}[
-            shape
-        ]
-        p = {"few pairs": np.array([0.1, 0.12, 0.5, 0.52, 0.9]), "ties": np.tile([0.2, 0.7], 30)}.get(
-            shape, rng.random(n)
-        )
+        n, bins = {
+            "few pairs": (5, 5),
+            "ties": (60, 2),
+            "near ties": (6_000, 20),
+            "near ties of one bin": (5_000, 1),
+        }[shape]
+        p = {
+            "few pairs": np.array([0.1, 0.12, 0.5, 0.52, 0.9]),
+            "ties": np.tile([0.2, 0.7], 30),
+        }.get(shape, rng.random(n))
         y = (rng.random(n) < p).astype(int)
         found = calibration_test(y, p, method="exact", bins=bins, resamples=999, seed=2)
         cell = np.minimum((p * bins).astype(int), bins - 1)
         labels = rng.random((n, 2_000)) < p[:, None]
         u, size = labels - p[:, None], np.maximum(np.bincount(cell, minlength=bins) - 1, 1)
-        sums = np.stack([u[cell == b].sum(axis=0) ** 2 - (u[cell == b] ** 2).sum(axis=0) for b in range(bins)])
+        sums = np.stack(
+            [u[cell == b].sum(axis=0) ** 2 - (u[cell == b] ** 2).sum(axis=0) for b in range(bins)]
+        )
         alone = np.bincount(cell, minlength=bins) < 2
         slow = (sums[~alone] / size[~alone, None]).sum(axis=0) / n
         expected = np.mean(slow >= found.statistic - 1e-12)
-    assert found.pvalue == pytest.approx(expected, abs=4.5 * math.sqrt(expected * (1 - expected) / 600) + 0.004)
+    assert found.pvalue == pytest.approx(
+        expected, abs=4.5 * math.sqrt(expected * (1 - expected) / 600) + 0.004
+    )
 
 
 def test_rows_that_are_all_alone_have_a_statistic_of_0():
-    found = calibration_test([0, 1, 1], [0.1, 0.5, 0.9], method="exact", bins=tn.Distinct(), resamples=7, seed=0)
+    found = calibration_test(
+        [0, 1, 1], [0.1, 0.5, 0.9], method="exact", bins=tn.Distinct(), resamples=7, seed=0
+    )
     assert (found.statistic, found.pvalue) == (0, 1)
 
 
@@ -95,7 +116,9 @@ def test_zero_is_excluded_where_the_pvalue_is_at_most_alpha(shift):
         p = rng.random(400)
         y = (rng.random(p.size) < p * (1 - shift)).astype(int)
         for alpha, draws in ((0.1, 999), (0.05, 999), (0.01, 1_999)):
-            pvalue = calibration_test(y, p, method="exact", bins=tn.EqualMass(8), resamples=draws, seed=seed).pvalue
+            pvalue = calibration_test(
+                y, p, method="exact", bins=tn.EqualMass(8), resamples=draws, seed=seed
+            ).pvalue
             found = ece_interval(y, p, bins=tn.EqualMass(8), level=1 - alpha, seed=seed)
             assert found.includes_zero == (pvalue > alpha)
 
@@ -138,7 +161,10 @@ def test_adaptive_t_cal_is_the_smallest_of_its_resolutions(ties):
     for power in (1, 3):
         y = (rng.random(67) < p**power).astype(int)
         levels = resolutions(67)
-        each = [calibration_test(y, p, method="t-cal", bins=2**b, resamples=499, seed=8) for b in range(1, levels + 1)]
+        each = [
+            calibration_test(y, p, method="t-cal", bins=2**b, resamples=499, seed=8)
+            for b in range(1, levels + 1)
+        ]
         found = calibration_test(y, p, method="adaptive-t-cal", resamples=499, seed=8)
         best = min(range(levels), key=lambda b: each[b].pvalue)
         assert found.pvalue == pytest.approx(min(1, levels * each[best].pvalue))
@@ -149,7 +175,9 @@ def test_many_batches_of_labels_have_the_statistics_of_few():
     """Fine resolutions of 3,000 rows, drawn in many batches, with an error over eighths."""
     rng = np.random.default_rng(3)
     p = rng.random(3_000)
-    y = (rng.random(3_000) < np.clip(p + 0.06 * np.sign(np.sin(8 * np.pi * p)), 0, 1)).astype(int)  # wrong over eighths
+    y = (rng.random(3_000) < np.clip(p + 0.06 * np.sign(np.sin(8 * np.pi * p)), 0, 1)).astype(
+        int
+    )  # wrong over eighths
     one = calibration_test(y, p, method="t-cal", bins=8, resamples=999, seed=0)
     found = calibration_test(y, p, method="adaptive-t-cal", resamples=2_999, seed=0)
     assert f"times {resolutions(3_000)}: that of 8 bins of equal width" in found.assumptions
@@ -159,7 +187,9 @@ def test_many_batches_of_labels_have_the_statistics_of_few():
 @pytest.mark.parametrize(("n", "levels"), [(1, 1), (2, 3), (3, 4), (10, 6), (100, 12)])
 def test_the_resolutions_of_adaptive_t_cal_are_those_of_its_paper(n, levels):
     """⌈2 log₂(n / √log n)⌉, by hand for 2 rows: 2 log₂(2 / 0.8326) = 2.53."""
-    found = calibration_test(np.arange(n) % 2, np.full(n, 0.5), method="adaptive-t-cal", resamples=99, seed=0)
+    found = calibration_test(
+        np.arange(n) % 2, np.full(n, 0.5), method="adaptive-t-cal", resamples=99, seed=0
+    )
     assert found.smallest_pvalue == pytest.approx(levels / 100)
     default = calibration_test(np.arange(n) % 2, np.full(n, 0.5), method="adaptive-t-cal", seed=0)
     assert default.smallest_pvalue == pytest.approx(levels / max(1_000, 100 * levels))
@@ -173,11 +203,18 @@ def test_adaptive_t_cal_says_what_it_drew_and_which_bins_were_best():
     found = calibration_test(y, p, method="adaptive-t-cal", seed=0)
     assert found.pvalue == found.smallest_pvalue == pytest.approx(0.01)
     assert f"{100 * levels - 1:,} sets of labels were drawn" in found.assumptions
-    assert f"The smallest of {levels} p-values, times {levels}: that of 2 bins of equal width." in found.assumptions
+    assert (
+        f"The smallest of {levels} p-values, times {levels}: that of 2 bins of equal width."
+        in found.assumptions
+    )
     fewer = calibration_test(y[:9], p[:9], method="adaptive-t-cal", resamples=2, seed=0)
     assert (fewer.smallest_pvalue, fewer.pvalue) == (1, 1)
     nothing = calibration_test([1, 0], [0.2, 0.8], method="adaptive-t-cal", resamples=99, seed=0)
-    assert (nothing.statistic, nothing.pvalue, nothing.smallest_pvalue) == (0, 1, pytest.approx(3 / 100))
+    assert (nothing.statistic, nothing.pvalue, nothing.smallest_pvalue) == (
+        0,
+        1,
+        pytest.approx(3 / 100),
+    )
     assert "at any of 3 resolutions, so the test has no power" in nothing.assumptions
 
 

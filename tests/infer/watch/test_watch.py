@@ -32,7 +32,9 @@ def slow_evidence(looks, grid=GRID):
     return total
 
 
-def stream(rng, looks, n=50, *, change=None, shift=0.0, slope=1.0, law=lambda rng, n: rng.uniform(size=n)):
+def stream(
+    rng, looks, n=50, *, change=None, shift=0.0, slope=1.0, law=lambda rng, n: rng.uniform(size=n)
+):
     for t in range(looks):
         p = law(rng, n)
         q = expit(shift + slope * logit(p)) if change is not None and t >= change else p
@@ -57,7 +59,9 @@ def test_evidence_is_the_mean_over_alternatives_and_onsets():
 
 def test_another_grid_of_alternatives():
     looks, grid = list(stream(np.random.default_rng(2), 3, 9)), [(0.3, 1.0), (-0.5, 2.0)]
-    assert watch_of(looks, alternatives=grid).evidence[""] == pytest.approx(slow_evidence(looks, grid), rel=1e-12)
+    assert watch_of(looks, alternatives=grid).evidence[""] == pytest.approx(
+        slow_evidence(looks, grid), rel=1e-12
+    )
 
 
 @pytest.mark.filterwarnings("ignore")  # three rows of one class
@@ -86,7 +90,11 @@ def test_clusters_count_as_their_mean_and_sums_are_divided_by_the_largest():
     once = watch_of([(y[::2], p[::2])])
     assert twice.evidence[""] == pytest.approx(once.evidence[""], rel=1e-12)
     assert sums.evidence[""] == pytest.approx(once.evidence[""], rel=1e-12)
-    assert (twice.history[""].n[0], sums.history[""].n[0], sums.history[""].observed[0]) == (60, 60, y.sum())
+    assert (twice.history[""].n[0], sums.history[""].n[0], sums.history[""].observed[0]) == (
+        60,
+        60,
+        y.sum(),
+    )
     alone = tn.Watch()
     alone.update([1, 1], [0.3, 0.4], cluster=["a", "a"])  # one cluster is evidence, too
     rate = [np.sqrt(np.prod([expit(d + s * logit(x)) / x for x in (0.3, 0.4)])) for d, s in GRID]
@@ -127,7 +135,9 @@ def test_many_rows_are_pooled_without_a_visible_change():
         + ((n - e) * (-np.logaddexp(0, d + s * x) + np.logaddexp(0, x))).sum()
         for d, s in GRID
     ]
-    assert math.log(many.evidence[""]) == pytest.approx(math.log(np.exp(ratios).mean() / 2 + 0.5), rel=1e-3)
+    assert math.log(many.evidence[""]) == pytest.approx(
+        math.log(np.exp(ratios).mean() / 2 + 0.5), rel=1e-3
+    )
 
 
 def test_segments_are_named_at_half_the_level():
@@ -152,7 +162,12 @@ def test_segments_share_the_alarm_and_are_named_by_weighted_evidence():
     assert watch.alarm
     assert watch.alarms == ("south",)
     south = watch.watched[1]
-    assert (south.segment, south.listed, south.weight, south.n) == ("south", True, pytest.approx(1 / 6), 3000)
+    assert (south.segment, south.listed, south.weight, south.n) == (
+        "south",
+        True,
+        pytest.approx(1 / 6),
+        3000,
+    )
     assert "2025-08" <= south.since <= "2025-12"
     assert south.direction.startswith("events 1.")
     assert list(watch.evidence) == ["", "north", "south", "west"]
@@ -166,10 +181,19 @@ def test_weights_of_segments_that_come_later_and_of_those_named_before():
     for names in ("ab", "ac", "db"):
         late.update(y, p, by=list(names))
     weights = {one.segment: one.weight for one in late.watched}
-    assert weights == {"": 1, "a": 0.25, "b": 0.25, "c": pytest.approx(1 / 4), "d": pytest.approx(1 / 12)}
+    assert weights == {
+        "": 1,
+        "a": 0.25,
+        "b": 0.25,
+        "c": pytest.approx(1 / 4),
+        "d": pytest.approx(1 / 12),
+    }
     named = tn.Watch(segments=["a", "b", "c", "d"])
     named.update(y, p, by=["a", "c"])
-    assert {one.segment: one.weight for one in named.watched} == {"": 1, **dict.fromkeys("abcd", 0.25)}
+    assert {one.segment: one.weight for one in named.watched} == {
+        "": 1,
+        **dict.fromkeys("abcd", 0.25),
+    }
     unseen = next(one for one in named.watched if one.segment == "b")
     assert (unseen.n, unseen.evidence, unseen.since, unseen.listed) == (0, 1.0, None, False)
     with pytest.raises(tn.InputError, match="`by` must be one of the 4 segments; got 'e'"):
@@ -185,7 +209,12 @@ def test_the_alarm_stays_until_it_is_reset():
     assert watch.evidence[""] < 2
     assert watch.alarm
     watch.reset()
-    assert (watch.alarm, watch.evidence, watch.since, watch.direction) == (False, {"": 1.0}, None, "")
+    assert (watch.alarm, watch.evidence, watch.since, watch.direction) == (
+        False,
+        {"": 1.0},
+        None,
+        "",
+    )
     with pytest.raises(tn.InputError, match="must be later than the last look, 59; got 59"):
         watch.update([1, 0], [0.2, 0.3], position=59)
     watch.update([1, 0], [0.2, 0.3])
@@ -194,14 +223,20 @@ def test_the_alarm_stays_until_it_is_reset():
 
 @pytest.mark.parametrize(
     ("shift", "slope", "words"),
-    [(0.5, 1, "events 1.1"), (0, 0.5, "overconfident"), pytest.param(0, 1.5, "underconfident", marks=pytest.mark.slow)],
+    [
+        (0.5, 1, "events 1.1"),
+        (0, 0.5, "overconfident"),
+        pytest.param(0, 1.5, "underconfident", marks=pytest.mark.slow),
+    ],
 )
 def test_onset_and_direction_in_words(shift, slope, words):
     watch = watch_of(stream(np.random.default_rng(7), 60, 200, change=30, shift=shift, slope=slope))
     assert watch.alarm
     assert 27 <= watch.since <= 34
     assert watch.direction.startswith(words)
-    assert str(watch).startswith(f"Alarm: all rows, since {watch.since}: {watch.direction} (evidence ")
+    assert str(watch).startswith(
+        f"Alarm: all rows, since {watch.since}: {watch.direction} (evidence "
+    )
 
 
 def test_scores_of_zero_and_one_agree_or_are_refuted():
@@ -243,7 +278,13 @@ def test_the_slope_of_each_look_is_that_of_the_measure():
     assert (history.slope_low < history.slope).all()
     assert history.observed.tolist() == [y.sum() for y, _ in looks]
     assert history.expected == pytest.approx([p.sum() for _, p in looks])
-    assert list(history.to_frame().columns)[:5] == ["position", "n", "observed", "expected", "evidence"]
+    assert list(history.to_frame().columns)[:5] == [
+        "position",
+        "n",
+        "observed",
+        "expected",
+        "evidence",
+    ]
 
 
 @pytest.mark.parametrize("form", ["rows", "sums", "bins"])
@@ -252,13 +293,23 @@ def test_a_stored_state_goes_on_as_if_nothing_had_happened(form, tmp_path):
     one, two = tn.Watch(0.1, name="credit"), tn.Watch(0.1, name="credit")
     for t, (y, p) in enumerate(stream(rng, 12, 60, change=4, shift=0.8)):
         by = np.array(["a", "b", "c"])[: 2 + (t > 3)][np.arange(60) % (2 + (t > 3))]
-        sums = {name: (tn.tally if form == "sums" else tn.binned)(y[by == name], p[by == name]) for name in set(by)}
+        sums = {
+            name: (tn.tally if form == "sums" else tn.binned)(y[by == name], p[by == name])
+            for name in set(by)
+        }
         for watch in (one, two):
-            watch.update(*((y, p) if form == "rows" else (sums,)), **({"by": by} if form == "rows" else {}))
+            watch.update(
+                *((y, p) if form == "rows" else (sums,)), **({"by": by} if form == "rows" else {})
+            )
         two.save(tmp_path / "state.json")
         two = tn.Watch.load(tmp_path / "state.json")
     assert two.to_json() == one.to_json()
-    assert (two.evidence, two.alarms, two.shift, two.watched) == (one.evidence, one.alarms, one.shift, one.watched)
+    assert (two.evidence, two.alarms, two.shift, two.watched) == (
+        one.evidence,
+        one.alarms,
+        one.shift,
+        one.watched,
+    )
 
 
 @pytest.mark.parametrize("engine", ["polars", "pandas", "duckdb"])
@@ -270,9 +321,11 @@ def test_groups_of_an_engine_are_entered_by_time(engine):
         | {"day": [f"2025-01-{1 + i // 100:02}" for i in range(400)], "region": ["n", "s"] * 200}
     )
     frame = frame.with_columns(day=pl.col("day").str.to_date())
-    rows = {"polars": frame.lazy, "pandas": frame.to_pandas, "duckdb": lambda: duckdb.from_arrow(frame.to_arrow())}[
-        engine
-    ]()
+    rows = {
+        "polars": frame.lazy,
+        "pandas": frame.to_pandas,
+        "duckdb": lambda: duckdb.from_arrow(frame.to_arrow()),
+    }[engine]()
     groups = tn.scan_groups(rows, by=["region", "day"], label="y", prob="p", bins=None)
     assert groups.names == ("region", "day")
     watch, rows = tn.Watch(), tn.Watch()
@@ -283,7 +336,9 @@ def test_groups_of_an_engine_are_entered_by_time(engine):
     assert (watch.position, watch.history[""].n.tolist()) == ("2025-01-03", [100] * 3)
     assert watch.evidence == pytest.approx(rows.evidence, rel=1e-10)
     before = watch.to_json()
-    with pytest.raises(tn.InputError, match="must be later than the last look, '2025-01-03'; got '2025-01-01'"):
+    with pytest.raises(
+        tn.InputError, match="must be later than the last look, '2025-01-03'; got '2025-01-01'"
+    ):
         watch.update(groups, time="day")
     assert watch.to_json() == before
     alone = tn.Watch()
@@ -292,7 +347,14 @@ def test_groups_of_an_engine_are_entered_by_time(engine):
 
 
 def test_several_columns_are_crossed_in_rows_as_in_the_keys_of_an_engine():
-    frame = pl.DataFrame({"y": [0, 1, 0, 1], "p": [0.2, 0.7, 0.4, 0.8], "a": ["n", "n", "s", None], "b": [1, 2, 1, 2]})
+    frame = pl.DataFrame(
+        {
+            "y": [0, 1, 0, 1],
+            "p": [0.2, 0.7, 0.4, 0.8],
+            "a": ["n", "n", "s", None],
+            "b": [1, 2, 1, 2],
+        }
+    )
     rows, sums = tn.Watch(), tn.Watch()
     rows.update(frame["y"], frame["p"], by=frame.select("a", "b"))
     sums.update(tn.scan_groups(frame, by=["a", "b"], label="y", prob="p", bins=None))
@@ -305,11 +367,15 @@ def test_several_columns_are_crossed_in_rows_as_in_the_keys_of_an_engine():
 
 def test_times_with_a_zone_are_instants():
     watch, east = tn.Watch(), timezone(timedelta(hours=9))
-    watch.update([0, 1], [0.3, 0.6], position=datetime(2025, 1, 2, 8, tzinfo=east))  # the evening before, in UTC
+    watch.update(
+        [0, 1], [0.3, 0.6], position=datetime(2025, 1, 2, 8, tzinfo=east)
+    )  # the evening before, in UTC
     assert watch.position == "2025-01-01T23:00:00+00:00"
     watch.update([0, 1], [0.3, 0.6], position="2025-01-01T23:30:00Z")  # later, though less as text
     for same in ("2025-01-02T00:30:00+01:00", datetime(2025, 1, 2, 7, tzinfo=east)):
-        with pytest.raises(tn.InputError, match=r"must be later than the last look, '2025-01-01T23:30:00\+00:00'"):
+        with pytest.raises(
+            tn.InputError, match=r"must be later than the last look, '2025-01-01T23:30:00\+00:00'"
+        ):
             watch.update([0, 1], [0.3, 0.6], position=same)
     with pytest.raises(tn.InputError, match="a time with a zone; got '2025-01-03'"):
         watch.update([0, 1], [0.3, 0.6], position=date(2025, 1, 3))
@@ -328,7 +394,13 @@ def test_times_with_a_zone_are_instants():
 
 
 def test_a_day_is_the_same_in_all_its_forms():
-    forms = "2025-01-03", date(2025, 1, 3), datetime(2025, 1, 3), np.datetime64("2025-01-03T00:00"), "2025-01-03 00:00"
+    forms = (
+        "2025-01-03",
+        date(2025, 1, 3),
+        datetime(2025, 1, 3),
+        np.datetime64("2025-01-03T00:00"),
+        "2025-01-03 00:00",
+    )
     for first, second in product(forms, forms):
         watch = tn.Watch()
         watch.update([0, 1], [0.3, 0.6], position=first)
@@ -372,7 +444,8 @@ def test_the_steepest_alternatives_give_a_state_that_can_be_stored():
     assert tn.Watch.from_json(watch.to_json()).evidence == watch.evidence
     for beyond in ((1e308, 1), (0, 1e308), (0, math.nextafter(1e6, 2e6))):
         with pytest.raises(
-            tn.InputError, match="`alternatives` must be shifts and positive slopes of at most 1,000,000"
+            tn.InputError,
+            match="`alternatives` must be shifts and positive slopes of at most 1,000,000",
         ):
             tn.Watch(alternatives=[beyond])
 
@@ -380,15 +453,31 @@ def test_the_steepest_alternatives_give_a_state_that_can_be_stored():
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        ([[0, 1], [0.2, 0.4]], {"position": 3}, "`position` must be later than the last look, 3; got 3"),
+        (
+            [[0, 1], [0.2, 0.4]],
+            {"position": 3},
+            "`position` must be later than the last look, 3; got 3",
+        ),
         (
             [[0, 1], [0.2, 0.4]],
             {"position": "mon"},
             "`position` must be of the kind of other positions, such as 3: .*; got 'mon'",
         ),
-        ([[0, 1], [0.2, 0.4]], {"position": [4]}, r"`position` must be a number, text or a date; got \[4\]"),
-        ([[0, 1], [0.2, 0.4]], {"by": ["a", "b"]}, "`by` must be given at all looks or at none; this look has some"),
-        ([[0, 1], [0.2, 0.4]], {"sample_weight": [0.5, 1]}, "`sample_weight` must be whole numbers"),
+        (
+            [[0, 1], [0.2, 0.4]],
+            {"position": [4]},
+            r"`position` must be a number, text or a date; got \[4\]",
+        ),
+        (
+            [[0, 1], [0.2, 0.4]],
+            {"by": ["a", "b"]},
+            "`by` must be given at all looks or at none; this look has some",
+        ),
+        (
+            [[0, 1], [0.2, 0.4]],
+            {"sample_weight": [0.5, 1]},
+            "`sample_weight` must be whole numbers",
+        ),
         ([[0, 1], [0.2, 0.4]], {"largest_cluster": 2}, "`largest_cluster` is for sums"),
         ([[0, 1], [0.2, 1.4]], {}, "`y_prob` must lie in"),
         ([{}], {}, "`y_true` must hold the sums of at least one segment"),
@@ -426,7 +515,9 @@ def test_bad_settings(options, message):
 
 def test_numbers_that_are_measurements_are_no_segments():
     watch = tn.Watch()
-    with pytest.raises(tn.InputError, match="`by` must hold names or whole numbers; 'by' has fractions"):
+    with pytest.raises(
+        tn.InputError, match="`by` must hold names or whole numbers; 'by' has fractions"
+    ):
         watch.update([0, 1] * 20, [0.5] * 40, by=np.linspace(0, 1, 40))
     watch.update([0, 1] * 20, [0.5] * 40, by=np.arange(40))
     watch.update([0, 1] * 20, [0.5] * 40, by=np.where(np.arange(40) < 39, np.arange(40), np.nan))
@@ -469,7 +560,9 @@ def test_damaged_and_foreign_states_are_refused(tmp_path):
         with pytest.raises(tn.InputError, match=message):
             tn.Watch.from_json(other)
     (tmp_path / "x.json").write_text(text[:-5])
-    with pytest.raises(tn.InputError, match=r"x.json' must be the state of a watch; it is cut short"):
+    with pytest.raises(
+        tn.InputError, match=r"x.json' must be the state of a watch; it is cut short"
+    ):
         tn.Watch.load(tmp_path / "x.json")
     assert watch.position == "2025-01-02"
 
@@ -483,7 +576,9 @@ LAWS = {
     "middle": lambda rng, n: rng.beta(30, 30, n),
     "few values": lambda rng, n: rng.choice([0.1, 0.5, 0.7], n),
     "one value": lambda _, n: np.full(n, 0.3),
-    "bimodal": lambda rng, n: np.where(rng.uniform(size=n) < 0.5, rng.beta(2, 20, n), rng.beta(20, 2, n)),
+    "bimodal": lambda rng, n: np.where(
+        rng.uniform(size=n) < 0.5, rng.beta(2, 20, n), rng.beta(20, 2, n)
+    ),
     "skewed": lambda rng, n: rng.beta(2, 8, n),
     "rounded": lambda rng, n: rng.uniform(size=n).round(1).clip(0.05, 0.95),
     "changing": lambda rng, n: rng.beta(*rng.uniform(0.5, 5, 2), n),
@@ -512,7 +607,9 @@ def test_calibrated_streams_ring_in_at_most_alpha_over_all_looks(law, form):
         y = rng.uniform(size=p.shape) < p
         if form == "bins":  # rows at the mean score of their bin, as sums of bins have them
             code = 5 * np.arange(streams)[:, None] + np.minimum(5 * p, 4).astype(int)
-            p = (np.bincount(code.ravel(), p.ravel()) / np.maximum(np.bincount(code.ravel()), 1))[code]
+            p = (np.bincount(code.ravel(), p.ravel()) / np.maximum(np.bincount(code.ravel()), 1))[
+                code
+            ]
         return y, p, {}
 
     assert shares_that_ring(draw, streams, 150, 0.2) <= 0.2 + 2 * math.sqrt(0.2 * 0.8 / streams)
@@ -581,7 +678,9 @@ def test_slopes_turn_about_the_usual_rate():
     assert told.evidence[""] > 100 * usual.evidence[""]
     grid = [(d + centre * (1 - s), s) for d, s in GRID]
     looks = list(stream(rng, 2, 9))
-    assert watch_of(looks, rate=expit(centre)).evidence[""] == pytest.approx(slow_evidence(looks, grid), rel=1e-10)
+    assert watch_of(looks, rate=expit(centre)).evidence[""] == pytest.approx(
+        slow_evidence(looks, grid), rel=1e-10
+    )
     assert tn.Watch.from_json(told.to_json()).rate == told.rate
 
 
@@ -601,12 +700,15 @@ def test_a_segment_named_by_a_number_is_not_one_named_by_text(before, after):
     state = watch.to_json()
     evidence = watch.evidence
     for _ in range(2):  # also of a watch that was stored
-        if isinstance(after, list) and after[0] == "(missing)":  # quoted beside a missing value, in every look
+        if (
+            isinstance(after, list) and after[0] == "(missing)"
+        ):  # quoted beside a missing value, in every look
             watch.update([0, 1], [0.3, 0.6], by=after)
             assert "'(missing)'" in watch.evidence
         else:
             with pytest.raises(
-                tn.InputError, match="`by` must name a segment by values of one type at all looks: 1 and '1'"
+                tn.InputError,
+                match="`by` must name a segment by values of one type at all looks: 1 and '1'",
             ):
                 watch.update([0, 1], [0.3, 0.6], by=after)
             assert (watch.to_json(), watch.evidence) == (state, evidence)

@@ -57,17 +57,18 @@ def curve_band(
     Parameters
     ----------
     y_true, y_prob
-        As for :func:`trueness.ece`. For a matrix, the largest score of each row is examined; a matrix of two columns is
-        the binary problem of its second column.
+        As for :func:`trueness.ece`. For a matrix, the largest score of each row is examined; a
+        matrix of two columns is the binary problem of its second column.
     curve : {'spline', 'loess'}, default 'spline'
-        'spline': logistic regression on a restricted cubic spline of the log-odds. 'loess': local quadratic regression.
+        'spline': logistic regression on a restricted cubic spline of the log-odds. 'loess': local
+        quadratic regression.
     band : {'pointwise', 'simultaneous'}, default 'pointwise'
         Whether `level` is that of each score by itself or of the whole curve.
     level : float, default 0.95
         Level of the band.
     at : array-like of scores, optional
-        Where to evaluate curve and band; by default up to 512 scores from the smallest to the largest. A simultaneous
-        band holds from the smallest to the largest score in any case.
+        Where to evaluate curve and band; by default up to 512 scores from the smallest to the
+        largest. A simultaneous band holds from the smallest to the largest score in any case.
     knots : int, optional
         Knots of a spline, 3 to 7; by default 5.
     cluster : array-like of shape (n,), optional
@@ -78,38 +79,42 @@ def curve_band(
     Returns
     -------
     CurveBand
-        Arrays `x`, `y` (the curve), `low` and `high`; nan, with a warning, if the curve has no finite estimate.
+        Arrays `x`, `y` (the curve), `low` and `high`; nan, with a warning, if the curve has no
+        finite estimate.
 
     Notes
     -----
-    *Splines.* With the basis :math:`s(x)` at the log-odds :math:`x` of a score, the coefficients :math:`b` and their
-    covariance :math:`V` (inverse information; for clusters, and for weights that are not whole numbers, the sandwich),
+    *Splines.* With the basis :math:`s(x)` at the log-odds :math:`x` of a score, the coefficients
+    :math:`b` and their covariance :math:`V` (inverse information; for clusters, and for weights that are not whole numbers, the sandwich),
     the band is
 
     .. math:: \mathrm{expit}\big( s(x)^\top b \pm c \sqrt{s(x)^\top V s(x)} \big) .
 
     A pointwise band has the normal quantile :math:`c`, as in R; Student's t with the sandwich.
 
-    *Loess.* The curve is a weighted sum of labels, with variance :math:`\sum_i l_i(x)^2 q_i (1 - q_i)`, :math:`q_i`
-    being the curve at the score of row i. The limits are the wider of ± c standard errors and of Wilson's for the
-    number of independent rows that has the same variance; they stay within [0, 1].
+    *Loess.* The curve is a weighted sum of labels, with variance :math:`\sum_i l_i(x)^2 q_i (1 -
+    q_i)`, :math:`q_i` being the curve at the score of row i. The limits are the wider of ± c
+    standard errors and of Wilson's for the number of independent rows that has the same variance;
+    they stay within [0, 1].
 
-    *Simultaneous.* :math:`c` is the quantile of the largest :math:`|t|` over all scores, from the length :math:`\kappa`
-    of the path that the standardised basis takes on the unit sphere (Sun and Loader 1994),
+    *Simultaneous.* :math:`c` is the quantile of the largest :math:`|t|` over all scores, from the
+    length :math:`\kappa` of the path that the standardised basis takes on the unit sphere (Sun and
+    Loader 1994),
 
     .. math:: \frac{\kappa}{\pi} e^{-c^2/2} + 2 (1 - \Phi(c)) = 1 - \text{level} ,
 
     or Scheffé's, if that is smaller.
 
-    Both are bands for the mean of the curve, as `covers` of the result says. It is the truth if the log-odds are a
-    spline with these knots, as for calibrated scores or a wrong slope; otherwise it is the best approximation (splines)
-    or a local mean (loess), and more rows make it worse: ``docs/guide/curves.md`` has the coverage. For a band without
-    such an assumption see :func:`trueness.monotone_band`.
+    Both are bands for the mean of the curve, as `covers` of the result says. It is the truth if the
+    log-odds are a spline with these knots, as for calibrated scores or a wrong slope; otherwise it
+    is the best approximation (splines) or a local mean (loess), and more rows make it worse:
+    ``docs/guide/curves.md`` has the coverage. For a band without such an assumption see
+    :func:`trueness.monotone_band`.
 
     References
     ----------
-    Harrell, "Regression modeling strategies", 2015. Sun, Loader, "Simultaneous confidence bands for linear regression
-    and smoothing", Annals of Statistics, 1994.
+    Harrell, "Regression modeling strategies", 2015. Sun, Loader, "Simultaneous confidence bands for
+    linear regression and smoothing", Annals of Statistics, 1994.
 
     Examples
     --------
@@ -125,7 +130,12 @@ def curve_band(
     checked_word(band, "band", _BANDS)
     level = checked_fraction(level, "level")
     if knots is not None and curve != "spline":
-        raise InputError("knots", "is only for `curve='spline'`", f"the curve is {curve!r}", remedy="Leave it out.")
+        raise InputError(
+            "knots",
+            "is only for `curve='spline'`",
+            f"the curve is {curve!r}",
+            remedy="Leave it out.",
+        )
     places = None if at is None else checked_places(at)
     evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster)
     evidence.require_one("the band of a matrix")
@@ -133,7 +143,9 @@ def curve_band(
     cells = evidence.cells if clustered is None else clustered.cells
     if curve == "spline":
         warn_certain_scores(Tally("binary", (cells,)))
-    found = band_of_cells(cells, curve, band, level, checked_knots(5 if knots is None else knots), places, clustered)
+    found = band_of_cells(
+        cells, curve, band, level, checked_knots(5 if knots is None else knots), places, clustered
+    )
     if np.isnan(found.low).all():
         warn_no_curve()
     return replace(found, note=evidence.note)
@@ -146,7 +158,9 @@ def checked_places(at: ArrayLike) -> Floats:
     except (TypeError, ValueError, OverflowError):
         raise InputError("at", "must be scores in [0, 1]", f"got {at!r}") from None
     if places.ndim != 1:
-        raise InputError("at", "must be a list of scores", f"got an array of {places.ndim} dimensions")
+        raise InputError(
+            "at", "must be a list of scores", f"got an array of {places.ndim} dimensions"
+        )
     wrong = places[~((places >= 0) & (places <= 1))]
     if wrong.size:
         raise InputError("at", "must be scores in [0, 1]", f"the first other one is {wrong[0]:g}")
@@ -172,13 +186,17 @@ def band_of_cells(
         nan = np.full(at.size, np.nan)
         return CurveBand(at, nan, nan, level, curve, 0, band, fit.at(at))
     root, freedom = law
-    width = critical_value(_design(fit, grid) @ root, level, freedom, simultaneous=band == "simultaneous")
-    design, y = _design(fit, at), fit.at(at)
+    width = critical_value(
+        _design(fit, grid) @ root, level, freedom, simultaneous=band == "simultaneous"
+    )
+    design = _design(fit, at)
+    y = fit.at(at)
     error = np.sqrt(((design @ root) ** 2).sum(axis=1))
     if isinstance(fit, SplineCurve):
         assert fit.fit is not None
         eta = design @ fit.fit.coefficients
-        low, high = expit(eta - width * error), expit(eta + width * error)
+        low = expit(eta - width * error)
+        high = expit(eta + width * error)
     else:
         low, high = _limits(_inside(y, fit.cells), error, width)
     return CurveBand(at, low, high, level, curve, 0, band, y)
@@ -197,7 +215,10 @@ def _design(fit: SplineCurve | LoessCurve, score: Floats) -> Floats:
 
 
 def _law(fit: SplineCurve | LoessCurve, rows: ClusteredRows | None) -> tuple[Floats, float] | None:
-    """A square root of the covariance of the estimates, and its degrees of freedom; None if there is none."""
+    """A square root of the covariance of the estimates, and its degrees of freedom.
+
+    None if there is none.
+    """
     if not fit.cells.size or (isinstance(fit, SplineCurve) and fit.fit is None):
         return None
     freedom = math.inf
@@ -213,12 +234,14 @@ def _law(fit: SplineCurve | LoessCurve, rows: ClusteredRows | None) -> tuple[Flo
 
 def _spline_root(curve: SplineCurve, rows: ClusteredRows | None) -> Floats:
     """A square root of the covariance of the coefficients: of the inverse information, or of the sandwich."""
-    fit, cells = curve.fit, curve.cells
+    fit = curve.fit
+    cells = curve.cells
     assert fit is not None
     if rows is None and cells.whole:
         return fit.root
-    # In columns whose information is the identity, the sandwich is its own filling. Products with the inverse
-    # information would lose all digits: its condition number is up to 1e15 for rare events.
+    # In columns whose information is the identity, the sandwich is its own filling. Products with
+    # the inverse information would lose all digits: its condition number is up to 1e15 for rare
+    # events.
     if rows is None:
         x = logits(cells.score)
         residual = np.sqrt(cells.residual_squares(fit.probability(x)))
@@ -233,7 +256,8 @@ def _spline_root(curve: SplineCurve, rows: ClusteredRows | None) -> Floats:
 
 def _loess_root(curve: LoessCurve, rows: ClusteredRows | None) -> Floats:
     """A square root of the covariance of heights and slopes at the vertices."""
-    cells, smoother = curve.cells, curve.smoother
+    cells = curve.cells
+    smoother = curve.smoother
     assert smoother is not None
     if rows is None:
         q = _inside(curve.at(cells.score), cells)
@@ -241,13 +265,16 @@ def _loess_root(curve: LoessCurve, rows: ClusteredRows | None) -> Floats:
     # The cell of a row, or the nearest of pooled ones.
     cell = np.searchsorted((cells.score[1:] + cells.score[:-1]) / 2, rows.p, side="right")
     residual = np.asarray(rows.top.y, np.float64) - curve.at(cells.score)[cell]
-    return _root(_cluster_terms(smoother.operator.T[cell] * residual[:, None], rows, np.arange(rows.n)))
+    return _root(
+        _cluster_terms(smoother.operator.T[cell] * residual[:, None], rows, np.arange(rows.n))
+    )
 
 
 def _root(terms: Floats) -> Floats:
     """A square root of the covariance of a sum of independent terms.
 
-    Roots of the eigenvalues of the covariance would be noise where they are below 1e-8 of the largest root.
+    Roots of the eigenvalues of the covariance would be noise where they are below 1e-8 of the
+    largest root.
     """
     triangle: Any = np.linalg.qr(terms, mode="r")
     return np.asarray(triangle.T)
@@ -277,9 +304,11 @@ def critical_value(path: Floats, level: float, freedom: float, *, simultaneous: 
 
     def excess(c: float) -> float:
         if normal:
-            beyond, tail = math.exp(-c * c / 2), 2 * float(ndtr(-c))
+            beyond = math.exp(-c * c / 2)
+            tail = 2 * float(ndtr(-c))
         else:
-            beyond, tail = (1 + c * c / freedom) ** (-freedom / 2), 2 * float(stdtr(freedom, -c))
+            beyond = (1 + c * c / freedom) ** (-freedom / 2)
+            tail = 2 * float(stdtr(freedom, -c))
         return length / math.pi * beyond + tail - (1 - level)
 
     upper = 2 * pointwise
@@ -287,7 +316,9 @@ def critical_value(path: Floats, level: float, freedom: float, *, simultaneous: 
         upper *= 2
     k = np.linalg.matrix_rank(path, tol=1e-9 * np.linalg.norm(path, 2))
     scheffe = math.sqrt(chdtri(k, 1 - level) if normal else k * fdtri(k, freedom, level))
-    return min(bracketed_root(excess, pointwise, upper) if excess(pointwise) > 0 else pointwise, scheffe)
+    return min(
+        bracketed_root(excess, pointwise, upper) if excess(pointwise) > 0 else pointwise, scheffe
+    )
 
 
 def _inside(y: Floats, cells: Cells) -> Floats:
@@ -298,9 +329,12 @@ def _inside(y: Floats, cells: Cells) -> Floats:
 
 def _limits(y: Floats, error: Floats, width: float) -> tuple[Floats, Floats]:
     """The wider of y ± a multiple of its standard error and Wilson's limits for rows with the same standard error."""
-    with np.errstate(over="ignore"):  # one row may outweigh all others, which leaves Student's t no freedom
+    with np.errstate(
+        over="ignore"
+    ):  # one row may outweigh all others, which leaves Student's t no freedom
         spread = np.minimum((width * error) ** 2 / (y * (1 - y)), _MOST_SPREAD)
-    middle, half = y + spread / 2, np.sqrt(spread * y * (1 - y) + spread**2 / 4)
+    middle = y + spread / 2
+    half = np.sqrt(spread * y * (1 - y) + spread**2 / 4)
     low = np.minimum(y - width * error, (middle - half) / (1 + spread))
     high = np.maximum(y + width * error, (middle + half) / (1 + spread))
     return np.maximum(low, 0), np.minimum(high, 1)

@@ -7,7 +7,13 @@ from typing import Literal, TypeAlias, Unpack
 import numpy as np
 from scipy.special import ndtri
 
-from trueness._input.arguments import Seed, checked_fraction, checked_resamples, checked_word, whole_seed
+from trueness._input.arguments import (
+    Seed,
+    checked_fraction,
+    checked_resamples,
+    checked_word,
+    whole_seed,
+)
 from trueness._numerics.poisson_binomial import central_interval
 from trueness._numerics.proportions import clopper_pearson
 from trueness._numerics.smooth import KernelMeans, reflected_kernel
@@ -30,15 +36,20 @@ Band: TypeAlias = Literal["pointwise", "simultaneous", "consistency", "simultane
 _BANDS = ("pointwise", "simultaneous", "consistency", "simultaneous-consistency")
 
 _Curves: TypeAlias = tuple[Floats, Ints, Floats]
-"""The scores at which curves are compared, their numbers among all places, and the height of each curve there."""
+"""The scores at which curves are compared, their numbers among all places, and the height of each
+curve there."""
 _Ends: TypeAlias = tuple[Floats, Floats]
-# For curves without bins: distinct scores that are too many, and how many of those at either end are not pooled;
-# places at which isotonic curves are compared, and how many are neighbours at either end; places for ranks.
-_MANY, _END = 4096, 512
-_PLACES, _FIRST = 1024, 128
+# For curves without bins: distinct scores that are too many, and how many of those at either end
+# are not pooled; places at which isotonic curves are compared, and how many are neighbours at
+# either end; places for ranks.
+_MANY = 4096
+_END = 512
+_PLACES = 1024
+_FIRST = 128
 _RANKED = 256
 _MOST_CURVES = 100_000  # all are kept, and ranked
-# The number of curves that a simultaneous band leaves out is at least this: fewer would make its ends erratic.
+# The number of curves that a simultaneous band leaves out is at least this: fewer would make its
+# ends erratic.
 _LEAST_OMITTED = 10
 
 
@@ -76,34 +87,36 @@ def reliability_bands(
     Returns
     -------
     Bands
-        One row per bin, including empty bins (nan). `outside` marks the bins that are evidence against calibration.
+        One row per bin, including empty bins (nan). `outside` marks the bins that are evidence
+        against calibration.
 
     Notes
     -----
     All statements are conditional on the scores; labels of different rows are independent.
 
-    *Rate.* With k events among N rows, [low, high] contains the rates at which neither k or more nor k or fewer events
-    have a probability below (1 − level)/2. This is exact if the rows of a bin share one probability. If they differ,
-    the number of events varies less than a binomial number with the same mean (Hoeffding 1956), and the mean of
-    the probabilities is covered more often.
+    *Rate.* With k events among N rows, [low, high] contains the rates at which neither k or more
+    nor k or fewer events have a probability below (1 − level)/2. This is exact if the rows of a bin
+    share one probability. If they differ, the number of events varies less than a binomial number
+    with the same mean (Hoeffding 1956), and the mean of the probabilities is covered more often.
 
-    *Consistency.* The number of events is a sum of independent draws with the probabilities :math:`p_i` of the bin
-    (Poisson-binomial). The band cuts off at most (1 − level)/2 at either end of its distribution, which is computed
+    *Consistency.* The number of events is a sum of independent draws with the probabilities
+    :math:`p_i` of the bin (Poisson-binomial). The band cuts off at most (1 − level)/2 at either end of its distribution, which is computed
     exactly or, for bins with more than about 5·10⁴ distinct scores, from three moments.
 
-    *Simultaneous.* Each of B non-empty bins gets :math:`\text{level}^{1/B}` (Šidák), which is exact since bins
-    share no rows. The classes of a class-wise table do share rows, so each of K classes first
-    gets 1 − (1 − level)/K (Bonferroni).
+    *Simultaneous.* Each of B non-empty bins gets :math:`\text{level}^{1/B}` (Šidák), which is exact
+    since bins share no rows. The classes of a class-wise table do share rows, so each of K classes
+    first gets 1 − (1 − level)/K (Bonferroni).
 
-    Whole-number weights count rows. For other weights a band for the rate uses the effective number of rows,
-    (Σw)²/Σw², and a consistency band the normal distribution with variance Σw²p(1 − p); the field `interval` says so.
+    Whole-number weights count rows. For other weights a band for the rate uses the effective number
+    of rows, (Σw)²/Σw², and a consistency band the normal distribution with variance Σw²p(1 − p);
+    the field `interval` says so.
 
     References
     ----------
-    Clopper, Pearson, "The use of confidence or fiducial limits illustrated in the case of the binomial",
-    Biometrika, 1934. Hoeffding, "On the distribution of the number of successes in independent trials", Annals
-    of Mathematical Statistics, 1956. Bröcker, Smith, "Increasing the reliability of reliability
-    diagrams", Weather and Forecasting, 2007.
+    Clopper, Pearson, "The use of confidence or fiducial limits illustrated in the case of the
+    binomial", Biometrika, 1934. Hoeffding, "On the distribution of the number of successes in
+    independent trials", Annals of Mathematical Statistics, 1956. Bröcker, Smith, "Increasing the
+    reliability of reliability diagrams", Weather and Forecasting, 2007.
 
     Examples
     --------
@@ -116,15 +129,20 @@ def reliability_bands(
     """
     level = checked_fraction(level, "level")
     checked_word(band, "band", _BANDS)
-    rule, evidence = blind_to_labels(as_rule(bins)), Evidence.of(y_true, y_prob, rows, two_columns="keep")
+    rule = blind_to_labels(as_rule(bins))
+    evidence = Evidence.of(y_true, y_prob, rows, two_columns="keep")
     tally = evidence.tally_in(rule) if band.endswith("consistency") else None
     binned = evidence.binned(rule, moments=False) if tally is None else tally.coarsen(rule)
-    levels = _levels(binned, level) if band.startswith("simultaneous") else [level] * len(binned.parts)
+    levels = (
+        _levels(binned, level) if band.startswith("simultaneous") else [level] * len(binned.parts)
+    )
     each = zip(binned.parts, levels, strict=True)
     if tally is None:
         ends = [clopper_pearson(*effective_counts(part), own) for part, own in each]
     else:
-        ends = [_around_scores(cells, rule, *one) for cells, one in zip(tally.parts, each, strict=True)]
+        ends = [
+            _around_scores(cells, rule, *one) for cells, one in zip(tally.parts, each, strict=True)
+        ]
     return Bands(
         **bin_columns(binned, ends),
         level=level,
@@ -144,8 +162,12 @@ def _levels(binned: Binned, level: float) -> list[float]:
 
 def _method(band: Band, *, exact: bool) -> str:
     if band.endswith("consistency"):
-        return "Poisson-binomial" if exact else "normal"
-    return "exact" if exact else "exact, of effective counts"
+        if exact:
+            return "Poisson-binomial"
+        return "normal"
+    if exact:
+        return "exact"
+    return "exact, of effective counts"
 
 
 def _around_scores(cells: Cells, rule: BinRule, bins: Bins, level: float) -> _Ends:
@@ -159,19 +181,23 @@ def consistency_ends(cells: Cells, start: Ints, level: float) -> _Ends:
 
     An empty run has nan.
     """
-    low, high = np.full(start.size - 1, np.nan), np.full(start.size - 1, np.nan)
+    low = np.full(start.size - 1, np.nan)
+    high = np.full(start.size - 1, np.nan)
     for b in np.flatnonzero(start[1:] > start[:-1]):
         low[b], high[b] = _consistency_of_bin(cells, slice(start[b], start[b + 1]), level)
     return low, high
 
 
 def _consistency_of_bin(cells: Cells, rows: slice, level: float) -> tuple[float, float]:
-    p, w = cells.score[rows], cells.weight[rows]
+    p = cells.score[rows]
+    w = cells.weight[rows]
     total = w.sum()
     if cells.whole:
         few, many = central_interval(p, np.asarray(w, np.int64), level)
         return few / total, many / total
-    reach = float(ndtri((1 + level) / 2)) * np.sqrt((cells.square_sums[0][rows] * p * (1 - p)).sum())
+    reach = float(ndtri((1 + level) / 2)) * np.sqrt(
+        (cells.square_sums[0][rows] * p * (1 - p)).sum()
+    )
     mean = (w * p).sum()
     return max(0.0, (mean - reach) / total), min(1.0, (mean + reach) / total)
 
@@ -188,36 +214,47 @@ def consistency_of_curve(
 ) -> CurveBand:
     r"""The band of isotonic or smooth curves whose labels are drawn from the scores.
 
-    The curve of the labels and those of R sets of drawn labels are exchangeable if the scores are calibrated. The
-    :math:`\lfloor (1 - \text{level})(R + 1) \rfloor` most extreme ones are left out; a simultaneous band is the hull of
-    the others. A curve is the more extreme, the smaller its rank at any score, counted from the nearer end; among
-    equals, the second smallest rank decides, and so on (extreme rank length; Myllymäki, Mrkvička, Grabarnik, Seijo,
-    Hahn, "Global envelope tests for spatial processes", Journal of the Royal Statistical Society, Series B, 2017). A
+    The curve of the labels and those of R sets of drawn labels are exchangeable if the scores are
+    calibrated. The :math:`\lfloor (1 - \text{level})(R + 1) \rfloor` most extreme ones are left
+    out; a simultaneous band is the hull of the others. A curve is the more extreme, the smaller its
+    rank at any score, counted from the nearer end; among equals, the second smallest rank decides,
+    and so on (extreme rank length; Myllymäki, Mrkvička, Grabarnik, Seijo, Hahn, "Global envelope
+    tests for spatial processes", Journal of the Royal Statistical Society, Series B, 2017). A
     pointwise band contains the middle `level` of the drawn curves at each score by itself.
 
-    Many distinct scores are pooled. Events of a pool are binomial with its mean score, which varies at least as much as
-    the events of the single scores (Hoeffding 1956).
+    Many distinct scores are pooled. Events of a pool are binomial with its mean score, which varies
+    at least as much as the events of the single scores (Hoeffding 1956).
     """
-    level, resamples, seed = checked_fraction(level, "level"), checked_resamples(resamples), whole_seed(seed)
+    level = checked_fraction(level, "level")
+    resamples = checked_resamples(resamples)
+    seed = whole_seed(seed)
     if resamples > _MOST_CURVES:
-        raise InputError("resamples", f"must be at most {_MOST_CURVES:,} for a band of curves", f"got {resamples:,}")
+        raise InputError(
+            "resamples",
+            f"must be at most {_MOST_CURVES:,} for a band of curves",
+            f"got {resamples:,}",
+        )
     if band == "simultaneous-consistency":
         resamples = max(resamples, math.ceil(_LEAST_OMITTED / (1 - level)) - 1)
         if resamples > _MOST_CURVES:
             limit = f"{resamples:,} curves, and {_MOST_CURVES:,} are the limit"
-            raise InputError("level", f"must be smaller for a simultaneous band: {limit}", f"got {level!r}")
+            raise InputError(
+                "level", f"must be smaller for a simultaneous band: {limit}", f"got {level!r}"
+            )
     draw = _isotonic_curves if method == "isotonic" else _smooth_curves
     x, at, curves = draw(cells, bandwidth, resamples, seed)
     if band == "simultaneous-consistency":
         kept = curves[_inner_curves(curves, level, seed)]
-        low, high = kept.min(axis=0), kept.max(axis=0)
+        low = kept.min(axis=0)
+        high = kept.max(axis=0)
     else:
         tails = [(1 - level) / 2, (1 + level) / 2]
         low, high = np.quantile(curves[1:], tails, axis=0, method="median_unbiased")
-    # Between places that are not neighbours an increasing curve is at least as high as at the last and at most as
-    # high as at the next, and the band is drawn with straight lines.
+    # Between places that are not neighbours an increasing curve is at least as high as at the last
+    # and at most as high as at the next, and the band is drawn with straight lines.
     skipped = np.diff(at) > 1
-    low[1:], high[:-1] = np.where(skipped, low[:-1], low[1:]), np.where(skipped, high[1:], high[:-1])
+    low[1:] = np.where(skipped, low[:-1], low[1:])
+    high[:-1] = np.where(skipped, high[1:], high[:-1])
     return CurveBand(x, low, high, level, method, resamples, band)
 
 
@@ -227,7 +264,8 @@ def _inner_curves(curves: Floats, level: float, seed: int) -> Ints:
     ordered = np.sort(few, axis=0)
     ranks = np.empty(few.shape, dtype=np.int32)
     for place in range(few.shape[1]):
-        column, values = ordered[:, place], few[:, place]
+        column = ordered[:, place]
+        values = few[:, place]
         below = np.searchsorted(column, values, side="right")
         above = values.size - np.searchsorted(column, values, side="left")
         ranks[:, place] = np.minimum(below, above)
@@ -242,13 +280,14 @@ def _inner_curves(curves: Floats, level: float, seed: int) -> Ints:
 def _events(cells: Cells, resamples: int, seed: int) -> Iterable[Numbers]:
     """The events of the cells, then sets of events drawn from the scores."""
     yield cells.events
-    p, rng = cells.score, stream(seed, "labels")
+    p = cells.score
+    rng = stream(seed, "labels")
     if cells.whole:
         for (hits,) in label_batches(*count_entries(cells), resamples, rng):
             yield from hits.T.astype(np.int64, order="C")
         return
-    # A row alone at its score has the label 0 or 1, so that a normal law would not do. Rows of one score and several
-    # weights are drawn as rows of equal weight that give their sum its variance.
+    # A row alone at its score has the label 0 or 1, so that a normal law would not do. Rows of one
+    # score and several weights are drawn as rows of equal weight that give their sum its variance.
     scale = np.sqrt(cells.square_sums[0] / cells.count)
     for (hits,) in label_batches(p[:, np.newaxis], cells.count, resamples, rng):
         noise = (np.ascontiguousarray(hits.T) - cells.count * p) * scale
@@ -265,7 +304,11 @@ def _isotonic_curves(cells: Cells, _: float, resamples: int, seed: int) -> _Curv
         at = np.unique(np.r_[:_FIRST, middle, cells.size - _FIRST : cells.size])
     curves = np.empty((resamples + 1, at.size))
     for i, drawn in enumerate(_events(cells, resamples, seed)):
-        start = Isotonic().group(Cells(cells.score, cells.count, cells.weight, drawn, cells.squares)).start
+        start = (
+            Isotonic()
+            .group(Cells(cells.score, cells.count, cells.weight, drawn, cells.squares))
+            .start
+        )
         rate = np.add.reduceat(drawn, start[:-1]) / np.add.reduceat(cells.weight, start[:-1])
         curves[i] = rate[np.searchsorted(start, at, side="right") - 1]
     return cells.score[at], at, curves

@@ -64,33 +64,37 @@ def compare(
 ) -> Comparison:
     r"""Compare models on the same rows: differences with confidence intervals and p-values.
 
-    The errors of two models on the same rows are strongly correlated, so their difference is known far better than
-    either error; overlapping intervals of the models say little.
+    The errors of two models on the same rows are strongly correlated, so their difference is known
+    far better than either error; overlapping intervals of the models say little.
 
     Parameters
     ----------
     y_true : array-like of shape (n,), or dict of them
-        Labels. A dict has the labels of each model, by the names of `models`: for instance, whether each language
-        model's own answer to a question was right. Rows remain paired: row i is the same question for all.
+        Labels. A dict has the labels of each model, by the names of `models`: for instance, whether
+        each language model's own answer to a question was right. Rows remain paired: row i is the
+        same question for all.
     models : dict of array-like of shape (n,) or (n, K), or frame
-        Scores by model name, for the same rows in the same order; of a frame, every column is a model.
+        Scores by model name, for the same rows in the same order; of a frame, every column is a
+        model.
     measure : str or callable, default 'squared_ece'
-        'squared_ece': the debiased squared l2 calibration error, of the top label for a matrix. 'brier' and 'log_loss':
-        proper scores, over all classes for a matrix; they reward more than calibration. Or any measure that
-        :func:`trueness.estimate` knows by name, such as 'ece' or 'auc'; or any function of a :class:`Tally` that
-        returns one number. Two columns are the binary problem of the second unless `kind='confidence'` is given.
+        'squared_ece': the debiased squared l2 calibration error, of the top label for a matrix.
+        'brier' and 'log_loss': proper scores, over all classes for a matrix; they reward more than
+        calibration. Or any measure that :func:`trueness.estimate` knows by name, such as 'ece' or
+        'auc'; or any function of a :class:`Tally` that returns one number. Two columns are the
+        binary problem of the second unless `kind='confidence'` is given.
     method : {'auto', 'influence', 'bootstrap'}, default 'auto'
-        'influence', the default for 'squared_ece', 'brier' and 'log_loss': the influence of each row on the difference;
-        not random. 'bootstrap', the default for others: rows, or clusters, are drawn with replacement, the same for all
-        models.
+        'influence', the default for 'squared_ece', 'brier' and 'log_loss': the influence of each
+        row on the difference; not random. 'bootstrap', the default for others: rows, or clusters,
+        are drawn with replacement, the same for all models.
     bins : int, sequence of edges or bin rule, optional
-        For measures in bins, applied to the scores of each model; by default those of the measure. Rules that depend on
-        the labels are refused. For 'squared_ece' and 'l2' resamples keep the bins of the whole sample.
+        For measures in bins, applied to the scores of each model; by default those of the measure.
+        Rules that depend on the labels are refused. For 'squared_ece' and 'l2' resamples keep the
+        bins of the whole sample.
     level, cluster
         As for :func:`trueness.estimate`.
     weight_type : {'frequency', 'importance'}, default 'frequency'
-        'frequency': whole numbers; a weight of 2 counts the row twice. 'importance': sampling weights; each row counts
-        once, whatever its weight; needs the method 'influence'.
+        'frequency': whole numbers; a weight of 2 counts the row twice. 'importance': sampling
+        weights; each row counts once, whatever its weight; needs the method 'influence'.
     resamples : int, default 999
         For 'bootstrap': number of resamples.
     seed : int or numpy.random.Generator, default 0
@@ -98,47 +102,53 @@ def compare(
     workers : int, default 1
         For 'bootstrap': number of threads. A measure of your own must then be thread-safe.
     progress : bool or callable, default True
-        For 'bootstrap': show a progress bar on a terminal if it takes long, or call this function with (done, total).
+        For 'bootstrap': show a progress bar on a terminal if it takes long, or call this function
+        with (done, total).
     **rows
-        As for :func:`ece`. ``missing="drop"`` drops a row from all models if any score, label, weight or cluster is
-        missing. The default `kind` of a matrix of three or more columns is that of :func:`trueness.estimate`:
-        'confidence' for 'squared_ece', 'classwise' for most others.
+        As for :func:`ece`. ``missing="drop"`` drops a row from all models if any score, label,
+        weight or cluster is missing. The default `kind` of a matrix of three or more columns is
+        that of :func:`trueness.estimate`: 'confidence' for 'squared_ece', 'classwise' for most
+        others.
 
     Returns
     -------
     Comparison
-        For every pair of models the difference (first − second), its standard error, interval and p-value; with more
-        than two models also p-values adjusted by Holm's method and simultaneous intervals by Bonferroni's; and a
-        `sentence` that names the winner, or says that there is none.
+        For every pair of models the difference (first − second), its standard error, interval and
+        p-value; with more than two models also p-values adjusted by Holm's method and simultaneous
+        intervals by Bonferroni's; and a `sentence` that names the winner, or says that there is
+        none.
 
     Notes
     -----
-    For losses :math:`d_i` is the difference of the losses of row i. For 'squared_ece' it is that of the influences
+    For losses :math:`d_i` is the difference of the losses of row i. For 'squared_ece' it is that of
+    the influences
 
     .. math:: \psi_i = 2 u_i \bar u_{-i} - \theta_{-i} , \qquad u = y - p ,
 
-    with the mean and the mean over pairs of the other rows in the bin of row i; with clusters, without pairs of rows of
-    one cluster. The variance of the difference is that of the mean of :math:`d`,
-    :math:`\frac{n}{n-1} \sum w_i^2 (d_i - \bar d)^2 / (\sum w)^2` with importance weights :math:`w`, or 1, or its
-    analogue for sums over clusters. Intervals use Student's t with rows − 1, or clusters − 1, degrees of freedom.
-    Weights need many rows, none of which dominates.
+    with the mean and the mean over pairs of the other rows in the bin of row i; with clusters,
+    without pairs of rows of one cluster. The variance of the difference is that of the mean of
+    :math:`d`, :math:`\frac{n}{n-1} \sum w_i^2 (d_i - \bar d)^2 / (\sum w)^2` with importance weights :math:`w`, or 1, or its
+    analogue for sums over clusters. Intervals use Student's t with rows − 1, or clusters − 1,
+    degrees of freedom. Weights need many rows, none of which dominates.
 
-    Influences count the contribution of each pair of rows to the squared error twice (Efron and Stein 1981). The
-    variance :math:`V_2` of the difference if both models were right on average in every bin is therefore subtracted
-    from their variance :math:`V`: :math:`\max(V - V_2, V_2)`. If both models are calibrated, or err in nearly the same
-    way, they are declared different less often than the level allows: see ``docs/evidence/coverage-tests.md``.
+    Influences count the contribution of each pair of rows to the squared error twice (Efron and
+    Stein 1981). The variance :math:`V_2` of the difference if both models were right on average in
+    every bin is therefore subtracted from their variance :math:`V`: :math:`\max(V - V_2, V_2)`. If
+    both models are calibrated, or err in nearly the same way, they are declared different less
+    often than the level allows: see ``docs/evidence/coverage-tests.md``.
 
-    The bootstrap interval lies between quantiles of the resampled differences, shifted so that their mean is the
-    observed difference; its p-value is 1 minus the level at which the interval starts to contain zero, at least
-    2/(resamples + 1). For a measure that is itself biased (any error with absolute values) it refers to the mean
-    difference of such samples.
+    The bootstrap interval lies between quantiles of the resampled differences, shifted so that
+    their mean is the observed difference; its p-value is 1 minus the level at which the interval
+    starts to contain zero, at least 2/(resamples + 1). For a measure that is itself biased (any
+    error with absolute values) it refers to the mean difference of such samples.
 
     References
     ----------
-    Diebold, Mariano, "Comparing predictive accuracy", Journal of Business & Economic Statistics, 1995. Holm, "A simple
-    sequentially rejective multiple test procedure", Scandinavian Journal of Statistics, 1979. Hoeffding, "A class of
-    statistics with asymptotically normal distribution", Annals of Mathematical Statistics, 1948. Efron, Stein, "The
-    jackknife estimate of variance", Annals of Statistics, 1981.
+    Diebold, Mariano, "Comparing predictive accuracy", Journal of Business & Economic
+    Statistics, 1995. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian
+    Journal of Statistics, 1979. Hoeffding, "A class of statistics with asymptotically normal
+    distribution", Annals of Mathematical Statistics, 1948. Efron, Stein, "The jackknife estimate of
+    variance", Annals of Statistics, 1981.
 
     Examples
     --------
@@ -150,16 +160,33 @@ def compare(
     >>> print(comparison.sentence)
     'sharp' has the lower Brier score (p = 0.00013).
     """
-    asked, method = _asked(measure, bins), _checked_method(method, measure)
-    level, resamples = checked_fraction(level, "level"), checked_resamples(resamples)
-    workers, seed, report = checked_whole(workers, "workers", MOST_WORKERS), whole_seed(seed), reporter(progress)
+    asked = _asked(measure, bins)
+    method = _checked_method(method, measure)
+    level = checked_fraction(level, "level")
+    resamples = checked_resamples(resamples)
+    workers = checked_whole(workers, "workers", MOST_WORKERS)
+    seed = whole_seed(seed)
+    report = reporter(progress)
     checked_word(weight_type, "weight_type", ("frequency", "importance"))
     if weight_type == "importance" and method != "influence":
-        raise InputError("weight_type", "must be 'frequency' for `method='bootstrap'`", "got 'importance'")
+        raise InputError(
+            "weight_type", "must be 'frequency' for `method='bootstrap'`", "got 'importance'"
+        )
     keep: TwoColumns = "keep" if callable(measure) or asked.key == "accuracy" else "binary"
-    reading: Any = {"kind": asked.view, "two_columns": keep, "cluster": cluster, "weight_type": weight_type}
+    reading: Any = {
+        "kind": asked.view,
+        "two_columns": keep,
+        "cluster": cluster,
+        "weight_type": weight_type,
+    }
     evidence = Evidence.several(y_true, _named_models(models), rows, **reading)
-    settings: Any = {"method": method, "bins": bins, "level": level, "resamples": resamples, "workers": workers}
+    settings: Any = {
+        "method": method,
+        "bins": bins,
+        "level": level,
+        "resamples": resamples,
+        "workers": workers,
+    }
     return compare_of(evidence, measure, **settings, seed=seed, report=report)
 
 
@@ -176,16 +203,22 @@ def compare_of(
     report: Report = lambda _done, _total: None,
 ) -> Comparison:
     """The comparison of models whose rows were read together, as :func:`compare`."""
-    asked, method = _asked(measure, bins), _checked_method(method, measure)
+    asked = _asked(measure, bins)
+    method = _checked_method(method, measure)
     models = {name: one.expanded for name, one in models.items()}
     first = next(iter(models.values()))
     n = first.units if first.cluster is None else first.cluster.size
     if len(models) > max(n, 10):
         remedy = "If they are rows in truth, change the places of models and rows."
-        demand, got = "must be at most 10, or as many as there are rows", f"got {len(models):,} on {n:,} rows"
+        demand = "must be at most 10, or as many as there are rows"
+        got = f"got {len(models):,} on {n:,} rows"
         raise InputError("models", demand, got, remedy=remedy)
-    if n < (least := 3 if asked.key in _IN_CELLS else 2):  # the pair of two rows is one value, without a spread
-        raise InputError("y_true", f"must have at least {least} rows for the error of a difference", f"got {n}")
+    if n < (
+        least := 3 if asked.key in _IN_CELLS else 2
+    ):  # the pair of two rows is one value, without a spread
+        raise InputError(
+            "y_true", f"must have at least {least} rows for the error of a difference", f"got {n}"
+        )
     first.warn_one_class()
     rule = None if bins is None else blind_to_labels(as_rule(bins))
     if rule is not None:
@@ -203,13 +236,27 @@ def compare_of(
     if method == "bootstrap":
         _check_resamples(resamples, len(pairs), level)
         values = [each.resampled for each in estimates.values()]
-        columns = bootstrap.paired_resamples(values, first.units, resamples, seed, workers, report).T
+        columns = bootstrap.paired_resamples(
+            values, first.units, resamples, seed, workers, report
+        ).T
         drawn = dict(zip(estimates, columns, strict=True))
-        found = {(a, b): _by_resamples(estimates[a].value - estimates[b].value, drawn[a] - drawn[b]) for a, b in pairs}
+        found = {
+            (a, b): _by_resamples(estimates[a].value - estimates[b].value, drawn[a] - drawn[b])
+            for a, b in pairs
+        }
     else:
         weight = first.need_rows("").w
-        found = {(a, b): _by_influence(estimates[a], estimates[b], first.cluster, weight) for a, b in pairs}
-    about: Any = {"level": level, "method": method, "n": n, "name": asked.name, "better": asked.better}
+        found = {
+            (a, b): _by_influence(estimates[a], estimates[b], first.cluster, weight)
+            for a, b in pairs
+        }
+    about: Any = {
+        "level": level,
+        "method": method,
+        "n": n,
+        "name": asked.name,
+        "better": asked.better,
+    }
     return Comparison(
         measure=asked.key if isinstance(measure, str) else measure_name(measure),
         pairs=_with_adjustment(found, level),
@@ -224,10 +271,14 @@ def compare_of(
 
 def require_same_rows(models: Mapping[str, Evidence]) -> None:
     """Raise unless two assessments are of the same labels, row by row."""
-    (name, first), *others = ((name, one.need_rows("A comparison needs rows")) for name, one in models.items())
+    (name, first), *others = (
+        (name, one.need_rows("A comparison needs rows")) for name, one in models.items()
+    )
     for other, rows in others:
         if rows.y.shape != first.y.shape:
-            raise InputError(other, "must have the same rows", f"{rows.n:,} rows beside {first.n:,} of {name!r}")
+            raise InputError(
+                other, "must have the same rows", f"{rows.n:,} rows beside {first.n:,} of {name!r}"
+            )
 
 
 def _named_models(models: Any) -> Mapping[str, Any]:
@@ -259,23 +310,31 @@ def _asked(measure: Any, bins: BinsLike | None) -> Measure:
         if key not in MEASURES:
             own = "" if isinstance(measure, str) else "a function of a Tally, or "
             demand = f"must be {own}one of {', '.join(MEASURES)}"
-            raise InputError("measure", demand, f"got {measure!r}", remedy=did_you_mean(measure, tuple(MEASURES)))
+            raise InputError(
+                "measure", demand, f"got {measure!r}", remedy=did_you_mean(measure, tuple(MEASURES))
+            )
         found = MEASURES[key]
     if bins is None or found.key in _IN_CELLS:
         return found
     if not found.bins:
-        raise InputError("bins", "needs a measure in bins, by its name, such as 'ece'", f"{found.name} has none")
+        raise InputError(
+            "bins", "needs a measure in bins, by its name, such as 'ece'", f"{found.name} has none"
+        )
     return found._replace(preset=found.asked(as_rule(bins)).keywords)  # type: ignore[union-attr]  # it has bins
 
 
 def _checked_method(method: Any, measure: Any) -> Literal["influence", "bootstrap"]:
     known = isinstance(measure, str) and measure in _WITH_INFLUENCES
     if checked_word(method, "method", ("auto", "influence", "bootstrap")) == "auto":
-        return "influence" if known else "bootstrap"
+        if known:
+            return "influence"
+        return "bootstrap"
     if method == "influence" and not known:
         what = repr(measure) if isinstance(measure, str) else "a measure of your own"
         remedy = "'squared_ece', 'brier' and 'log_loss', by name, need no bootstrap."
-        raise InputError("method", f"must be 'bootstrap' for {what}, whose influences are unknown", remedy=remedy)
+        raise InputError(
+            "method", f"must be 'bootstrap' for {what}, whose influences are unknown", remedy=remedy
+        )
     return cast(Literal["influence", "bootstrap"], method)
 
 
@@ -284,7 +343,9 @@ def _check_resamples(resamples: int, comparisons: int, level: float) -> None:
     if resamples < least:
         what = f"{_number_of(comparisons)} at level {level:g}"
         why = "so that at least one resample lies beyond each end of an interval"
-        raise InputError("resamples", f"must be at least {least:,} for {what}, {why}", f"got {resamples:,}")
+        raise InputError(
+            "resamples", f"must be at least {least:,} for {what}, {why}", f"got {resamples:,}"
+        )
 
 
 class _Estimate(NamedTuple):
@@ -300,23 +361,33 @@ class _Estimate(NamedTuple):
 def _squared_error(one: Evidence, rule: BinRule | None, *, root: bool) -> _Estimate:
     one.require_one("the squared error of a matrix")
     top = one.sample
-    cells = cells_of_rows(top) if top.w is None else cells_of_rows(top).as_floats()  # other weights than counts
+    cells = (
+        cells_of_rows(top) if top.w is None else cells_of_rows(top).as_floats()
+    )  # other weights than counts
     rule = rule or default_rule(cells, top.y.size)
     u = np.asarray(top.y, dtype=np.float64) - np.asarray(top.p, dtype=np.float64)
     residuals = BinnedResiduals(u, bin_numbers(top, rule, cells), one.cluster, top.w)
     residuals.check()
     if root:
         value = max(0.0, residuals.estimate) ** 0.5
-        return _Estimate(value, lambda count: max(0.0, residuals.resampled(count)) ** 0.5, bins=repr(rule))
-    return _Estimate(residuals.estimate, residuals.resampled, residuals.influence(), residuals, repr(rule))
+        return _Estimate(
+            value, lambda count: max(0.0, residuals.resampled(count)) ** 0.5, bins=repr(rule)
+        )
+    return _Estimate(
+        residuals.estimate, residuals.resampled, residuals.influence(), residuals, repr(rule)
+    )
 
 
 def _mean_loss(one: Evidence, measure: str) -> _Estimate:
-    losses, w, cluster = _losses(one, measure), one.matrix.w, one.cluster
+    losses = _losses(one, measure)
+    w = one.matrix.w
+    cluster = one.cluster
     if not np.isfinite(losses).all():
         assert one.position is not None
-        bad, demand = ~np.isfinite(losses), "must not be 0 for the observed label, where the log loss is infinite"
-        got, place = f"it is in {int(bad.sum()):,} of {bad.size:,} rows, the first", one.position[np.argmax(bad)]
+        bad = ~np.isfinite(losses)
+        demand = "must not be 0 for the observed label, where the log loss is infinite"
+        got = f"it is in {int(bad.sum()):,} of {bad.size:,} rows, the first"
+        place = one.position[np.argmax(bad)]
         remedy = "Keep scores off 0 and 1 (`np.clip(p, 1e-6, 1 - 1e-6)`), or use `measure='brier'`."
         raise InputError("y_prob", demand, got, place=Place(int(place)), remedy=remedy)
     if w is not None:
@@ -325,7 +396,11 @@ def _mean_loss(one: Evidence, measure: str) -> _Estimate:
     sums = losses if cluster is None else np.bincount(cluster, losses)
     sizes = np.ones(losses.size) if cluster is None else np.bincount(cluster).astype(np.float64)
     # Not `@`: the threads of a linear algebra library cost far more than this sum.
-    return _Estimate(float(losses.mean()), lambda count: float((count * sums).sum() / (count * sizes).sum()), losses)
+    return _Estimate(
+        float(losses.mean()),
+        lambda count: float((count * sums).sum() / (count * sizes).sum()),
+        losses,
+    )
 
 
 def _losses(one: Evidence, measure: str) -> Floats:
@@ -340,7 +415,8 @@ def _losses(one: Evidence, measure: str) -> Floats:
         with np.errstate(divide="ignore"):
             return np.asarray(-np.log(of_label)) + 0.0
     bins_of_rows(top, EqualWidth(1))  # checks every value of a vector
-    y, p = np.asarray(top.y) == 1, np.asarray(top.p, dtype=np.float64)
+    y = np.asarray(top.y) == 1
+    p = np.asarray(top.p, dtype=np.float64)
     if measure == "brier":
         return np.asarray((y - p) ** 2)
     with np.errstate(divide="ignore"):
@@ -369,7 +445,9 @@ class _Difference(NamedTuple):
     interval: Callable[[float], tuple[float, float]]
 
 
-def _by_influence(a: _Estimate, b: _Estimate, cluster: Ints | None, weight: Floats | None) -> _Difference:
+def _by_influence(
+    a: _Estimate, b: _Estimate, cluster: Ints | None, weight: Floats | None
+) -> _Difference:
     """The difference judged by the influence of each row."""
     difference = a.value - b.value
     d = cast(Floats, a.influence) - cast(Floats, b.influence)
@@ -381,21 +459,29 @@ def _by_influence(a: _Estimate, b: _Estimate, cluster: Ints | None, weight: Floa
     def interval(level: float) -> tuple[float, float]:
         return t_limits(difference, error, units - 1, level)
 
-    pvalue = 2 * float(stdtr(units - 1, -abs(difference) / error)) if error else float(difference == 0)
+    pvalue = (
+        2 * float(stdtr(units - 1, -abs(difference) / error)) if error else float(difference == 0)
+    )
     return _Difference(difference, error, pvalue, interval)
 
 
 def _by_resamples(difference: float, drawn: Floats) -> _Difference:
     """The difference judged by its resamples."""
     interval = partial(centred_interval, difference, drawn)
-    return _Difference(difference, float(drawn.std(ddof=1)), bootstrap.pvalue(difference, drawn), interval)
+    return _Difference(
+        difference, float(drawn.std(ddof=1)), bootstrap.pvalue(difference, drawn), interval
+    )
 
 
-def _with_adjustment(found: Mapping[tuple[str, str], _Difference], level: float) -> tuple[Difference, ...]:
+def _with_adjustment(
+    found: Mapping[tuple[str, str], _Difference], level: float
+) -> tuple[Difference, ...]:
     adjusted = holm(np.array([d.pvalue for d in found.values()]))
     each = 1 - (1 - level) / len(found)
     return tuple(
-        Difference(*names, d.value, d.error, *d.interval(level), d.pvalue, float(p), *d.interval(each))
+        Difference(
+            *names, d.value, d.error, *d.interval(level), d.pvalue, float(p), *d.interval(each)
+        )
         for (names, d), p in zip(found.items(), adjusted, strict=True)
     )
 
@@ -411,7 +497,10 @@ def _multiplicity(models: int, m: int, level: float) -> str:
 
 
 def _assumptions(one: Evidence, method: str, resamples: int) -> str:
-    who = "Rows are paired and independent" if one.cluster is None else "Rows are paired, clusters are independent"
+    if one.cluster is None:
+        who = "Rows are paired and independent"
+    else:
+        who = "Rows are paired, clusters are independent"
     units = "rows" if one.cluster is None else "clusters"
     if one.matrix.w is not None:
         who += ", weights are importance weights"

@@ -21,16 +21,28 @@ ResampledValue: TypeAlias = Callable[[Ints], float]
 
 
 def paired_resamples(
-    models: Sequence[ResampledValue], units: int, resamples: int, seed: int, workers: int, report: Report
+    models: Sequence[ResampledValue],
+    units: int,
+    resamples: int,
+    seed: int,
+    workers: int,
+    report: Report,
 ) -> Floats:
-    """The measure of every model in each resample, of shape (resamples, models); undefined resamples are left out."""
+    """The measure of every model in each resample, of shape (resamples, models).
+
+    Undefined resamples are left out.
+    """
 
     def draw(stream: np.random.Generator, size: int) -> list[list[float]]:
-        counts = (np.bincount(stream.integers(0, units, units), minlength=units) for _ in range(size))
+        counts = (
+            np.bincount(stream.integers(0, units, units), minlength=units) for _ in range(size)
+        )
         return [[value(count) for value in models] for count in counts]
 
     with collected_warnings():  # the sample itself has been warned about
-        drawn: Floats = np.array(parallel_draws(draw, resamples, stream(seed, "resample"), workers, report))
+        drawn: Floats = np.array(
+            parallel_draws(draw, resamples, stream(seed, "resample"), workers, report)
+        )
     known = np.isfinite(drawn).all(axis=1)
     if not known.any():
         raise InputError("measure", "must be finite in some resample", "it is in none")
@@ -52,7 +64,9 @@ def pvalue(difference: float, drawn: Floats) -> float:
 
 def resampled_tally(sample: Sample, kind: Kind) -> Callable[[Ints], Tally]:
     """The tally of a resample, from the number of copies of each row, without sorting the scores again."""
-    numbered = Sample(sample.y, sample.p, np.arange(1.0, sample.y.size + 1), sample.classes, sample.tolerance)
+    numbered = Sample(
+        sample.y, sample.p, np.arange(1.0, sample.y.size + 1), sample.classes, sample.tolerance
+    )
     if sample.p.ndim == 1:
         cells = _resampled_cells(numbered)
         return lambda count: Tally("binary", (cells(count),), sample.classes)
@@ -63,13 +77,16 @@ def resampled_tally(sample: Sample, kind: Kind) -> Callable[[Ints], Tally]:
 def _resampled_cells(part: Sample) -> Callable[[Ints], Cells]:
     """The cells of a resample; the weights of the part are the numbers of its rows, from 1 on."""
     assert part.w is not None
-    row, event = part.w.astype(np.int64) - 1, np.asarray(part.y) == 1
+    row = part.w.astype(np.int64) - 1
+    event = np.asarray(part.y) == 1
     score = cells_of_rows(Sample(part.y, part.p)).score
     cell = np.searchsorted(score, np.asarray(part.p, dtype=np.float64))
 
     def of_counts(count: Ints) -> Cells:
         drawn = count[row]
-        n, events = (np.bincount(cell, v, score.size).astype(np.int64) for v in (drawn, drawn * event))
+        n, events = (
+            np.bincount(cell, v, score.size).astype(np.int64) for v in (drawn, drawn * event)
+        )
         kept = n > 0
         return Cells(score[kept], n[kept], n[kept], events[kept])
 

@@ -9,7 +9,13 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 from scipy.special import ndtri
 
-from trueness._input.arguments import Seed, checked_fraction, checked_number, checked_word, whole_seed
+from trueness._input.arguments import (
+    Seed,
+    checked_fraction,
+    checked_number,
+    checked_word,
+    whole_seed,
+)
 from trueness._numerics.proportions import clopper_pearson
 from trueness._numerics.streams import stream
 from trueness._tally.evidence import Evidence
@@ -22,7 +28,9 @@ from trueness.infer.limits._row_means import mean_row_limits, mean_value_limits,
 from trueness.results import Decision, Estimate
 from trueness.typing import ArrayLike, Bools, Floats, Ints, RowOptions
 
-_FOLDS, _DRAWS, _MANY = 5, 400, 20_000
+_FOLDS = 5
+_DRAWS = 400
+_MANY = 20_000
 _LARGEST = 1e60  # third powers of costs are summed
 
 
@@ -45,7 +53,8 @@ def decide(
     y_true, y_prob
         As for :func:`ece`; one score per row. Sums are refused: cross-fitting needs the rows.
     cost_fp, cost_fn : float
-        What it costs to act on a row without the event, and not to act on one with it; both above 0, in any unit.
+        What it costs to act on a row without the event, and not to act on one with it; both above
+        0, in any unit.
     seed : int or numpy.random.Generator, default 0
         Seed of the folds and of the noise floor.
     level, cluster, **rows
@@ -54,18 +63,20 @@ def decide(
     Returns
     -------
     Decision
-        The threshold :math:`c_{FP} / (c_{FP} + c_{FN})`; the mean cost per row of acting from it on, at the best
-        threshold (found on other rows than it is judged by), after isotonic recalibration (likewise), and of acting
-        always or never; what miscalibration costs at the threshold, with its noise floor; and the most that any
-        increasing map could save, at any costs of the same sum.
+        The threshold :math:`c_{FP} / (c_{FP} + c_{FN})`; the mean cost per row of acting from it
+        on, at the best threshold (found on other rows than it is judged by), after isotonic
+        recalibration (likewise), and of acting always or never; what miscalibration costs at the
+        threshold, with its noise floor; and the most that any increasing map could save, at any
+        costs of the same sum.
 
     Notes
     -----
-    For calibrated scores no other threshold is cheaper. The miscalibration is the cost by these scores less that by
-    their isotonic regression on the same rows, which is that of the cheapest threshold, never below 0; its noise floor
-    is the mean of that for labels drawn from the scores. Costs of acting always or never are a rate times a cost, and
-    have exact binomial limits; other costs have Student's, corrected for skewness. Folds are dealt by content: neither
-    the order of rows nor the names of clusters count.
+    For calibrated scores no other threshold is cheaper. The miscalibration is the cost by these
+    scores less that by their isotonic regression on the same rows, which is that of the cheapest
+    threshold, never below 0; its noise floor is the mean of that for labels drawn from the scores.
+    Costs of acting always or never are a rate times a cost, and have exact binomial limits; other
+    costs have Student's, corrected for skewness. Folds are dealt by content: neither the order of
+    rows nor the names of clusters count.
 
     References
     ----------
@@ -121,8 +132,11 @@ class _Rows(NamedTuple):
         """The number of rows, and of events, of each score in each fold."""
         cell = self.place * _FOLDS + self.fold
         size = n_scores * _FOLDS
-        n, events = np.bincount(cell, minlength=size), np.bincount(cell, self.y, size)
-        return n.astype(np.float64).reshape(-1, _FOLDS), events.astype(np.float64).reshape(-1, _FOLDS)
+        n = np.bincount(cell, minlength=size)
+        events = np.bincount(cell, self.y, size)
+        return n.astype(np.float64).reshape(-1, _FOLDS), events.astype(np.float64).reshape(
+            -1, _FOLDS
+        )
 
 
 class _Costs(NamedTuple):
@@ -145,29 +159,47 @@ class _Costs(NamedTuple):
 
     def estimate(self, name: str, act: Bools) -> Estimate:
         """The mean cost with limits of acting on some scores, or on some in each fold."""
-        n, acted, found = (float(total) for total in (self.n.sum(), self.n[act].sum(), self.events[act].sum()))
-        false_positives, false_negatives = acted - found, float(self.events.sum()) - found
+        n, acted, found = (
+            float(total) for total in (self.n.sum(), self.n[act].sum(), self.events[act].sum())
+        )
+        false_positives = acted - found
+        false_negatives = float(self.events.sum()) - found
         value = (false_positives * self.fp + false_negatives * self.fn) / n
         limits = self.limits(act, false_positives, false_negatives)
-        low, high = min(limits.low, value), max(min(limits.high, max(self.fp, self.fn)), value)
+        low = min(limits.low, value)
+        high = max(min(limits.high, max(self.fp, self.fn)), value)
         how = (limits.method, round(n), "Mean cost per row.", limits.standard_error)
         return Estimate(name, value, low, high, self.level, *how)
 
     def limits(self, act: Bools, false_positives: float, false_negatives: float) -> Limits:
-        """Limits of the mean cost; if all rows or none are acted on, it is a rate times a cost, and they are exact."""
-        rate, cluster = self.event_rate, self.rows.cluster
-        n, acted = float(self.n.sum()), float(self.n[act].sum())
+        """Limits of the mean cost.
+
+        If all rows or none are acted on, it is a rate times a cost, and they are exact.
+        """
+        rate = self.event_rate
+        cluster = self.rows.cluster
+        n = float(self.n.sum())
+        acted = float(self.n[act].sum())
         if acted == n:
-            low, high = self.fp * (1 - rate.high), self.fp * (1 - rate.low)
+            low = self.fp * (1 - rate.high)
+            high = self.fp * (1 - rate.low)
             return Limits(low, high, rate.method, self.fp * rate.standard_error)
         if acted == 0:
-            return Limits(self.fn * rate.low, self.fn * rate.high, rate.method, self.fn * rate.standard_error)
+            return Limits(
+                self.fn * rate.low, self.fn * rate.high, rate.method, self.fn * rate.standard_error
+            )
         surprise = (acted * self.fp + (n - acted) * self.fn) / n
         if cluster is None:
-            counts = np.array([false_positives, false_negatives, n - false_positives - false_negatives])
-            return mean_value_limits(np.array([self.fp, self.fn, 0.0]), counts, surprise, self.level)
+            counts = np.array(
+                [false_positives, false_negatives, n - false_positives - false_negatives]
+            )
+            return mean_value_limits(
+                np.array([self.fp, self.fn, 0.0]), counts, surprise, self.level
+            )
         y, place, fold, _ = self.rows
-        losses = np.where(act[place] if act.ndim == 1 else act[place, fold], self.fp * (1 - y), self.fn * y)
+        losses = np.where(
+            act[place] if act.ndim == 1 else act[place, fold], self.fp * (1 - y), self.fn * y
+        )
         return mean_row_limits(losses, surprise, self.level, None, cluster)
 
     def walk(self, n: Any, events: Any) -> Floats:
@@ -175,19 +207,26 @@ class _Costs(NamedTuple):
         return np.concatenate([[0.0], np.cumsum((self.fp + self.fn) * events - self.fp * n)])
 
     def best_cut(self, score: Floats, n: Floats, events: Floats) -> float:
-        """The cheapest threshold: a score, or more than 1 to act never; the one nearest to that of the costs."""
-        cost, cuts = self.walk(n, events), np.append(score, math.nextafter(1, 2))
+        """The cheapest threshold: a score, or more than 1 to act never.
+
+        The one nearest to that of the costs.
+        """
+        cost = self.walk(n, events)
+        cuts = np.append(score, math.nextafter(1, 2))
         cheapest = np.flatnonzero(cost <= cost.min() + 1e-12 * (self.fp + self.fn) * n.sum())
         return float(cuts[cheapest[np.argmin(np.abs(cuts[cheapest] - self.threshold))]])
 
     def cross_fitted(self) -> tuple[Bools, Bools]:
         """Decisions on each score in each fold by the best threshold, and by the isotonic map, of other folds."""
-        best, mapped = np.zeros(self.n.shape, dtype=bool), np.zeros(self.n.shape, dtype=bool)
+        best = np.zeros(self.n.shape, dtype=bool)
+        mapped = np.zeros(self.n.shape, dtype=bool)
         for k in range(_FOLDS):
             n, events = (v.sum(axis=1) - v[:, k] for v in (self.n, self.events))
             some = n > 0
             if some.any():
-                score, n, events = self.score[some], n[some], events[some]
+                score = self.score[some]
+                n = n[some]
+                events = events[some]
                 best[:, k] = self.score >= self.best_cut(score, n, events)
                 rate = isotonic_regression(events / n, weights=n).x
                 mapped[:, k] = np.interp(self.score, score, rate) >= self.threshold
@@ -203,19 +242,34 @@ def decision_of(evidence: Evidence, fp: float, fn: float, level: float, seed: in
     rate = rate_limits(cells, level, evidence.in_clusters)
     costs = _Costs(score, n, events, fp, fn, level, rows, rate)
     best, recalibrated = costs.cross_fitted()
-    count, t = n.sum(axis=1).astype(np.int64), costs.threshold
+    count = n.sum(axis=1).astype(np.int64)
+    t = costs.threshold
     at = int(np.searchsorted(score, t))
 
     def lost(labels: Any) -> float:
         walk = costs.walk(count, labels)
         return float(walk[at] - walk.min()) / rows.y.size
 
-    alone, draws = count.max() == 1, _DRAWS if score.size < _MANY else _DRAWS // 10
+    alone = count.max() == 1
+    draws = _DRAWS if score.size < _MANY else _DRAWS // 10
     rng = stream(seed, "labels")
-    drawn = [lost(rng.random(score.size) < score if alone else rng.binomial(count, score)) for _ in range(draws)]
-    nan, what = math.nan, "Mean cost less that after isotonic regression."
+    drawn = [
+        lost(rng.random(score.size) < score if alone else rng.binomial(count, score))
+        for _ in range(draws)
+    ]
+    nan = math.nan
+    what = "Mean cost less that after isotonic regression."
     miscalibration = Estimate(
-        *("cost of miscalibration", lost(events.sum(axis=1)), nan, nan, level, "", evidence.n, what),
+        *(
+            "cost of miscalibration",
+            lost(events.sum(axis=1)),
+            nan,
+            nan,
+            level,
+            "",
+            evidence.n,
+            what,
+        ),
         floor=float(np.mean(drawn)),
         floor_high=float(np.quantile(drawn, level)),
     )
@@ -237,7 +291,8 @@ def decision_of(evidence: Evidence, fp: float, fn: float, level: float, seed: in
 _EVERY_INTERVAL = 3000
 """Up to this number of distinct scores all intervals are tried."""
 _FEW = 50
-"""With fewer events, or fewer non-events, in an interval its end is that of the exact binomial limit if larger."""
+"""With fewer events, or fewer non-events, in an interval its end is that of the exact binomial
+limit if larger."""
 
 
 class _Residuals(NamedTuple):
@@ -267,27 +322,31 @@ def decision_certificate(
     Parameters
     ----------
     y_true, y_prob
-        As for :func:`ece`; one score per row. A :class:`Tally` replaces both; sums of bins are refused.
+        As for :func:`ece`; one score per row. A :class:`Tally` replaces both; sums of bins are
+        refused.
     level : float, default 0.95
         Confidence of the upper limit.
     method : {'normal', 'bernstein'}, default 'normal'
-        How the limit is found: by the normal distribution, with exact binomial limits where events are few; or by an
-        empirical Bernstein inequality, which holds for any number of rows and is wider.
+        How the limit is found: by the normal distribution, with exact binomial limits where events
+        are few; or by an empirical Bernstein inequality, which holds for any number of rows and is
+        wider.
     cluster, **rows
         As for :func:`estimate`.
 
     Returns
     -------
     Estimate
-        `value` is κ on these rows, `high` its upper confidence limit, `low` is 0. At every threshold t, no increasing
-        map of the scores lowers t·FP/n + (1 − t)·FN/n by more than κ. In net benefit that is κ/(1 − t), in costs
-        κ·(cost of a false positive + cost of a false negative).
+        `value` is κ on these rows, `high` its upper confidence limit, `low` is 0. At every
+        threshold t, no increasing map of the scores lowers t·FP/n + (1 − t)·FN/n by more than κ. In
+        net benefit that is κ/(1 − t), in costs κ·(cost of a false positive + cost of a false
+        negative).
 
     Notes
     -----
-    κ is the largest :math:`|E[(Y - p) 1\{p \in I\}]|` over intervals :math:`I` of scores. The interval that attains it
-    in the population is fixed, so the largest of the upper limits of all intervals is an upper limit of κ, without a
-    correction for their number. With more than 3,000 distinct scores an upper bound of it is computed in linear time.
+    κ is the largest :math:`|E[(Y - p) 1\{p \in I\}]|` over intervals :math:`I` of scores. The
+    interval that attains it in the population is fixed, so the largest of the upper limits of all
+    intervals is an upper limit of κ, without a correction for their number. With more than 3,000
+    distinct scores an upper bound of it is computed in linear time.
 
     References
     ----------
@@ -315,23 +374,35 @@ def decision_certificate(
 def certificate_of(evidence: Evidence, level: float, method: str = "normal") -> Estimate:
     """κ of evidence that holds one score per row."""
     if isinstance(evidence.sums, Binned):
-        raise InputError("y_true", "must have every distinct score", "bins do not keep them", remedy="Pass a Tally.")
+        raise InputError(
+            "y_true",
+            "must have every distinct score",
+            "bins do not keep them",
+            remedy="Pass a Tally.",
+        )
     cells = _residuals(evidence)
     value = max(_largest_run(cells.sum), _largest_run(-cells.sum))
     high = max(_upper(cells, sign, level, method) for sign in (1, -1))
     how = "empirical Bernstein" if method == "bernstein" else "normal, exact where events are few"
     what = "Largest |mean of (label − score)| over the rows with scores in an interval."
-    high, about = max(min(high, 1.0), value), (level, how, evidence.n, what)
-    return Estimate("κ", value, 0.0, high, *about, note=evidence.note, ideal=0.0, kind=evidence.view)
+    high = max(min(high, 1.0), value)
+    about = (level, how, evidence.n, what)
+    return Estimate(
+        "κ", value, 0.0, high, *about, note=evidence.note, ideal=0.0, kind=evidence.view
+    )
 
 
 def _residuals(evidence: Evidence) -> _Residuals:
     if evidence.rows is None or (evidence.cluster is None and evidence.whole):
         (part,) = evidence.cells_at_means
         if not part.whole:
-            raise InputError("y_true", "must have weights that count rows", "got sums with fractional weights")
+            raise InputError(
+                "y_true", "must have weights that count rows", "got sums with fractional weights"
+            )
         some = part.weight > 0
-        p, n, e = (np.asarray(v[some], dtype=np.float64) for v in (part.score, part.weight, part.events))
+        p, n, e = (
+            np.asarray(v[some], dtype=np.float64) for v in (part.score, part.weight, part.events)
+        )
         size = n.sum()
         square = (e * (1 - p) ** 2 + (n - e) * p**2) / size**2
         return _Residuals((e - n * p) / size, square, n * p / size, n / size, e, n - e, size)
@@ -339,11 +410,15 @@ def _residuals(evidence: Evidence) -> _Residuals:
     known = evidence.expanded
     y, p = (np.asarray(v, dtype=np.float64) for v in (known.sample.y, known.sample.p))
     w = np.ones(y.size) if known.sample.w is None else np.asarray(known.sample.w, dtype=np.float64)
-    w, r = w / w.sum(), y - p
+    w = w / w.sum()
+    r = y - p
     # (Σ of m residuals)² is at most m times the sum of their squares.
-    together = np.ones(y.size) if known.cluster is None else np.bincount(known.cluster)[known.cluster]
+    together = (
+        np.ones(y.size) if known.cluster is None else np.bincount(known.cluster)[known.cluster]
+    )
     # Few events are counted as if all clusters were as large as the largest, and alike inside.
-    size, code = float(together.max()), np.unique(p, return_inverse=True)[1]
+    size = float(together.max())
+    code = np.unique(p, return_inverse=True)[1]
     sums = [np.bincount(code, v) for v in (w * r, w**2 * r**2 * together, w * p, w)]
     labels = [np.bincount(code, v) / size for v in (y, 1 - y)]
     return _Residuals._make((*sums, *labels, 1 / float((w**2).sum()) / size))
@@ -357,18 +432,25 @@ def _largest_run(values: Floats) -> float:
 
 def _upper(cells: _Residuals, sign: int, level: float, method: str) -> float:
     """The largest upper limit of sign · Σ over an interval."""
-    sums, square = sign * cells.sum, cells.square
+    sums = sign * cells.sum
+    square = cells.square
     if method == "bernstein":
         log = math.log(2 / (1 - level))
-        z, more = math.sqrt(2 * log), 14 * log / (3 * max(cells.n - 1, 1))
+        z = math.sqrt(2 * log)
+        more = 14 * log / (3 * max(cells.n - 1, 1))
     else:
-        z, more = float(ndtri(level)), 0.0
+        z = float(ndtri(level))
+        more = 0.0
     best = 0.0 if method == "bernstein" else _largest_exact_end(cells, sign, level)
     if sums.size > _EVERY_INTERVAL:
         # √V ≤ λV + 1/(4λ): for each λ the largest run of a sum, which is a convex function of λ.
         rates = np.geomspace(0.5, 50, 25) / math.sqrt(float(square.sum()))
-        bound = cache(lambda i: float(_largest_run(sums + z * rates[i] * square) + z / (4 * rates[i])))
-        return max(best, bound(bisect_left(range(24), True, key=lambda i: bound(i) <= bound(i + 1))) + more)
+        bound = cache(
+            lambda i: float(_largest_run(sums + z * rates[i] * square) + z / (4 * rates[i]))
+        )
+        return max(
+            best, bound(bisect_left(range(24), True, key=lambda i: bound(i) <= bound(i + 1))) + more
+        )
     reached, variances = (np.concatenate([[0.0], np.cumsum(v)]) for v in (sums, square))
     # No interval from a score on has a larger end than this: most starts need not be tried.
     farthest = np.maximum.accumulate(reached[::-1])[::-1][1:] - reached[:-1]
@@ -383,8 +465,13 @@ def _upper(cells: _Residuals, sign: int, level: float, method: str) -> float:
 
 
 def _largest_exact_end(cells: _Residuals, sign: int, level: float) -> float:
-    """The largest upper limit of intervals with few events, by the exact limit of their rate; 0 if there are none."""
-    rare, expected = (cells.events, cells.score) if sign > 0 else (cells.others, cells.share - cells.score)
+    """The largest upper limit of intervals with few events, by the exact limit of their rate.
+
+    0 if there are none.
+    """
+    rare, expected = (
+        (cells.events, cells.score) if sign > 0 else (cells.others, cells.share - cells.score)
+    )
     # The upper limit of a rate of k events in n rows, for each small k.
     few = np.minimum(np.arange(_FEW), cells.n)
     limit = clopper_pearson(few, np.full(_FEW, cells.n), 2 * level - 1 if level > 0.5 else 0.5)[1]
@@ -393,13 +480,17 @@ def _largest_exact_end(cells: _Residuals, sign: int, level: float) -> float:
     at = np.flatnonzero(rare)
     if at.size > _EVERY_INTERVAL:  # too many for few events to matter
         return max(best, 0.0)
-    counts, means = np.append(0.0, np.cumsum(rare[at])), np.append(0.0, np.cumsum(expected))
+    counts = np.append(0.0, np.cumsum(rare[at]))
+    means = np.append(0.0, np.cumsum(expected))
     start = np.arange(at.size)
     for k in range(_FEW):
         end = np.searchsorted(counts, counts[start] + k + 1e-9, side="right")
-        start, end = start[end <= at.size], end[end <= at.size]
+        start = start[end <= at.size]
+        end = end[end <= at.size]
         found = np.ceil(counts[end] - counts[start] - 1e-9)
         some = found < _FEW
-        ends = limit[found[some].astype(np.int64)] - (means[at[end - 1] + 1] - means[at[start]])[some]
+        ends = (
+            limit[found[some].astype(np.int64)] - (means[at[end - 1] + 1] - means[at[start]])[some]
+        )
         best = max(best, float(ends.max(initial=0.0)))
     return best

@@ -25,7 +25,8 @@ from trueness.results._gate import Finding, Gate, Quantity
 from trueness.typing import ArrayLike, RowOptions
 
 _FEW_ROWS = 20
-_GROSS_FACTOR, _GROSS_ERROR = 2.0, 0.25
+_GROSS_FACTOR = 2.0
+_GROSS_ERROR = 0.25
 """Limits that allow the bound times this, and an error of at least this, show nothing."""
 Names: TypeAlias = tuple[str, str]
 """The names of a group and of a model, each perhaps empty."""
@@ -68,8 +69,8 @@ def gate(
 ) -> Gate:
     """Decide whether calibration errors keep their bounds.
 
-    Each bound is compared with confidence limits, not with the estimate, which varies by chance. All models, groups and
-    quantities must pass.
+    Each bound is compared with confidence limits, not with the estimate, which varies by chance.
+    All models, groups and quantities must pass.
 
     Parameters
     ----------
@@ -84,18 +85,20 @@ def gate(
     oe_within : float, optional
         How far observed/expected events may be from 1: 0.1 allows 0.9 to 1.1.
     require : bool, default False
-        Pass only what is shown to keep its bound, by :func:`equivalence_test`. By default a quantity fails if it is
-        shown to exceed its bound, or if there are too few rows to notice even a gross excess. In either case labels
-        that agree with the scores better than chance allows fail, as those of the rows that fitted a map do (p ≤ 0.001;
-        without `require`, divided by the number of models and groups).
+        Pass only what is shown to keep its bound, by :func:`equivalence_test`. By default a
+        quantity fails if it is shown to exceed its bound, or if there are too few rows to notice
+        even a gross excess. In either case labels that agree with the scores better than chance
+        allows fail, as those of the rows that fitted a map do (p ≤ 0.001; without `require`,
+        divided by the number of models and groups).
     bins : int, sequence of edges or bin rule, default 10
         Bins of the ECE; rules that depend on the labels are refused.
     by : array-like, mapping of columns or frame, optional
         Columns that divide the rows into groups, each of which must pass.
     level : float, default 0.95
-        Confidence level of the one-sided limits, at least 0.75. Each limit that certifies a quantity has this level;
-        the limits that fail one have it jointly, over all models, groups and quantities. (A model whose l2 error is
-        exactly its bound fails in 6 to 7 % of data sets where the level says 5 %.)
+        Confidence level of the one-sided limits, at least 0.75. Each limit that certifies a
+        quantity has this level; the limits that fail one have it jointly, over all models, groups
+        and quantities. (A model whose l2 error is exactly its bound fails in 6 to 7 % of data sets
+        where the level says 5 %.)
     seed : int or numpy.random.Generator, default 0
         For redrawn labels.
     cluster, **rows
@@ -104,8 +107,9 @@ def gate(
     Returns
     -------
     Gate
-        `passed`, and `findings` with one record for each model, group and quantity: estimate, limits, bound, `outcome`
-        ('not exceeded', 'exceeded', 'certified', 'not certified', 'too good' or 'unknown') and the reason in words.
+        `passed`, and `findings` with one record for each model, group and quantity: estimate,
+        limits, bound, `outcome` ('not exceeded', 'exceeded', 'certified', 'not certified', 'too
+        good' or 'unknown') and the reason in words.
 
     Examples
     --------
@@ -136,7 +140,9 @@ def _named(names: Names) -> Iterator[None]:
         raise (error.within(where) if where else error) from None
 
 
-def _groups(models: Mapping[str, Evidence], by: Any, y_true: Any) -> Iterator[tuple[Names, Evidence]]:
+def _groups(
+    models: Mapping[str, Evidence], by: Any, y_true: Any
+) -> Iterator[tuple[Names, Evidence]]:
     if by is None:
         yield from ((("", name), one) for name, one in models.items())
         return
@@ -146,10 +152,14 @@ def _groups(models: Mapping[str, Evidence], by: Any, y_true: Any) -> Iterator[tu
             some = np.flatnonzero(column.code == code)
             if not first.has_weight(some):
                 continue
-            yield from (((f"{column.name} = {value}", name), one.at(some)) for name, one in models.items())
+            yield from (
+                ((f"{column.name} = {value}", name), one.at(some)) for name, one in models.items()
+            )
 
 
-def checked_bounds(max_ece: Any, max_l2: Any, oe_within: Any, bins: BinsLike = 10) -> tuple[Bound, ...]:
+def checked_bounds(
+    max_ece: Any, max_l2: Any, oe_within: Any, bins: BinsLike = 10
+) -> tuple[Bound, ...]:
     """The bounds, of which there must be one at least."""
     rule = blind_to_labels(as_rule(bins))
     given: dict[Quantity, Any] = {"ece": max_ece, "l2": max_l2, "oe": oe_within}
@@ -157,21 +167,33 @@ def checked_bounds(max_ece: Any, max_l2: Any, oe_within: Any, bins: BinsLike = 1
         if value is not None and not (is_real(value) and 0 <= value <= 1):
             argument = "oe_within" if key == "oe" else f"max_{key}"
             raise InputError(argument, "must lie in [0, 1]", f"got {value!r}")
-    found = tuple(Bound(key, float(value), rule) for key, value in given.items() if value is not None)
+    found = tuple(
+        Bound(key, float(value), rule) for key, value in given.items() if value is not None
+    )
     if not found:
         raise InputError("", "A gate needs a bound: `max_ece`, `max_l2` or `oe_within`")
     return found
 
 
 def gate_of(
-    subjects: Mapping[Names, Evidence], bounds: Sequence[Bound], require: bool, level: float, seed: int, about: About
+    subjects: Mapping[Names, Evidence],
+    bounds: Sequence[Bound],
+    require: bool,
+    level: float,
+    seed: int,
+    about: About,
 ) -> Gate:
-    """Judge every quantity of every subject, as :func:`gate`; `about` is the context in which one is judged.
+    """Judge every quantity of every subject, as :func:`gate`.
 
-    To certify all, each is tested at the level itself (intersection-union); to fail for any, Bonferroni's method.
+    `about` is the context in which one is judged.
+
+    To certify all, each is tested at the level itself (intersection-union); to fail for any,
+    Bonferroni's method.
     """
     check_flag(require, "require")
-    each = level if require else Level.of_alpha((1 - level) / (len(subjects) * len(bounds))).confidence
+    each = (
+        level if require else Level.of_alpha((1 - level) / (len(subjects) * len(bounds))).confidence
+    )
     tail = TOO_GOOD if require else TOO_GOOD / len(subjects)
     judge = partial(_finding, require=require, level=each, alone=level, tail=tail, seed=seed)
     findings = []
@@ -183,12 +205,19 @@ def gate_of(
 
 
 def _finding(
-    evidence: Evidence, bound: Bound, names: Names, require: bool, level: float, alone: float, tail: float, seed: int
+    evidence: Evidence,
+    bound: Bound,
+    names: Names,
+    require: bool,
+    level: float,
+    alone: float,
+    tail: float,
+    seed: int,
 ) -> Finding:
     """Compare limits with the bound, as in ``docs/methods/verdict-and-gate.md``.
 
-    `alone` is the level of a single quantity; labels agree with the scores too well if their lower tail is at most
-    `tail`.
+    `alone` is the level of a single quantity; labels agree with the scores too well if their lower
+    tail is at most `tail`.
     """
     quantity, most, rule = bound
     limits = _limits(evidence, bound, level, require, seed)
@@ -220,10 +249,14 @@ def _finding(
         return made(*limits, level, "too good", 1.0 if require else None, too_good)
     if not require:
         return made(*limits, level, "not exceeded")
-    return made(*limits, level, "certified", kept.pvalue, None, 0 if test is None else test.contradicted)
+    return made(
+        *limits, level, "certified", kept.pvalue, None, 0 if test is None else test.contradicted
+    )
 
 
-def _limits(evidence: Evidence, bound: Bound, level: float, require: bool, seed: int) -> _Limits | None:
+def _limits(
+    evidence: Evidence, bound: Bound, level: float, require: bool, seed: int
+) -> _Limits | None:
     """The limits that the gate compares with the bound; None if the sums do not give them."""
     if bound.quantity == "ece":
         if isinstance(evidence.given, Binned) and bound.rule.fixed_edges is None:
@@ -232,7 +265,8 @@ def _limits(evidence: Evidence, bound: Bound, level: float, require: bool, seed:
         return _Limits(evidence.n, found.value, found.low, found.high)
     if bound.quantity == "l2":
         return _l2(evidence, level, seed)
-    # To certify a range takes one test on each side, both at the full level; to leave it on either side, half each.
+    # To certify a range takes one test on each side, both at the full level; to leave it on either
+    # side, half each.
     part = evidence.one
     assert part is not None
     evidence.require_one("a gate")
@@ -242,15 +276,21 @@ def _limits(evidence: Evidence, bound: Bound, level: float, require: bool, seed:
 
 
 def _l2(evidence: Evidence, level: float, seed: int) -> _Limits | None:
-    """The l2 error; None for sums of few bins. Zero is decided by the test at the level itself, not at twice it."""
+    """The l2 error; None for sums of few bins.
+
+    Zero is decided by the test at the level itself, not at twice it.
+    """
     evidence = finest(evidence)
     if isinstance(evidence.given, Binned):
         return None
     two_sided = 2 * level - 1
     if two_sided > HIGHEST_DRAWN:
-        # Too many groups for random draws. The ECE of any bins is at most the l2 error, so its lower limit holds.
+        # Too many groups for random draws. The ECE of any bins is at most the l2 error, so its
+        # lower limit holds.
         both = interval_of(evidence, seed=seed)
-        return _Limits(both.n, both.estimate, ece_limits_of(evidence, level=level, seed=seed).low, 1.0)
+        return _Limits(
+            both.n, both.estimate, ece_limits_of(evidence, level=level, seed=seed).low, 1.0
+        )
     both = interval_of(evidence, level=two_sided, seed=seed)
     low, high = both.hull
     if low > 0 and interval_of(evidence, level=level, seed=seed).includes_zero:
@@ -260,7 +300,9 @@ def _l2(evidence: Evidence, level: float, seed: int) -> _Limits | None:
 
 def _undecided(bound: Bound, limits: _Limits) -> bool:
     """Whether the data could hardly have shown a gross violation: limits neither keep the bound nor exclude one."""
-    least, most = (1 - bound.bound) / _GROSS_FACTOR, (1 + bound.bound) * _GROSS_FACTOR
+    least = (1 - bound.bound) / _GROSS_FACTOR
+    most = (1 + bound.bound) * _GROSS_FACTOR
     if bound.quantity != "oe":
-        least, most = -math.inf, max(bound.bound * _GROSS_FACTOR, _GROSS_ERROR)
+        least = -math.inf
+        most = max(bound.bound * _GROSS_FACTOR, _GROSS_ERROR)
     return limits.n < _FEW_ROWS or limits.low < least or limits.high > most

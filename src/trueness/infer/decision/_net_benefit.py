@@ -23,10 +23,21 @@ from trueness.results import NetBenefit
 from trueness.typing import ArrayLike, Floats, RowOptions
 
 _FEW = 10
-"""With fewer accepted events, or accepted rows without, limits are exact and the simultaneous band ends."""
+"""With fewer accepted events, or accepted rows without, limits are exact and the simultaneous band
+ends."""
 _DRAWS = 4000
 _NEARLY_NORMAL = 1e9  # degrees of freedom
-_FIELDS = ("value", "low", "high", "band_low", "band_high", "gain", "gain_low", "gain_high", "treat_all")
+_FIELDS = (
+    "value",
+    "low",
+    "high",
+    "band_low",
+    "band_high",
+    "gain",
+    "gain_low",
+    "gain_high",
+    "treat_all",
+)
 
 
 @partial(takes_rows, kind="confidence")
@@ -45,32 +56,35 @@ def net_benefit(
     Parameters
     ----------
     y_true, y_prob
-        As for :func:`ece`; one score per row, or a dict of the scores of several models. A tally replaces both, and so
-        do sums of bins whose edges are the thresholds.
+        As for :func:`ece`; one score per row, or a dict of the scores of several models. A tally
+        replaces both, and so do sums of bins whose edges are the thresholds.
     thresholds : array-like, optional
-        Thresholds between 0 and 1, without them; a row is treated if its score is at least the threshold. By default
-        0.01, 0.02, …, 0.99.
+        Thresholds between 0 and 1, without them; a row is treated if its score is at least the
+        threshold. By default 0.01, 0.02, …, 0.99.
     prevalence : float, optional
-        The share of events where decisions are made, if rows were sampled by their label (a case-control study).
+        The share of events where decisions are made, if rows were sampled by their label (a
+        case-control study).
     level, cluster, **rows
         As for :func:`estimate`.
 
     Returns
     -------
     NetBenefit
-        Value and limits by threshold (by model, if there are several), those of treating all, the gain over treating
-        all, a band that holds for all thresholds together, and differences between models.
+        Value and limits by threshold (by model, if there are several), those of treating all, the
+        gain over treating all, a band that holds for all thresholds together, and differences
+        between models.
 
     Notes
     -----
-    The net benefit at threshold :math:`t` is :math:`(TP - FP \cdot t / (1 - t)) / n`. Limits are Student's; where fewer
-    than ten events, or ten rows without, are accepted, they join exact binomial limits of both numbers, and the
-    simultaneous band ends (nan). ``docs/methods/decisions.md`` has the steps.
+    The net benefit at threshold :math:`t` is :math:`(TP - FP \cdot t / (1 - t)) / n`. Limits are
+    Student's; where fewer than ten events, or ten rows without, are accepted, they join exact
+    binomial limits of both numbers, and the simultaneous band ends (nan).
+    ``docs/methods/decisions.md`` has the steps.
 
     References
     ----------
-    A. J. Vickers, E. B. Elkin, Decision curve analysis: a novel method for evaluating prediction models, Medical
-    Decision Making 26 (2006), 565-574.
+    A. J. Vickers, E. B. Elkin, Decision curve analysis: a novel method for evaluating prediction
+    models, Medical Decision Making 26 (2006), 565-574.
 
     Examples
     --------
@@ -88,11 +102,16 @@ def net_benefit(
 def models_by_name(
     y_true: Any, y_prob: Any, rows: RowOptions, cluster: ArrayLike | None, counted: str = ""
 ) -> dict[str, Evidence]:
-    """One model, whose name is empty, or those of a dict; what is `counted` needs one score per row, whole weights."""
+    """One model, whose name is empty, or those of a dict.
+
+    What is `counted` needs one score per row, whole weights.
+    """
     if isinstance(y_true, Tally | Sketch | Binned) or not isinstance(y_prob, Mapping):
         found = {"": Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster)}
     elif y_prob:
-        found = Evidence.several(y_true, y_prob, rows, kind="confidence", cluster=cluster, argument="y_prob")
+        found = Evidence.several(
+            y_true, y_prob, rows, kind="confidence", cluster=cluster, argument="y_prob"
+        )
     else:
         raise InputError("y_prob", "must hold at least one model", "the dict is empty")
     for one in found.values() if counted else ():
@@ -100,14 +119,29 @@ def models_by_name(
     return found
 
 
-def benefit_of(models: dict[str, Evidence], t: Floats, level: float, rate: float | None = None) -> NetBenefit:
+def benefit_of(
+    models: dict[str, Evidence], t: Floats, level: float, rate: float | None = None
+) -> NetBenefit:
     """The net benefit of models that scored the same rows; a single one has no name."""
-    found, (first, *_) = {name: _curve(one, t, level, rate) for name, one in models.items()}, models.values()
-    joint: Any = found.get("") or {field: {name: one[field] for name, one in found.items()} for field in _FIELDS}
-    differences = {(a, b): _difference(models[a], models[b], t, level, rate) for a, b in combinations(found, 2)}
+    found, (first, *_) = (
+        {name: _curve(one, t, level, rate) for name, one in models.items()},
+        models.values(),
+    )
+    joint: Any = found.get("") or {
+        field: {name: one[field] for name, one in found.items()} for field in _FIELDS
+    }
+    differences = {
+        (a, b): _difference(models[a], models[b], t, level, rate) for a, b in combinations(found, 2)
+    }
     treat_all = next(iter(found.values()))["treat_all"]
-    about: Any = {"level": level, "n": first.n, "prevalence": first.means[1] if rate is None else rate}
-    return NetBenefit(**joint | {"threshold": t, "treat_all": treat_all, "differences": differences} | about)
+    about: Any = {
+        "level": level,
+        "n": first.n,
+        "prevalence": first.means[1] if rate is None else rate,
+    }
+    return NetBenefit(
+        **joint | {"threshold": t, "treat_all": treat_all, "differences": differences} | about
+    )
 
 
 def _checked_thresholds(given: Any) -> Floats:
@@ -118,11 +152,17 @@ def _checked_thresholds(given: Any) -> Floats:
     except (TypeError, ValueError, OverflowError) as reason:
         raise InputError("thresholds", "must be numbers between 0 and 1", str(reason)) from None
     if not t.size or not ((t > 0) & (t < 1)).all():
-        raise InputError("thresholds", "must lie strictly between 0 and 1", f"got {np.asarray(given).ravel()[:5]}")
+        raise InputError(
+            "thresholds",
+            "must lie strictly between 0 and 1",
+            f"got {np.asarray(given).ravel()[:5]}",
+        )
     return t
 
 
-def _curve(evidence: Evidence, t: Floats, level: float, prevalence: float | None) -> dict[str, Floats]:
+def _curve(
+    evidence: Evidence, t: Floats, level: float, prevalence: float | None
+) -> dict[str, Floats]:
     odds = t / (1 - t)
     accepted, all_rows = _accepted(evidence, t)
     a, b = _scales(all_rows, prevalence)
@@ -134,15 +174,21 @@ def _curve(evidence: Evidence, t: Floats, level: float, prevalence: float | None
         units = int(all_rows.sum())
         both = [_covariance(v, odds, a, b, all_rows, prevalence) for v in (accepted, missed)]
     else:
-        units, both = evidence.units, [_clustered(evidence, t, a, b, below=below) for below in (False, True)]
-    covariance, (errors, gain_error) = both[0], (np.sqrt(np.clip(np.diag(one), 0, None)) for one in both)
+        units = evidence.units
+        both = [_clustered(evidence, t, a, b, below=below) for below in (False, True)]
+    covariance, (errors, gain_error) = (
+        both[0],
+        (np.sqrt(np.clip(np.diag(one), 0, None)) for one in both),
+    )
     reach = t_quantile(level, max(units - 1, 1))
     low, high = _with_exact(value, reach * errors, accepted, all_rows, odds, a, b, level)
     fewer = _with_exact(-gain, reach * gain_error, missed, all_rows, odds, a, b, level)
     enough = (accepted >= _FEW).all(axis=0) & (errors > 0)
     wide = np.full(t.size, math.nan)
     if enough.any():
-        wide[enough] = _joint_quantile(covariance[np.ix_(enough, enough)], level, units) * errors[enough]
+        wide[enough] = (
+            _joint_quantile(covariance[np.ix_(enough, enough)], level, units) * errors[enough]
+        )
     fields = (value, low, high, value - wide, value + wide, gain, -fewer[1], -fewer[0], treat_all)
     return dict(zip(_FIELDS, fields, strict=True))
 
@@ -155,7 +201,9 @@ def _accepted(evidence: Evidence, t: Floats) -> tuple[Floats, Floats]:
     if off.size:
         raise InputError("thresholds", "must be edges of the bins", f"{off[0]:g} is none")
     place = np.searchsorted(part.edges if binned else part.score, t)
-    events, others = (np.asarray(v, dtype=np.float64) for v in (part.events, part.weight - part.events))
+    events, others = (
+        np.asarray(v, dtype=np.float64) for v in (part.events, part.weight - part.events)
+    )
     reached = [np.concatenate([np.cumsum(v[::-1])[::-1], [0.0]]) for v in (events, others)]
     return np.array([v[place] for v in reached]), np.array([events.sum(), others.sum()])
 
@@ -165,15 +213,22 @@ def _scales(all_rows: Floats, prevalence: float | None) -> tuple[float, float]:
     if prevalence is None:
         return 1 / all_rows.sum(), 1 / all_rows.sum()
     if (all_rows == 0).any():
-        raise InputError("y_true", "must have both labels for another prevalence", "there is one label")
+        raise InputError(
+            "y_true", "must have both labels for another prevalence", "there is one label"
+        )
     return prevalence / all_rows[0], (1 - prevalence) / all_rows[1]
 
 
-def _covariance(count: Floats, odds: Floats, a: float, b: float, all_rows: Floats, prevalence: float | None) -> Floats:
+def _covariance(
+    count: Floats, odds: Floats, a: float, b: float, all_rows: Floats, prevalence: float | None
+) -> Floats:
     """Covariances of the values at all thresholds: rows beyond the farther threshold count at both."""
-    both = [np.minimum(v[:, np.newaxis], v) for v in count]  # of counts that both fall, or rise, with the threshold
+    both = [
+        np.minimum(v[:, np.newaxis], v) for v in count
+    ]  # of counts that both fall, or rise, with the threshold
     products = np.outer(odds, odds)
-    events, others = a**2 * both[0], b**2 * products * both[1]
+    events = a**2 * both[0]
+    others = b**2 * products * both[1]
     if prevalence is None:
         value = a * count[0] - b * odds * count[1]
         return np.asarray(events + others - np.outer(value, value) / all_rows.sum())
@@ -184,26 +239,40 @@ def _covariance(count: Floats, odds: Floats, a: float, b: float, all_rows: Float
 def _clustered(evidence: Evidence, t: Floats, a: float, b: float, *, below: bool) -> Floats:
     rows = evidence.in_clusters
     assert rows is not None
-    p, y = np.asarray(rows.p, np.float64), np.asarray(rows.top.y, np.float64)
-    units, count = int(rows.cluster.max()) + 1, rows.w if rows.counts else 1
+    p = np.asarray(rows.p, np.float64)
+    y = np.asarray(rows.top.y, np.float64)
+    units = int(rows.cluster.max()) + 1
+    count = rows.w if rows.counts else 1
     sums = np.empty((t.size, units))
     for i, threshold in enumerate(t):
         taken = (p < threshold) if below else (p >= threshold)
-        sums[i] = np.bincount(rows.cluster, count * taken * (a * y - b * (1 - y) * threshold / (1 - threshold)), units)
+        sums[i] = np.bincount(
+            rows.cluster, count * taken * (a * y - b * (1 - y) * threshold / (1 - threshold)), units
+        )
     sums -= sums.mean(axis=1, keepdims=True)
     return covariance_of_sums(sums)
 
 
 def _with_exact(
-    value: Floats, reach: Floats, count: Floats, all_rows: Floats, odds: Floats, a: float, b: float, level: float
+    value: Floats,
+    reach: Floats,
+    count: Floats,
+    all_rows: Floats,
+    odds: Floats,
+    a: float,
+    b: float,
+    level: float,
 ) -> tuple[Floats, Floats]:
     """Value ± reach, joined with exact limits of both numbers where one of them is small."""
-    low, high = value - reach, value + reach
+    low = value - reach
+    high = value + reach
     few = (count < _FEW).any(axis=0)
     if few.any():
         total = all_rows.sum()
         ends = [clopper_pearson(v[few], np.full(few.sum(), total), (1 + level) / 2) for v in count]
-        (tp_low, tp_high), (fp_low, fp_high) = ((np.asarray(e) * total for e in pair) for pair in ends)
+        (tp_low, tp_high), (fp_low, fp_high) = (
+            (np.asarray(e) * total for e in pair) for pair in ends
+        )
         low[few] = np.minimum(low[few], a * tp_low - b * odds[few] * fp_high)
         high[few] = np.maximum(high[few], a * tp_high - b * odds[few] * fp_low)
     return low, high
@@ -214,14 +283,19 @@ def _joint_quantile(covariance: Floats, level: float, units: int) -> float:
     error = np.sqrt(np.diag(covariance))
     values, vectors = np.linalg.eigh(covariance / np.outer(error, error))
     root = vectors * np.sqrt(np.clip(values, 0, None))
-    draws = np.abs(np.random.default_rng(0).standard_normal((_DRAWS, error.size)) @ root.T).max(axis=1)
+    draws = np.abs(np.random.default_rng(0).standard_normal((_DRAWS, error.size)) @ root.T).max(
+        axis=1
+    )
     quantile = float(np.quantile(draws, level))
     return quantile * t_quantile(level, max(units - 1, 1)) / t_quantile(level, _NEARLY_NORMAL)
 
 
-def _difference(one: Evidence, two: Evidence, t: Floats, level: float, prevalence: float | None) -> Floats:
+def _difference(
+    one: Evidence, two: Evidence, t: Floats, level: float, prevalence: float | None
+) -> Floats:
     """Value and limits of the first less the second, from the rows on which their decisions differ."""
-    first, second = one.expanded, two.expanded
+    first = one.expanded
+    second = two.expanded
     y, p, q = (np.asarray(v, np.float64) for v in (first.sample.y, first.sample.p, second.sample.p))
     a, b = y.size * np.array(_scales(np.array([y.sum(), (1 - y).sum()]), prevalence))
     found = []

@@ -25,8 +25,8 @@ from trueness.results import Estimate, RiskCoverage
 from trueness.typing import ArrayLike, Floats, RowOptions
 
 _SURPRISE = 3.0
-"""The weight of a row among the most confident eighth; half a wrong and half a right one are added, for the upper and
-the lower limit, since none may have come yet."""
+"""The weight of a row among the most confident eighth; half a wrong and half a right one are added,
+for the upper and the lower limit, since none may have come yet."""
 _DEFINITION = "Mean over all coverages of the share of errors among the most confident rows."
 
 
@@ -44,30 +44,35 @@ def risk_coverage(
     Parameters
     ----------
     y_true, y_prob
-        As for :func:`ece`, or a dict of the scores of several models. The answer to a vector of scores is the likelier
-        label, with confidence max(p, 1 − p); that of a matrix its largest score. A :class:`Tally` replaces both; sums
-        of bins are refused. Clusters and several models need the rows.
+        As for :func:`ece`, or a dict of the scores of several models. The answer to a vector of
+        scores is the likelier label, with confidence max(p, 1 − p); that of a matrix its largest
+        score. A :class:`Tally` replaces both; sums of bins are refused. Clusters and several models
+        need the rows.
     level, cluster, **rows
-        As for :func:`estimate`. With ``kind="correct"``, `y_true` says whether each answer was right, and `y_prob` is
-        its confidence.
+        As for :func:`estimate`. With ``kind="correct"``, `y_true` says whether each answer was
+        right, and `y_prob` is its confidence.
 
     Returns
     -------
     RiskCoverage
-        Thresholds from the highest down, with coverage and risk; the area below the curve (AURC) with limits, and its
-        excess over the ideal order. For several models each of them by model, and the differences between their areas.
+        Thresholds from the highest down, with coverage and risk; the area below the curve (AURC)
+        with limits, and its excess over the ideal order. For several models each of them by model,
+        and the differences between their areas.
 
     Notes
     -----
-    AURC is the mean of :math:`\ell_i w_i` with :math:`w = H_n - H_{j-1}` for the j-th most confident row, where
-    :math:`H_n = 1 + 1/2 + \dots + 1/n`; rows of equal confidence share the mean of their weights. Its limits are those
-    of the mean of the influences of the rows, corrected for skewness and for few errors or few right answers. The upper
-    one is at least Gaffke's, with half a row more that is wrong among the four most confident: errors there decide, and
-    may not have been seen. Limits of a difference are Student's, with half a row on which the models differ added.
+    AURC is the mean of :math:`\ell_i w_i` with :math:`w = H_n - H_{j-1}` for the j-th most
+    confident row, where :math:`H_n = 1 + 1/2 + \dots + 1/n`; rows of equal confidence share the
+    mean of their weights. Its limits are those of the mean of the influences of the rows, corrected
+    for skewness and for few errors or few right answers. The upper one is at least Gaffke's, with
+    half a row more that is wrong among the four most confident: errors there decide, and may not
+    have been seen. Limits of a difference are Student's, with half a row on which the models differ
+    added.
 
     References
     ----------
-    Y. Geifman, G. Uziel, R. El-Yaniv, Bias-reduced uncertainty estimation for deep neural classifiers, ICLR 2019.
+    Y. Geifman, G. Uziel, R. El-Yaniv, Bias-reduced uncertainty estimation for deep neural
+    classifiers, ICLR 2019.
 
     Examples
     --------
@@ -87,23 +92,38 @@ def risk_coverage(
     if "" in models:
         return risk_of(models[""], level, pairs)
     curves = {name: _Curve.of(evidence, pairs) for name, evidence in models.items()}
-    each = {name: risk_of(evidence, level, pairs, curves[name]) for name, evidence in models.items()}
+    each = {
+        name: risk_of(evidence, level, pairs, curves[name]) for name, evidence in models.items()
+    }
     effects = {name: one.of_rows(models[name], pairs) for name, one in curves.items()}
     differences = {}
     for a, b in combinations(models, 2):
-        change, value = effects[a] - effects[b], curves[a].value - curves[b].value
-        found = paired_limits(change - change.mean() + value, level, models[a].expanded.cluster, surprise=0.5)
+        change = effects[a] - effects[b]
+        value = curves[a].value - curves[b].value
+        found = paired_limits(
+            change - change.mean() + value, level, models[a].expanded.cluster, surprise=0.5
+        )
         differences[a, b] = np.array([value, found.low, found.high])
     fields = ("threshold", "coverage", "risk", "aurc", "excess")
-    joint: Any = {field: {name: getattr(one, field) for name, one in each.items()} for field in fields}
+    joint: Any = {
+        field: {name: getattr(one, field) for name, one in each.items()} for field in fields
+    }
     return RiskCoverage(**joint, differences=differences)
 
 
-def risk_of(evidence: Evidence, level: float, pairs: bool, known: "_Curve | None" = None) -> RiskCoverage:
-    """The curve of one model, and its area with limits; `pairs`: scores are confidences, labels whether right."""
+def risk_of(
+    evidence: Evidence, level: float, pairs: bool, known: "_Curve | None" = None
+) -> RiskCoverage:
+    """The curve of one model, and its area with limits.
+
+    `pairs`: scores are confidences, labels whether right.
+    """
     curve = known or _Curve.of(evidence, pairs)
-    value, n = curve.value, curve.reached[-1]
-    right = 1 + (_SURPRISE - 1) * value  # what such a row adds to the area of right answers, if it is right
+    value = curve.value
+    n = curve.reached[-1]
+    right = (
+        1 + (_SURPRISE - 1) * value
+    )  # what such a row adds to the area of right answers, if it is right
     if evidence.cluster is None:
         values = value + np.concatenate([curve.if_wrong, curve.if_right])
         counts = np.concatenate([curve.errors, curve.size - curve.errors])
@@ -111,17 +131,27 @@ def risk_of(evidence: Evidence, level: float, pairs: bool, known: "_Curve | None
         mirrored = mean_value_limits(1 - values, counts, right, level)
         unit = 1.0
     else:
-        values, own = value + curve.of_rows(evidence, pairs), evidence.expanded.cluster
+        values = value + curve.of_rows(evidence, pairs)
+        own = evidence.expanded.cluster
         counts = np.ones(values.size)
         limits, wide = (mean_row_limits(values, one, level, None, own) for one in (1.0, _SURPRISE))
         mirrored = mean_row_limits(1 - values, right, level, None, own)
         assert own is not None  # the rows are in clusters
         unit = weight_together(values, own)
-    wide = with_unseen_rows(wide, LossTable(values, counts, value + curve.if_wrong, curve.size), unit, level)
-    low, high = max(min(limits.low, 1 - mirrored.high, value), 0.0), min(max(wide.high, value), 1.0)
+    wide = with_unseen_rows(
+        wide, LossTable(values, counts, value + curve.if_wrong, curve.size), unit, level
+    )
+    low = max(min(limits.low, 1 - mirrored.high, value), 0.0)
+    high = min(max(wide.high, value), 1.0)
     how = (wide.method, evidence.n, _DEFINITION, limits.standard_error)
     area = Estimate("AURC", value, low, high, level, *how, note=evidence.note, kind=evidence.view)
-    return RiskCoverage(curve.threshold, curve.reached / n, np.cumsum(curve.errors) / curve.reached, area, curve.excess)
+    return RiskCoverage(
+        curve.threshold,
+        curve.reached / n,
+        np.cumsum(curve.errors) / curve.reached,
+        area,
+        curve.excess,
+    )
 
 
 class _Curve(NamedTuple):
@@ -143,25 +173,39 @@ class _Curve(NamedTuple):
     def of(cls, evidence: Evidence, pairs: bool) -> "_Curve":
         """The area, and how each row moves it.
 
-        A group from share a (above it) to b (with it), of error rate e, adds e·log(b/a) to rows above it, and
-        e·(1 − a·log(b/a)/(b − a)) to its own.
+        A group from share a (above it) to b (with it), of error rate e, adds e·log(b/a) to rows
+        above it, and e·(1 − a·log(b/a)/(b − a)) to its own.
         """
         evidence.memory["one class"] = True  # all right, or all wrong, is an answer here
         (cells,) = evidence.tally_in(what="A curve of risk and coverage").parts
         some = cells.weight > 0
-        score, n, wrong = (np.asarray(v[some], np.float64) for v in (cells.score, cells.weight, cells.events))
-        likely = np.ones(score.size, dtype=bool) if pairs or evidence.view != "binary" else score >= 0.5
-        wrong, score = np.where(likely, n - wrong, wrong), np.where(likely, score, 1 - score)
+        score, n, wrong = (
+            np.asarray(v[some], np.float64) for v in (cells.score, cells.weight, cells.events)
+        )
+        likely = (
+            np.ones(score.size, dtype=bool) if pairs or evidence.view != "binary" else score >= 0.5
+        )
+        wrong = np.where(likely, n - wrong, wrong)
+        score = np.where(likely, score, 1 - score)
         order = np.argsort(-score, kind="stable")  # two ascending runs: merged, not sorted
-        score, n, wrong = score[order], n[order], wrong[order]
+        score = score[order]
+        n = n[order]
+        wrong = wrong[order]
         first = np.flatnonzero(np.append(True, score[1:] != score[:-1]))
-        score, n, wrong = score[first], np.add.reduceat(n, first), np.add.reduceat(wrong, first)
-        reached, rate = np.cumsum(n), wrong / n
-        total, above, errors = reached[-1], reached - n, float(wrong.sum())
+        score = score[first]
+        n = np.add.reduceat(n, first)
+        wrong = np.add.reduceat(wrong, first)
+        reached = np.cumsum(n)
+        rate = wrong / n
+        total = reached[-1]
+        above = reached - n
+        errors = float(wrong.sum())
         harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, total + 1))])
         upto, before = (harmonic[v.astype(np.int64)] for v in (reached, above))
         # The risk at each number j of rows from a + 1 to b is (errors above + e·(j − a)) / j.
-        value = float((wrong + (np.cumsum(wrong) - wrong - rate * above) * (upto - before)).sum() / total)
+        value = float(
+            (wrong + (np.cumsum(wrong) - wrong - rate * above) * (upto - before)).sum() / total
+        )
         right = total - errors
         ideal = errors - right * (harmonic[-1] - harmonic[int(right)])
         log = np.log(reached / np.maximum(above, 1))
@@ -170,13 +214,17 @@ class _Curve(NamedTuple):
         below = rate - lower * above / n + (lower[::-1].cumsum()[::-1] - lower)
         if_right = errors / total - value - below
         weight = harmonic[-1] - before - reached * (upto - before) / n + 1
-        return cls(score, n, wrong, reached, value, value - ideal / total, if_right + weight, if_right)
+        return cls(
+            score, n, wrong, reached, value, value - ideal / total, if_right + weight, if_right
+        )
 
     def of_rows(self, evidence: Evidence, pairs: bool) -> Floats:
         """What each row adds to the area, less the mean."""
         sample = evidence.expanded.sample
-        y, p = np.asarray(sample.y, np.float64), np.asarray(sample.p, np.float64)
+        y = np.asarray(sample.y, np.float64)
+        p = np.asarray(sample.p, np.float64)
         if evidence.view == "binary" and not pairs:
-            y, p = np.where(p >= 0.5, y, 1 - y), np.where(p >= 0.5, p, 1 - p)
+            y = np.where(p >= 0.5, y, 1 - y)
+            p = np.where(p >= 0.5, p, 1 - p)
         group = np.searchsorted(-self.threshold, -p)
         return np.where(y == 0, self.if_wrong[group], self.if_right[group])

@@ -1,19 +1,23 @@
 r"""The change point of calibration in a series of samples, such as days.
 
-The null hypothesis is that the event rate given the score is the same on all days. It need not equal the score, so a
-model that is miscalibrated in the same way on all days has no change point; and the scores may drift.
+The null hypothesis is that the event rate given the score is the same on all days. It need not
+equal the score, so a model that is miscalibrated in the same way on all days has no change point;
+and the scores may drift.
 
-1. Cut the pooled scores into strata. The pooled gap :math:`r_k`, rate − mean score of stratum k, is interpolated
-   linearly between strata: a row of score p has the pooled event probability p + r(p).
-2. For each day, sum the residuals y − p − r(p), and the same with weights x, the log-odds of the stratum: changes of
-   level and of slope. What interpolation leaves of the sum over all days is shared out by variance.
-3. For each run of days i, …, j − 1 (i > 0), with A and B the sums of these over the run and V their covariance if
-   nothing changes, :math:`S_{ij} = (A, B) V^{-1} (A, B)^T`. A run up to the last of the D days is a lasting change; any
-   other run ends with a second change, for which 2 log D is subtracted.
-4. The largest S is compared with those of labels drawn from the pooled event probabilities, with r estimated again
-   for each draw.
+1. Cut the pooled scores into strata. The pooled gap :math:`r_k`, rate − mean score of stratum k, is
+   interpolated linearly between strata: a row of score p has the pooled event probability p + r(p).
+2. For each day, sum the residuals y − p − r(p), and the same with weights x, the log-odds of the
+   stratum: changes of level and of slope. What interpolation leaves of the sum over all days is
+   shared out by variance.
+3. For each run of days i, …, j − 1 (i > 0), with A and B the sums of these over the run and V their
+   covariance if nothing changes, :math:`S_{ij} = (A, B) V^{-1} (A, B)^T`. A run up to the last of
+   the D days is a lasting change; any other run ends with a second change, for which 2 log D is
+   subtracted.
+4. The largest S is compared with those of labels drawn from the pooled event probabilities, with r
+   estimated again for each draw.
 
-Rows are independent. The level is approximate, since r is estimated; ``docs/guide/sketch.md`` has simulated levels.
+Rows are independent. The level is approximate, since r is estimated; ``docs/guide/sketch.md`` has
+simulated levels.
 """
 
 from collections.abc import Sequence
@@ -28,21 +32,26 @@ from trueness.typing import Floats, Ints
 
 # With more days, only single days and lasting changes are tried.
 _MANY_DAYS = 200
-_STRATA, _EVENTS = 10, 10
+_STRATA = 10
+_EVENTS = 10
 _BATCH = 2_000_000
 # Runs whose residuals have a smaller share of the total variance than this say nothing.
-_LEAST, _TINY = 1e-9, 1e-300
+_LEAST = 1e-9
+_TINY = 1e-300
 
 
 def change_point(days: Sequence[Cells], draws: int, seed: int) -> tuple[float, int, int]:
-    """The p-value of "no run of days differs"; the first day of the run that differs most, and the day after its last.
+    """The p-value of "no run of days differs".
+
+    The first day of the run that differs most, and the day after its last.
 
     There must be at least two days, each with rows.
     """
     strata = _Strata(days)
     scan = _Scan(strata)
     largest, start, stop = (part[0] for part in scan(strata.observed[np.newaxis]))
-    size, rng = max(1, _BATCH // strata.count.size), stream(seed, "labels")
+    size = max(1, _BATCH // strata.count.size)
+    rng = stream(seed, "labels")
     batches = [min(size, draws - begin) for begin in range(0, draws, size)]
     drawn = np.concatenate([scan(strata.draw(batch, rng))[0] for batch in batches])
     return float(monte_carlo_pvalue(largest, drawn)), int(start), int(stop)
@@ -62,15 +71,19 @@ class _Strata:
             sums.append([np.bincount(at, column.astype(np.float64), n) for column in columns])
         self.count, events, self.squares, self.expected = np.moveaxis(np.array(sums), 1, 0)
         self.observed = events - self.expected
-        self.total, expected = self.count.sum(axis=0), self.expected.sum(axis=0)
+        expected = self.expected.sum(axis=0)
+        self.total = self.count.sum(axis=0)
         centre = expected / self.total
-        score = np.divide(self.expected, self.count, out=np.tile(centre, (len(days), 1)), where=self.count > 0)
+        score = np.divide(
+            self.expected, self.count, out=np.tile(centre, (len(days), 1)), where=self.count > 0
+        )
         # The gap r of a day and stratum, interpolated at its mean score, is hat @ r.
         self.hat = np.stack([np.interp(score, centre, one) for one in np.eye(n)], axis=-1)
         self.rate = np.clip(score + self.hat @ self.gap(self.observed), 0, 1)
         self.variance = self.squares * self.rate * (1 - self.rate)
         # Half an event on either side keeps the log-odds of a stratum of scores 0 or 1 finite.
-        x, v = np.log((expected + 0.5) / (self.total - expected + 0.5)), self.variance.sum(axis=0)
+        x = np.log((expected + 0.5) / (self.total - expected + 0.5))
+        v = self.variance.sum(axis=0)
         self.x = x - float(v @ x) / max(float(v.sum()), _TINY)
 
     def gap(self, excess: Floats) -> Floats:
@@ -81,7 +94,9 @@ class _Strata:
         """Excess events if nothing changed, of shape (draws, days, strata)."""
         shape = (draws, *self.rate.shape)
         if self.whole:
-            return np.asarray(rng.binomial(self.count.astype(np.int64), self.rate, shape) - self.expected)
+            return np.asarray(
+                rng.binomial(self.count.astype(np.int64), self.rate, shape) - self.expected
+            )
         noise = np.sqrt(self.variance) * rng.standard_normal(shape)
         return np.asarray(self.count * self.rate - self.expected + noise)
 
@@ -101,13 +116,18 @@ class _Scan:
     """The largest statistic over all runs of days, for many sets of labels at once."""
 
     def __init__(self, strata: _Strata) -> None:
-        self.strata, x = strata, strata.x
-        self.level_gap, self.slope_gap = (np.einsum("dk,dkj->jd", strata.count * v, strata.hat) for v in (1.0, x))
+        self.strata = strata
+        x = strata.x
+        self.level_gap, self.slope_gap = (
+            np.einsum("dk,dkj->jd", strata.count * v, strata.hat) for v in (1.0, x)
+        )
         self.variance = strata.variance.sum(axis=0)
         self.least = _LEAST * np.array([self.variance.sum(), self.variance @ x**2])
         self.reached = np.vstack([np.zeros(x.size), np.cumsum(strata.count, axis=0)]) / strata.total
         weights = np.stack([self.variance, self.variance * x**2])
-        self.shares = weights @ self.reached.T / np.maximum(weights.sum(axis=1, keepdims=True), _TINY)
+        self.shares = (
+            weights @ self.reached.T / np.maximum(weights.sum(axis=1, keepdims=True), _TINY)
+        )
 
     def __call__(self, excess: Floats) -> tuple[Floats, Ints, Ints]:
         """The largest statistic of each set of labels, and its run."""
@@ -117,7 +137,9 @@ class _Scan:
         best, (start, stop) = np.full(draws, -np.inf), np.zeros((2, draws), dtype=np.int64)
         for i in range(1, days):
             ends = np.arange(i + 1, days + 1) if days <= _MANY_DAYS else np.unique([i + 1, days])
-            value = self._statistic(i, ends, level[:, ends] - level[:, i, None], slope[:, ends] - slope[:, i, None])
+            value = self._statistic(
+                i, ends, level[:, ends] - level[:, i, None], slope[:, ends] - slope[:, i, None]
+            )
             value -= np.where(ends < days, 2 * np.log(days), 0.0)
             at = value.argmax(axis=1)
             largest = value[np.arange(draws), at]
@@ -129,11 +151,15 @@ class _Scan:
         """S of the runs from day i to each end; level and slope have shape (draws, ends)."""
         share = self.reached[ends] - self.reached[i]
         free = share * (1 - share) * self.variance
-        v_level, both, v_slope = free.sum(axis=1), free @ self.strata.x, free @ self.strata.x**2
+        v_level = free.sum(axis=1)
+        both = free @ self.strata.x
+        v_slope = free @ self.strata.x**2
         divisor = np.maximum(v_level, _TINY)
         # The slope, free of what the level explains.
-        rest, left = slope - level * (both / divisor), v_slope - both**2 / divisor
-        known, sloped = v_level > self.least[0], left > np.maximum(1e-6 * v_slope, self.least[1])
+        rest = slope - level * (both / divisor)
+        left = v_slope - both**2 / divisor
+        known = v_level > self.least[0]
+        sloped = left > np.maximum(1e-6 * v_slope, self.least[1])
         value = np.where(known, level**2 / divisor, 0.0)
         return np.asarray(value + np.where(known & sloped, rest**2 / np.maximum(left, _TINY), 0.0))
 

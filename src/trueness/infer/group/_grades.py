@@ -51,70 +51,77 @@ def grade_table(
 ) -> GradeTable:
     r"""Predicted and observed events by rating grade, with exact limits and traffic lights.
 
-    The table of credit validation reports: does each grade have the default rate that its probability of default (PD)
-    says? Usable for any risk classes.
+    The table of credit validation reports: does each grade have the default rate that its
+    probability of default (PD) says? Usable for any risk classes.
 
     Parameters
     ----------
     y_true, y_prob
-        As for :func:`trueness.ece`, or, without `grades`, a :class:`trueness.Tally`, :class:`trueness.Sketch` or
-        :class:`trueness.Binned` in place of both. Scores are the predicted PDs. A matrix must have two columns, of
-        which the second is the score.
+        As for :func:`trueness.ece`, or, without `grades`, a :class:`trueness.Tally`,
+        :class:`trueness.Sketch` or :class:`trueness.Binned` in place of both. Scores are the
+        predicted PDs. A matrix must have two columns, of which the second is the score.
     grades : array-like of shape (n,), optional
-        The grade of each row. An ordered categorical keeps its order; other grades are sorted by their mean score.
+        The grade of each row. An ordered categorical keeps its order; other grades are sorted by
+        their mean score.
     bins : dict of names and upper cut-offs, sequence of edges, int or bin rule, optional
-        Grades by score, in place of `grades`: ``{"A": 0.01, "B": 0.05, "C": 1}`` puts scores below 0.01 in A, those
-        from 0.01 to below 0.05 in B, and so on; the last cut-off belongs to its grade. With neither `grades` nor
-        `bins`, each distinct score is a grade, if there are at most 50.
+        Grades by score, in place of `grades`: ``{"A": 0.01, "B": 0.05, "C": 1}`` puts scores below
+        0.01 in A, those from 0.01 to below 0.05 in B, and so on; the last cut-off belongs to its
+        grade. With neither `grades` nor `bins`, each distinct score is a grade, if there are at
+        most 50.
     level : float, default 0.95
         Level of all limits but those of the lights.
     correlation : float, default 0
         Asset correlation ρ in [0, 1): how strongly events of a period depend on each other.
     portfolio : {'infinite', 'finite'}, default 'infinite'
-        With a correlation: limits and lights for infinitely many rows in each grade (Vasicek's quantiles), or for the
-        rows there are.
+        With a correlation: limits and lights for infinitely many rows in each grade (Vasicek's
+        quantiles), or for the rows there are.
     lights : pair of float, default (0.95, 0.999)
-        One-sided levels: a grade is amber above the limit of the first and red above that of the second.
+        One-sided levels: a grade is amber above the limit of the first and red above that of the
+        second.
     **rows
-        As for :func:`trueness.ece`. There is no `cluster`; `correlation` models the dependence between rows.
+        As for :func:`trueness.ece`. There is no `cluster`; `correlation` models the dependence
+        between rows.
 
     Returns
     -------
     GradeTable
-        The grades from low to high risk; the total; the central-tendency offset; inversions. Empty grades are kept.
+        The grades from low to high risk; the total; the central-tendency offset; inversions. Empty
+        grades are kept.
 
     Notes
     -----
-    **Limits of the rate** and of observed/expected: Clopper and Pearson's of the rate, also divided by the mean score.
-    They take rows as independent, whatever `correlation` is.
+    **Limits of the rate** and of observed/expected: Clopper and Pearson's of the rate, also divided
+    by the mean score. They take rows as independent, whatever `correlation` is.
 
-    **Limits if the PD is right.** Without correlation, the number of events of n rows with mean score p is compared
-    with the binomial distribution (n, p). If scores differ within a grade, p-values are slightly too large, never too
-    small beyond the expected number (Hoeffding 1956). With asset correlation ρ the limits of the rate are Vasicek's
-    quantiles,
+    **Limits if the PD is right.** Without correlation, the number of events of n rows with mean
+    score p is compared with the binomial distribution (n, p). If scores differ within a grade,
+    p-values are slightly too large, never too small beyond the expected number (Hoeffding 1956).
+    With asset correlation ρ the limits of the rate are Vasicek's quantiles,
 
     .. math:: \Phi\Big( \frac{\Phi^{-1}(p) \pm \sqrt{\rho}\, z}{\sqrt{1 - \rho}} \Big) ,
 
-    with :math:`z` the normal quantile of the level; those of the total are the mean over grades. They ignore the chance
-    within a grade, and are too narrow where few events are expected; `notes` name the grades whose light would differ.
-    ``portfolio="finite"``, and all p-values, average the binomial distribution over the factor.
+    with :math:`z` the normal quantile of the level; those of the total are the mean over grades.
+    They ignore the chance within a grade, and are too narrow where few events are expected; `notes`
+    name the grades whose light would differ. ``portfolio="finite"``, and all p-values, average the
+    binomial distribution over the factor.
 
-    **Lights.** Each grade is judged by itself: of 20 calibrated grades one is amber on average. `adjusted_pvalue`
-    allows for the number of grades.
+    **Lights.** Each grade is judged by itself: of 20 calibrated grades one is amber on average.
+    `adjusted_pvalue` allows for the number of grades.
 
-    **Central tendency.** `offset` is the calibration intercept at slope 1, in log-odds, with likelihood-ratio limits
-    for independent rows. Scores of exactly 0 and 1 are left out.
+    **Central tendency.** `offset` is the calibration intercept at slope 1, in log-odds, with
+    likelihood-ratio limits for independent rows. Scores of exactly 0 and 1 are left out.
 
-    **Weights** that are whole numbers count rows; others enter by the effective number of rows, (Σw)²/Σw².
+    **Weights** that are whole numbers count rows; others enter by the effective number of rows,
+    (Σw)²/Σw².
 
     References
     ----------
-    Basel Committee on Banking Supervision, Studies on the validation of internal rating systems, Working Paper 14,
-    2005.
+    Basel Committee on Banking Supervision, Studies on the validation of internal rating systems,
+    Working Paper 14, 2005.
     D. Tasche, A traffic lights approach to PD validation, 2003.
     O. Vasicek, The distribution of loan portfolio value, Risk 15 (2002), 160-162.
-    W. Hoeffding, On the distribution of the number of successes in independent trials, Annals of Mathematical
-    Statistics 27 (1956), 713-721.
+    W. Hoeffding, On the distribution of the number of successes in independent trials, Annals of
+    Mathematical Statistics 27 (1956), 713-721.
 
     Examples
     --------
@@ -167,13 +174,19 @@ class _GradeSums(NamedTuple):
     @property
     def score(self) -> Floats:
         """Mean score, nan without rows."""
-        return np.asarray(np.divide(self.expected, self.weight, out=np.full(self.n.size, np.nan), where=self.n > 0))
+        return np.asarray(
+            np.divide(
+                self.expected, self.weight, out=np.full(self.n.size, np.nan), where=self.n > 0
+            )
+        )
 
     @classmethod
     def of_bins(cls, names: Iterable[str], parts: Iterable[Bins]) -> "_GradeSums":
         parts = tuple(parts)
         columns = ("count", "weight", "events", "sum_score", "squares")
-        joined = (np.concatenate([np.asarray(getattr(part, name)) for part in parts]) for name in columns)
+        joined = (
+            np.concatenate([np.asarray(getattr(part, name)) for part in parts]) for name in columns
+        )
         count, weight, events, expected, squares = (one.astype(np.float64) for one in joined)
         whole = all(part.whole for part in parts)
         n = (weight if whole else count).astype(np.int64)
@@ -181,7 +194,12 @@ class _GradeSums(NamedTuple):
 
     def each(self, change: Callable[[Any], Any]) -> "_GradeSums":
         """All columns changed in the same way, such as another order."""
-        return self._replace(**{k: change(getattr(self, k)) for k in ("n", "weight", "events", "expected", "squares")})
+        return self._replace(
+            **{
+                k: change(getattr(self, k))
+                for k in ("n", "weight", "events", "expected", "squares")
+            }
+        )
 
 
 def _checked_lights(lights: Any) -> tuple[float, float]:
@@ -189,7 +207,9 @@ def _checked_lights(lights: Any) -> tuple[float, float]:
         raise InputError("lights", "must be two levels, for amber and red", f"got {lights!r}")
     amber, red = (checked_fraction(one, "lights") for one in lights)
     if not amber < red:
-        raise InputError("lights", "must have a lower level for amber than for red", f"got {lights!r}")
+        raise InputError(
+            "lights", "must have a lower level for amber than for red", f"got {lights!r}"
+        )
     return amber, red
 
 
@@ -204,8 +224,14 @@ def _by_score(
     if isinstance(y_true, Binned):
         if rule is None:
             demand = "must say which bins are grades"
-            raise InputError("bins", demand, "got None and a Binned", remedy="Pass its edges, or name the cut-offs.")
-        part, cells = evidence.binned(rule, moments=False).parts[0], None
+            raise InputError(
+                "bins",
+                demand,
+                "got None and a Binned",
+                remedy="Pass its edges, or name the cut-offs.",
+            )
+        part = evidence.binned(rule, moments=False).parts[0]
+        cells = None
     else:
         cells = evidence.tally_in(rule).parts[0]
         if rule is None:
@@ -218,9 +244,17 @@ def _by_score(
             raise error.but(remedy="Give the last grade the cut-off 1.") from None
     _check_number(part.size)
     ends = pairwise(part.edges.tolist())
-    names = names or tuple(f"[{a:.6g}, {b:.6g}{']' if b == part.edges[-1] else ')'}" for a, b in ends)
-    note = "Sketch: a cell that a cut-off divides counts as a whole, in the grade of its mean score."
-    return _GradeSums.of_bins(names, [part]), cells, (note,) * isinstance(y_true, Sketch) + evidence.notes
+    names = names or tuple(
+        f"[{a:.6g}, {b:.6g}{']' if b == part.edges[-1] else ')'}" for a, b in ends
+    )
+    note = (
+        "Sketch: a cell that a cut-off divides counts as a whole, in the grade of its mean score."
+    )
+    return (
+        _GradeSums.of_bins(names, [part]),
+        cells,
+        (note,) * isinstance(y_true, Sketch) + evidence.notes,
+    )
 
 
 def _check_number(grades: int) -> None:
@@ -231,7 +265,8 @@ def _check_number(grades: int) -> None:
 def _read(y_true: Any, y_prob: Any, rows: RowOptions) -> Evidence:
     evidence = Evidence.of(y_true, y_prob, rows)
     if evidence.view != "binary":
-        demand, got = "must be the probability of an event, or have two columns", f"got {len(evidence.classes or ())}"
+        demand = "must be the probability of an event, or have two columns"
+        got = f"got {len(evidence.classes or ())}"
         remedy = "For one class against the rest pass its column as a vector."
         raise InputError("y_prob", demand, f"{got} classes", remedy=remedy)
     return evidence
@@ -248,35 +283,50 @@ def _names_and_rule(bins: Any) -> tuple[tuple[str, ...], BinRule | None]:
     twice = {name for name in names if names.count(name) > 1}
     if twice:
         raise InputError("bins", "must have different names", f"{min(twice)!r} is there twice")
-    last, before = 0.0, ""
+    last = 0.0
+    before = ""
     for name, cut in bins.items():
         if not is_real(cut) or not 0 <= cut <= 1:
-            raise InputError("bins", "must have upper cut-offs in [0, 1]", f"that of {name!r} is {cut!r}")
+            raise InputError(
+                "bins", "must have upper cut-offs in [0, 1]", f"that of {name!r} is {cut!r}"
+            )
         if float(cut) <= last:
             after = f"after {before!r} with {last:g}" if before else "and no score is below"
             got = f"{name!r} has {float(cut):g} {after}"
             raise InputError("bins", "must have upper cut-offs that ascend from above 0", got)
-        last, before = float(cut), str(name)
+        last = float(cut)
+        before = str(name)
     return names, Edges([0.0, *(float(cut) for cut in bins.values())])
 
 
 def _distinct(cells: Cells) -> tuple[tuple[str, ...], BinRule]:
     if cells.size > _MOST_DISTINCT:
-        demand, got = "Grades must be given by a column or by cut-offs", f"there are {cells.size:,} distinct scores"
-        text = "`grades=` is a column of grades, `bins={'A': 0.01, 'B': 0.1, 'C': 1}` names cut-offs."
-        raise InputError("", demand, f"{got}, too many for one grade each", remedy=Remedy("name-grades", text))
+        demand = "Grades must be given by a column or by cut-offs"
+        got = f"there are {cells.size:,} distinct scores"
+        text = (
+            "`grades=` is a column of grades, `bins={'A': 0.01, 'B': 0.1, 'C': 1}` names cut-offs."
+        )
+        raise InputError(
+            "", demand, f"{got}, too many for one grade each", remedy=Remedy("name-grades", text)
+        )
     names = [f"{score:.6g}" for score in cells.score]
-    return tuple(names if len(set(names)) == len(names) else map(repr, cells.score.tolist())), Distinct()
+    return tuple(
+        names if len(set(names)) == len(names) else map(repr, cells.score.tolist())
+    ), Distinct()
 
 
-def _by_column(y_true: Any, y_prob: Any, grades: Any, rows: RowOptions) -> tuple[_GradeSums, Cells, tuple[str, ...]]:
+def _by_column(
+    y_true: Any, y_prob: Any, grades: Any, rows: RowOptions
+) -> tuple[_GradeSums, Cells, tuple[str, ...]]:
     """Sums by the values of a column; all cells; notes."""
     if isinstance(y_true, Tally | Sketch | Binned):
         got = f"a {type(y_true).__name__} has none"
         raise InputError("grades", "needs rows", got, remedy="`bins=` makes grades of cut-offs.")
     if isinstance(grades, Mapping):
         remedy = "Named cut-offs go to `bins=`."
-        raise InputError("grades", "must be a column with the grade of each row", "got a dict", remedy=remedy)
+        raise InputError(
+            "grades", "must be a column with the grade of each row", "got a dict", remedy=remedy
+        )
     evidence = _read(y_true, y_prob, rows)
     w = evidence.sample.w
     evidence = evidence if w is None or w.all() else evidence.at(np.flatnonzero(w))
@@ -289,20 +339,31 @@ def _by_column(y_true: Any, y_prob: Any, grades: Any, rows: RowOptions) -> tuple
     by_grade = np.argsort(column.code, kind="stable")
     ends = np.searchsorted(column.code[by_grade], np.arange(len(column.names) + 1)).tolist()
     empty = Bins.empty(np.array([0.0, 1.0]))
-    each = (bins_of_rows(evidence.at(by_grade[a:b]).sample, _ALL) if a < b else empty for a, b in pairwise(ends))
+    each = (
+        bins_of_rows(evidence.at(by_grade[a:b]).sample, _ALL) if a < b else empty
+        for a, b in pairwise(ends)
+    )
     sums = _GradeSums.of_bins(column.names, each)
     if not column.ordered:
         order = np.lexsort((np.arange(len(column.names)), sums.score))
-        sums = sums.each(lambda values: values[order])._replace(names=tuple(sums.names[i] for i in order))
+        sums = sums.each(lambda values: values[order])._replace(
+            names=tuple(sums.names[i] for i in order)
+        )
     return sums, cells, evidence.notes
 
 
-def _table(sums: _GradeSums, cells: Cells | None, notes: tuple[str, ...], model: _Model) -> GradeTable:
-    one, filled = np.array([1.0]), sums.n > 0
+def _table(
+    sums: _GradeSums, cells: Cells | None, notes: tuple[str, ...], model: _Model
+) -> GradeTable:
+    one = np.array([1.0])
+    filled = sums.n > 0
     laws = [OneFactor(np.array([p]), one, model.correlation) for p in np.minimum(sums.score, 1.0)]
     share = sums.weight[filled] / sums.weight.sum()
     every = OneFactor(np.minimum(sums.score[filled], 1.0), share, model.correlation)
-    grades = [_grade(name, sums, i, law, model) for i, (name, law) in enumerate(zip(sums.names, laws, strict=True))]
+    grades = [
+        _grade(name, sums, i, law, model)
+        for i, (name, law) in enumerate(zip(sums.names, laws, strict=True))
+    ]
     adjusted = np.full(len(grades), np.nan)
     adjusted[filled] = holm(np.array([g.pvalue for g in grades])[filled])
     grades = [replace(g, adjusted_pvalue=float(p)) for g, p in zip(grades, adjusted, strict=True)]
@@ -310,7 +371,10 @@ def _table(sums: _GradeSums, cells: Cells | None, notes: tuple[str, ...], model:
     there = [g for g in grades if g.n > 0]
     inversions = tuple((a.grade, b.grade) for a, b in pairwise(there) if b.rate < a.rate)
     offset = _offset(cells, total, model.level)
-    said = (*(one for one in notes if sums.whole or not one.startswith(_COUNTED)), *_notes(there, sums, model))
+    said = (
+        *(one for one in notes if sums.whole or not one.startswith(_COUNTED)),
+        *_notes(there, sums, model),
+    )
     return GradeTable(tuple(grades), total, offset, inversions, **model._asdict(), notes=said)
 
 
@@ -322,25 +386,53 @@ def _grade(name: str, sums: _GradeSums, i: int, law: OneFactor, model: _Model) -
         none: dict[str, Any] = {"n": 0, "weight": 0.0, "expected": 0.0, "events": 0.0}
         return Grade(**(unknown | none | {"grade": name, "light": "", "few": False}))
     rows = weight * (weight / squares)  # independent rows of equal weight that these are worth
-    rate, score, whole = min(events / weight, 1.0), law.mean, sums.whole
+    rate = min(events / weight, 1.0)
+    score = law.mean
+    whole = sums.whole
     k = round(events) if whole else rate * rows
     low, high = (float(end) for end in clopper_pearson(k, rows, model.level))
     large = model.correlation > 0 and model.portfolio == "infinite"
 
     def upper(probability: float) -> float:
-        return law.quantile(probability) if large else law.most_events(rows, probability, whole=whole) / rows
+        if large:
+            return law.quantile(probability)
+        return law.most_events(rows, probability, whole=whole) / rows
 
     def lower(probability: float) -> float:
-        return law.quantile(1 - probability) if large else law.fewest_events(rows, probability, whole=whole) / rows
+        if large:
+            return law.quantile(1 - probability)
+        return law.fewest_events(rows, probability, whole=whole) / rows
 
-    many, few = law.at_least(k, rows), law.at_most(k, rows)
-    amber, red, two_sided = upper(model.amber), upper(model.red), (1 + model.level) / 2
+    many = law.at_least(k, rows)
+    few = law.at_most(k, rows)
+    amber = upper(model.amber)
+    red = upper(model.red)
+    two_sided = (1 + model.level) / 2
     without = math.inf if rate > 0 else math.nan  # expected events
     ratio, ratio_low, ratio_high = (x / score if score > 0 else without for x in (rate, low, high))
-    both, light = min(1.0, 2 * min(many, few)), _light(rate > amber, rate > red) if large else _exact_light(many, model)
-    found: Any = {"n": int(n), "weight": weight, "score": score, "expected": expected, "events": events, "rate": rate}
-    found |= {"low": low, "high": high, "ratio": ratio, "ratio_low": ratio_low, "ratio_high": ratio_high}
-    found |= {"limit_low": lower(two_sided), "limit_high": upper(two_sided), "amber_above": amber, "red_above": red}
+    both = min(1.0, 2 * min(many, few))
+    light = _light(rate > amber, rate > red) if large else _exact_light(many, model)
+    found: Any = {
+        "n": int(n),
+        "weight": weight,
+        "score": score,
+        "expected": expected,
+        "events": events,
+        "rate": rate,
+    }
+    found |= {
+        "low": low,
+        "high": high,
+        "ratio": ratio,
+        "ratio_low": ratio_low,
+        "ratio_high": ratio_high,
+    }
+    found |= {
+        "limit_low": lower(two_sided),
+        "limit_high": upper(two_sided),
+        "amber_above": amber,
+        "red_above": red,
+    }
     found |= {"pvalue": many, "pvalue_few": few, "pvalue_two_sided": both, "adjusted_pvalue": many}
     return Grade(name, **found, light=light, few=few <= 1 - model.amber)
 
@@ -351,23 +443,37 @@ def _exact_light(pvalue: float, model: _Model) -> Literal["green", "amber", "red
 
 
 def _light(amber: bool, red: bool) -> Literal["green", "amber", "red"]:
-    return "red" if red else "amber" if amber else "green"
+    if red:
+        return "red"
+    if amber:
+        return "amber"
+    return "green"
 
 
 def _offset(cells: Cells | None, total: Grade, level: float) -> Estimate:
-    name, definition = "central-tendency offset", "Shift of all log-odds after which expected = observed events."
+    name = "central-tendency offset"
+    definition = "Shift of all log-odds after which expected = observed events."
     if cells is None:
         note = "Bins do not keep every distinct score, which the offset needs."
-        return Estimate(name, math.nan, math.nan, math.nan, level, "", total.n, definition, note=note)
+        return Estimate(
+            name, math.nan, math.nan, math.nan, level, "", total.n, definition, note=note
+        )
     found = shift_limits(cells, level)
     shift = found.value
     if math.isnan(shift):  # all labels are equal, which leaves one limit finite
-        shift = math.inf if found.low > -math.inf else -math.inf if found.high < math.inf else math.nan
+        if found.low > -math.inf:
+            shift = math.inf
+        elif found.high < math.inf:
+            shift = -math.inf
+        else:
+            shift = math.nan
     certain = inside_cells(cells).certain
     note = f"{certain:,.6g} scores of exactly 0 or 1 are left out." if certain else ""
     method = "likelihood ratio" if cells.whole else "Wald, sandwich variance"
     error = found.standard_error if math.isfinite(shift) else math.nan
-    return Estimate(name, shift, found.low, found.high, level, method, total.n, definition, error, note=note)
+    return Estimate(
+        name, shift, found.low, found.high, level, method, total.n, definition, error, note=note
+    )
 
 
 def _notes(there: list[Grade], sums: _GradeSums, model: _Model) -> Iterable[str]:

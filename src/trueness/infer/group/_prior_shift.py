@@ -29,41 +29,44 @@ def prior_shift(
 ) -> PriorShift:
     r"""Whether the scores look as if one class had been weighted, over-sampled or down-sampled, and by what factor.
 
-    Weighting positives w-fold, or keeping one in w negatives, multiplies the odds of a model by w and leaves their
-    ratios alone. Such a shift can be distinguished from other errors and undone: see :func:`trueness.prior_correction`.
+    Weighting positives w-fold, or keeping one in w negatives, multiplies the odds of a model by w
+    and leaves their ratios alone. Such a shift can be distinguished from other errors;
+    :func:`trueness.prior_correction` undoes it.
 
     Parameters
     ----------
     y_true, y_prob
-        As for :func:`trueness.ece`, or a :class:`trueness.Tally` in place of both. A matrix must have two columns, of
-        which the second is the score.
+        As for :func:`trueness.ece`, or a :class:`trueness.Tally` in place of both. A matrix must
+        have two columns, of which the second is the score.
     level, cluster, **rows
         As for :func:`trueness.estimate`.
 
     Returns
     -------
     PriorShift
-        The weight and the calibration slope with their limits; whether a shift is `suspected`, and whether it is
-        `shown`; the finding as a sentence.
+        The weight and the calibration slope with their limits; whether a shift is `suspected`, and
+        whether it is `shown`; the finding as a sentence.
 
     Notes
     -----
-    With :math:`a` the maximum-likelihood intercept in :math:`\mathrm{logit}\,P(Y = 1) = a + \mathrm{logit}\,p`,
+    With :math:`a` the maximum-likelihood intercept in :math:`\mathrm{logit}\,P(Y = 1) = a +
+    \mathrm{logit}\,p`,
 
     .. math:: w = e^{-a} ,
 
     without units. A shift is suspected if the limits of :math:`w` exclude 1 and those of the slope
-    (:func:`trueness.calibration_slope`) include it. It is shown if the limits of the slope also lie between 0.8 and
-    1.25: with few rows the slope is too uncertain to tell a shift from scores that are too extreme as well, and doubled
-    odds are suspected in nearly all samples of 300 rows, but shown in none. The limits are those of the likelihood
-    ratio; for weights that are not whole numbers, and for clusters, Wald limits with the sandwich variance. Scores of
-    exactly 0 and 1 are left out.
+    (:func:`trueness.calibration_slope`) include it. It is shown if the limits of the slope also lie
+    between 0.8 and 1.25: with few rows the slope is too uncertain to tell a shift from scores that
+    are too extreme as well, and doubled odds are suspected in nearly all samples of 300 rows, but
+    shown in none. The limits are those of the likelihood ratio; for weights that are not whole
+    numbers, and for clusters, Wald limits with the sandwich variance. Scores of exactly 0 and 1 are
+    left out.
 
     References
     ----------
     C. Elkan, The foundations of cost-sensitive learning, IJCAI 2001.
-    M. Saerens, P. Latinne, C. Decaestecker, Adjusting the outputs of a classifier to new a priori probabilities,
-    Neural Computation 14 (2002).
+    M. Saerens, P. Latinne, C. Decaestecker, Adjusting the outputs of a classifier to new a priori
+    probabilities, Neural Computation 14 (2002).
 
     Examples
     --------
@@ -84,12 +87,17 @@ def prior_shift(
     level = checked_level(level)
     evidence = Evidence.of(y_true, y_prob, rows, cluster=cluster)
     if evidence.view != "binary":
-        demand, got = "must be the probability of one class, or have two columns", "a matrix has a weight per class"
+        demand = "must be the probability of one class, or have two columns"
+        got = "a matrix has a weight per class"
         remedy = "`PriorCorrection().fit(y_prob, y_true).weight_` estimates them."
         raise InputError("y_prob", demand, got, remedy=remedy)
     grouped = evidence.clustered if evidence.dependent else None
-    intercept, slope = (limits(evidence.cells, level, grouped) for limits in (shift_limits, slope_limits))
-    return replace(shift_of_limits(intercept, slope, inside_cells(evidence.cells), level), note=evidence.note)
+    intercept, slope = (
+        limits(evidence.cells, level, grouped) for limits in (shift_limits, slope_limits)
+    )
+    return replace(
+        shift_of_limits(intercept, slope, inside_cells(evidence.cells), level), note=evidence.note
+    )
 
 
 def shift_of_limits(
@@ -97,8 +105,17 @@ def shift_of_limits(
 ) -> PriorShift:
     """The prior shift from the intercept at slope 1 and the slope, with their limits."""
     with np.errstate(over="ignore"):
-        weight, high, low = (float(np.exp(-one)) for one in (intercept.value, intercept.low, intercept.high))
+        weight, high, low = (
+            float(np.exp(-one)) for one in (intercept.value, intercept.low, intercept.high)
+        )
     if math.isnan(weight):  # equal labels leave one limit finite
-        weight = math.inf if intercept.high < math.inf else 0.0 if intercept.low > -math.inf else math.nan
+        if intercept.high < math.inf:
+            weight = math.inf
+        elif intercept.low > -math.inf:
+            weight = 0.0
+        else:
+            weight = math.nan
     n = round(inside.cells.weight.sum().item())
-    return PriorShift(weight, low, high, level, slope.value, slope.low, slope.high, n, round(inside.certain))
+    return PriorShift(
+        weight, low, high, level, slope.value, slope.low, slope.high, n, round(inside.certain)
+    )

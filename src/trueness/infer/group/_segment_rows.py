@@ -75,18 +75,26 @@ class SegmentRows:
     @cached_property
     def away(self) -> tuple[Any, Floats]:
         """The log-odds inside (0, 1) less their mean, by variance, in each segment as a sparse matrix; those means."""
-        members, inside, x = self.members, self.inside, self.log_odds
+        members = self.members
+        inside = self.inside
+        x = self.log_odds
         total = members @ np.where(inside, self.variance, 0.0)
-        mean = np.divide(members @ (self.variance * x), total, out=np.zeros(total.size), where=total > 0)
+        mean = np.divide(
+            members @ (self.variance * x), total, out=np.zeros(total.size), where=total > 0
+        )
         centred = x[members.indices] - np.repeat(mean, np.diff(members.indptr))
         values = np.where(inside[members.indices], centred, 0.0)
-        return sparse.csr_array((values, members.indices, members.indptr), shape=members.shape), mean
+        return sparse.csr_array(
+            (values, members.indices, members.indptr), shape=members.shape
+        ), mean
 
     @cached_property
     def members(self) -> Any:
         """Which entries belong to which segment: a sparse 0/1 matrix of shape (segments, entries)."""
         order = np.concatenate([np.argsort(one.code, kind="stable") for one in self.columns])
-        sizes = np.concatenate([np.bincount(one.code, minlength=len(one.values)) for one in self.columns])
+        sizes = np.concatenate(
+            [np.bincount(one.code, minlength=len(one.values)) for one in self.columns]
+        )
         start = np.concatenate([[0], np.cumsum(sizes)])
         shape = (sizes.size, self.size)
         return sparse.csr_array((np.ones(order.size, dtype=np.int64), order, start), shape=shape)
@@ -96,28 +104,40 @@ class SegmentRows:
         columns = tuple(one._replace(code=one.code[some]) for one in self.columns)
         names = ("score", "count", "scale", "rows", "weight", "events")
         values: Any = {name: getattr(self, name)[some] for name in names}
-        cluster = None if self.cluster is None else np.unique(self.cluster[some], return_inverse=True)[1].reshape(-1)
+        if self.cluster is None:
+            cluster = None
+        else:
+            cluster = np.unique(self.cluster[some], return_inverse=True)[1].reshape(-1)
         return SegmentRows(**values, columns=columns, cluster=cluster)
 
     def without_overall_error(self) -> "SegmentRows | None":
-        """Scores after the shift and slope of all rows are undone; None if these cannot be estimated."""
+        """Scores after the shift and slope of all rows are undone.
+
+        None if these cannot be estimated.
+        """
         inside = self.inside
         cells = tuple(values[inside] for values in (self.log_odds, self.weight, self.events))
         slope, intercept = recalibration_line(*cells)
         if math.isnan(slope):
-            slope, intercept = 1.0, recalibration_shift(*cells)
+            slope = 1.0
+            intercept = recalibration_shift(*cells)
         if not math.isfinite(intercept):
             return None
         # Nine digits do not depend on the order of rows.
         slope, intercept = (float(f"{one:.9g}") for one in (slope, intercept))
-        return replace(self, score=np.where(inside, expit(intercept + slope * self.log_odds), self.score))
+        return replace(
+            self, score=np.where(inside, expit(intercept + slope * self.log_odds), self.score)
+        )
 
     def moved_inside(self, unit: float | None) -> "SegmentRows":
         """Scores of 0 and 1 moved by up to half the unit to which they were rounded, if labels contradict them."""
-        wrong = ((self.score == 0) & (self.events > 0)) | ((self.score == 1) & (self.events < self.weight))
+        wrong = ((self.score == 0) & (self.events > 0)) | (
+            (self.score == 1) & (self.events < self.weight)
+        )
         if unit is None or not wrong.any():
             return self
-        order, hits = np.argsort(self.score), np.rint(self.events / self.scale)
+        order = np.argsort(self.score)
+        hits = np.rint(self.events / self.scale)
         score = np.empty(self.size)
         score[order] = moved_scores(self.score[order], self.count[order], hits[order], unit)
         return replace(self, score=score)
@@ -125,20 +145,36 @@ class SegmentRows:
     def pooled(self, angle: float | None = None) -> "SegmentRows":
         """Entries that share score, weight and segments as one, in an order that ignores names and the order of rows.
 
-        Entries of the same segments are neighbours. With `angle`, scores share an entry if arcsin √p falls into the
-        same step, and have their mean; weights then have their root mean square.
+        Entries of the same segments are neighbours. With `angle`, scores share an entry if arcsin
+        √p falls into the same step, and have their mean; weights then have their root mean square.
         """
-        scores = [self.scale, self.score] if angle is None else [np.floor(np.arcsin(np.sqrt(self.score)) / angle)]
+        if angle is None:
+            scores = [self.scale, self.score]
+        else:
+            scores = [np.floor(np.arcsin(np.sqrt(self.score)) / angle)]
         keys = [*scores, *self._codes_by_content]
         order = np.lexsort(keys)
-        first = np.flatnonzero(np.append(True, np.any([np.diff(key[order]) != 0 for key in keys], axis=0)))
-        terms = (self.count, self.rows, self.weight, self.events, self.count * self.score, self.count * self.scale**2)
-        count, rows, weight, events, expected, squares = (np.add.reduceat(one[order], first) for one in terms)
+        first = np.flatnonzero(
+            np.append(True, np.any([np.diff(key[order]) != 0 for key in keys], axis=0))
+        )
+        terms = (
+            self.count,
+            self.rows,
+            self.weight,
+            self.events,
+            self.count * self.score,
+            self.count * self.scale**2,
+        )
+        count, rows, weight, events, expected, squares = (
+            np.add.reduceat(one[order], first) for one in terms
+        )
         columns = tuple(one._replace(code=one.code[order][first]) for one in self.columns)
         if angle is None:
-            score, scale = self.score[order][first], self.scale[order][first]
+            score = self.score[order][first]
+            scale = self.scale[order][first]
         else:
-            score, scale = np.clip(expected / count, 0, 1), np.sqrt(squares / count)
+            score = np.clip(expected / count, 0, 1)
+            scale = np.sqrt(squares / count)
         return SegmentRows(score, count, scale, rows, weight, events, columns)
 
     @cached_property
@@ -156,8 +192,8 @@ class SegmentRows:
     def with_columns_by_content(self) -> "tuple[SegmentRows, list[int]]":
         """The same, with columns and their values in an order that ignores names, and where each column was before.
 
-        A value is known by its labels; then also by what its labels have in other columns. Groups of numbers keep
-        their order.
+        A value is known by its labels; then also by what its labels have in other columns. Groups
+        of numbers keep their order.
         """
         labels = self._content()
         for _ in range(2):
@@ -172,7 +208,10 @@ class SegmentRows:
         return replace(self, columns=tuple(columns)), place
 
     def _content(self, *more: NDArray[Any]) -> NDArray[np.uint64]:
-        """A number for the labels of each entry; those of equal rows add up to that of their entry."""
+        """A number for the labels of each entry.
+
+        Those of equal rows add up to that of their entry.
+        """
         bits = np.zeros(self.size, dtype=np.uint64)
         for values in (self.score, self.scale, *more):
             bits = mix_bits(bits ^ (values.astype(np.float64) + 0.0).view(np.uint64))
@@ -200,36 +239,54 @@ def of_rows(evidence: Evidence, columns: tuple[SegmentColumn, ...], what: str) -
         warn_few_clusters(evidence.cluster, w)
     if w is not None and not w.all():
         at = np.flatnonzero(w)
-        evidence, columns = evidence.at(at), tuple(one.at(at) for one in columns)
+        evidence = evidence.at(at)
+        columns = tuple(one.at(at) for one in columns)
         w = evidence.sample.w
-    y, p = (np.asarray(values, dtype=np.float64) for values in (evidence.sample.y, evidence.sample.p))
-    ones, one = np.ones(p.size, dtype=np.int64), np.ones(p.size)
+    y, p = (
+        np.asarray(values, dtype=np.float64) for values in (evidence.sample.y, evidence.sample.p)
+    )
+    ones = np.ones(p.size, dtype=np.int64)
+    one = np.ones(p.size)
     w = one if w is None else np.asarray(w, dtype=np.float64)
     count, scale = (ones, w) if evidence.weights == "fractional" else (w.astype(np.int64), one)
     return SegmentRows(p, count, scale, ones, w, w * y, columns, evidence.cluster)
 
 
-def of_groups(names: Sequence[str], groups: Mapping[Any, Tally | Sketch | Binned], crossed: int = 1) -> SegmentRows:
-    """The cells of the sums of each group; a score of which only the mean over a cell or bin is known has that mean.
+def of_groups(
+    names: Sequence[str], groups: Mapping[Any, Tally | Sketch | Binned], crossed: int = 1
+) -> SegmentRows:
+    """The cells of the sums of each group.
+
+    A score of which only the mean over a cell or bin is known has that mean.
 
     With several names the keys are tuples, and every entry of them is a column.
     """
     parts = [_of_sums(sums) for sums in groups.values()]
     group = np.repeat(np.arange(len(parts)), [part[0].size for part in parts])
-    score, count, scale, rows, weight, events = (np.concatenate(values) for values in zip(*parts, strict=True))
+    score, count, scale, rows, weight, events = (
+        np.concatenate(values) for values in zip(*parts, strict=True)
+    )
     keys = [key if isinstance(key, tuple) else (key,) for key in groups]
     columns = []
     for name, values in zip(names, zip(*keys, strict=True), strict=True):
         texts = _names(values)
         known = {text: i for i, text in enumerate(dict.fromkeys(texts))}
-        columns.append(SegmentColumn(name, np.array([known[text] for text in texts])[group], tuple(known)))
-    return SegmentRows(score, count, scale, rows, weight, events, with_crossings(tuple(columns), crossed))
+        columns.append(
+            SegmentColumn(name, np.array([known[text] for text in texts])[group], tuple(known))
+        )
+    return SegmentRows(
+        score, count, scale, rows, weight, events, with_crossings(tuple(columns), crossed)
+    )
 
 
 def _names(values: Sequence[Any]) -> list[str]:
     """Names as text; one that another value writes, too, is quoted, as in columns of rows: 1 and "1" are different."""
-    others = {MISSING if value is None else str(value) for value in values if not isinstance(value, str)}
-    texts = (repr(value) if isinstance(value, str) and value in others else value for value in values)
+    others = {
+        MISSING if value is None else str(value) for value in values if not isinstance(value, str)
+    }
+    texts = (
+        repr(value) if isinstance(value, str) and value in others else value for value in values
+    )
     return [MISSING if text is None else str(text) or "''" for text in texts]
 
 
@@ -237,11 +294,22 @@ def _of_sums(sums: Tally | Sketch | Binned) -> tuple[Any, ...]:
     """Scores, labels, weight of a label, rows, Σw and Σwy."""
     if sums.buckets is not None:
         got = "these have buckets of clusters, whose dependence tests of segments do not allow for"
-        raise InputError("y_true", "must be sums of independent rows", got, remedy="Pass rows with `cluster`.")
+        raise InputError(
+            "y_true", "must be sums of independent rows", got, remedy="Pass rows with `cluster`."
+        )
     (part,) = Evidence.of_sums(sums).cells_at_means
     there = part.count > 0
-    rows, weight, events, score = (np.asarray(v[there]) for v in (part.count, part.weight, part.events, part.score))
+    rows, weight, events, score = (
+        np.asarray(v[there]) for v in (part.count, part.weight, part.events, part.score)
+    )
     if part.whole:
         ones = np.ones(rows.size)
-        return score, weight.astype(np.int64), ones, rows, weight.astype(np.float64), events.astype(np.float64)
+        return (
+            score,
+            weight.astype(np.int64),
+            ones,
+            rows,
+            weight.astype(np.float64),
+            events.astype(np.float64),
+        )
     return score, rows, np.sqrt(part.square_sums[0][there] / rows), rows, weight, events

@@ -1,12 +1,13 @@
 """The joint test of all segments: one null distribution for the smallest of all tails (Westfall and Young).
 
-The statistics and their null distribution are in the notes of :func:`trueness.segments`. How good the tails are matters
-for power only. Tails other than exact ones are those of a gamma distribution with the same first three moments. The
-part that shift and slope of all rows explain is projected out of each statistic to compare a segment with the whole:
-one step of Newton's method, which fits them again to each set of drawn labels.
+The statistics and their null distribution are in the notes of :func:`trueness.segments`. How good
+the tails are matters for power only. Tails other than exact ones are those of a gamma distribution
+with the same first three moments. The part that shift and slope of all rows explain is projected
+out of each statistic to compare a segment with the whole: one step of Newton's method, which fits
+them again to each set of drawn labels.
 
-References: Westfall, Young, "Resampling-Based Multiple Testing", Wiley, 1993; Ge, Dudoit, Speed, "Resampling-based
-multiple testing for microarray data analysis", Test 12, 2003.
+References: Westfall, Young, "Resampling-Based Multiple Testing", Wiley, 1993; Ge, Dudoit, Speed,
+"Resampling-based multiple testing for microarray data analysis", Test 12, 2003.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,7 +29,8 @@ _BATCH = 1 << 22
 # Above this many labels in all draws, near ties are drawn together.
 _MOST_LABELS = 2e8
 _ANGLE = 1 / 1024
-# Variance of a number of events above which its exact law takes minutes, and three moments say the same.
+# Variance of a number of events above which its exact law takes minutes, and three moments say the
+# same.
 _LARGE_VARIANCE = 1e7
 LEAST_VARIANCE = 5.0
 _TINY = 1e-300
@@ -54,7 +56,8 @@ class SegmentTests(NamedTuple):
     by_slope: Any
     """Whether the slope has the smaller adjusted p-value."""
     overall: Floats
-    """Adjusted p-values of "the error of this segment is that of all rows"; nan if that error cannot be estimated."""
+    """Adjusted p-values of "the error of this segment is that of all rows"; nan if that error
+    cannot be estimated."""
     pooled: bool
     """Whether near ties were drawn together."""
 
@@ -64,9 +67,12 @@ def joint_tests(rows: SegmentRows, draws: int, seed: int) -> SegmentTests:
     labels, joined = _statistics(rows, draws)
     observed = labels.observed(rows)
     gap, slope = labels.apart(step_down(observed, labels.batches(draws, seed), draws)[0], 1.0)
-    pvalue, slope_pvalue = labels.proven_tails(rows), labels.apart(observed, np.nan)[1]
-    # Below 1/(R + 1) only a proven bound says more; the decision at any level above that is not changed by it.
-    both, at_floor = 2 if labels.sloped.size else 1, gap * (draws + 1) < 1.5
+    pvalue = labels.proven_tails(rows)
+    slope_pvalue = labels.apart(observed, np.nan)[1]
+    # Below 1/(R + 1) only a proven bound says more; the decision at any level above that is not
+    # changed by it.
+    both = 2 if labels.sloped.size else 1
+    at_floor = gap * (draws + 1) < 1.5
     gap[at_floor] = np.minimum(gap, holm(np.minimum(1.0, both * pvalue)))[at_floor]
     if rows.cluster is not None:
         signs, alone, _ = by_signs(rows, labels.by_cluster(rows), draws, seed)
@@ -75,10 +81,14 @@ def joint_tests(rows: SegmentRows, draws: int, seed: int) -> SegmentTests:
     sign = np.zeros(gap.size)
     sign[labels.sloped] = labels.slope_excess(rows)
     overall = _overall_tests(rows, draws, seed)
-    return SegmentTests(pvalue, slope_pvalue, sign, np.minimum(gap, slope), slope < gap, overall, joined)
+    return SegmentTests(
+        pvalue, slope_pvalue, sign, np.minimum(gap, slope), slope < gap, overall, joined
+    )
 
 
-def _statistics(rows: SegmentRows, draws: int, *, fitted: bool = False) -> "tuple[_LabelStatistics, bool]":
+def _statistics(
+    rows: SegmentRows, draws: int, *, fitted: bool = False
+) -> "tuple[_LabelStatistics, bool]":
     """The statistics of labels, and whether near ties are drawn together."""
     pooled = rows.pooled()
     joined = pooled.size * draws > _MOST_LABELS
@@ -93,7 +103,9 @@ def _overall_tests(rows: SegmentRows, draws: int, seed: int) -> Floats:
     adjusted, _ = step_down(labels.observed(fitted), labels.batches(draws, seed), draws)
     if rows.cluster is not None:
         share = None if labels.common is None else labels.common[0]
-        adjusted = np.maximum(adjusted, by_signs(fitted, labels.by_cluster(fitted), draws, seed, share)[0])
+        adjusted = np.maximum(
+            adjusted, by_signs(fitted, labels.by_cluster(fitted), draws, seed, share)[0]
+        )
     return np.minimum(*labels.apart(adjusted, 1.0))
 
 
@@ -106,7 +118,8 @@ def step_down(observed: Floats, batches: Iterator[Floats], draws: int) -> tuple[
     """Adjusted and unadjusted Monte-Carlo p-values of statistics, of shape (statistics, draws), small for evidence."""
     order = np.argsort(observed, kind="stable")
     limit = observed[order, np.newaxis]
-    reached, alone = np.zeros(observed.size), np.zeros(observed.size)
+    reached = np.zeros(observed.size)
+    alone = np.zeros(observed.size)
     for drawn in batches:
         ordered = drawn[order]
         alone += (ordered <= limit).sum(axis=1)
@@ -121,11 +134,14 @@ class _LabelStatistics:
     def __init__(self, entries: SegmentRows, *, fitted: bool = False) -> None:
         self.entries = entries
         members, (away, self.centre) = entries.members, entries.away
-        p, variance = entries.score, entries.variance
-        total, spread = members @ variance, (away * away) @ variance
+        p = entries.score
+        variance = entries.variance
+        total = members @ variance
+        spread = (away * away) @ variance
         effective = (members @ (variance / entries.scale)) ** 2 / np.maximum(total, _TINY)
         self.sloped = np.flatnonzero((effective >= LEAST_VARIANCE) & (spread > 1e-9 * total))
-        away, spread = away[self.sloped], spread[self.sloped]
+        away = away[self.sloped]
+        spread = spread[self.sloped]
         self.common = None
         if fitted:
             both = sparse.vstack([members, away])
@@ -134,7 +150,9 @@ class _LabelStatistics:
         self.patterns = _Patterns(entries)
         self.expected, self.expected_slope = self.patterns.sums((entries.count * p)[:, np.newaxis])
         if self.exact:
-            self.tails = tails(p[members.indices], entries.count[members.indices], members.indptr[:-1])
+            self.tails = tails(
+                p[members.indices], entries.count[members.indices], members.indptr[:-1]
+            )
         else:
             self.gap_tail = self._gamma_tail(members.astype(np.float64), total, slice(total.size))
 
@@ -150,44 +168,61 @@ class _LabelStatistics:
         few = (self.entries.members @ self.entries.variance).max(initial=0) <= _LARGE_VARIANCE
         return bool(self.entries.whole and self.common is None and few)
 
-    def _gamma_tail(self, weights: Any, variance: Floats, part: slice) -> Callable[[Floats], Floats]:
+    def _gamma_tail(
+        self, weights: Any, variance: Floats, part: slice
+    ) -> Callable[[Floats], Floats]:
         """Two-sided tails of weighted sums of residuals, from their first three moments (Wilson and Hilferty)."""
         entries = self.entries
-        third = (weights * weights * weights) @ (entries.variance * entries.scale * (1 - 2 * entries.score))
+        third = (weights * weights * weights) @ (
+            entries.variance * entries.scale * (1 - 2 * entries.score)
+        )
         # Without variance, any residual beyond rounding error is impossible.
-        certain, error = variance <= _TINY, _EQUAL * (np.abs(weights) @ (entries.count * entries.scale))
+        certain = variance <= _TINY
+        error = _EQUAL * (np.abs(weights) @ (entries.count * entries.scale))
         skewness = np.divide(third, variance**1.5, out=np.zeros(third.size), where=~certain)
-        deviation = np.sqrt(np.maximum(variance, _TINY) if self.common is None else self.common[1][part])
+        deviation = np.sqrt(
+            np.maximum(variance, _TINY) if self.common is None else self.common[1][part]
+        )
 
         def tail(excess: Floats) -> Floats:
             shape = (-1, *[1] * (excess.ndim - 1))
             fixed = certain.reshape(shape)
-            w = normal_score(np.where(fixed, 0.0, excess) / deviation.reshape(shape), skewness.reshape(shape))
+            w = normal_score(
+                np.where(fixed, 0.0, excess) / deviation.reshape(shape), skewness.reshape(shape)
+            )
             impossible = fixed & (np.abs(excess) > error.reshape(shape))
             return np.where(impossible, 0.0, 2 * ndtr(-np.abs(w)))
 
         return tail
 
     def observed(self, rows: SegmentRows) -> Floats:
-        """The tails of the observed labels; within rounding of a drawn value they count as equal to it."""
-        gap, slope = rows.members @ rows.residual, self.slope_excess(rows)
+        """The tails of the observed labels.
+
+        Within rounding of a drawn value they count as equal to it.
+        """
+        gap = rows.members @ rows.residual
+        slope = self.slope_excess(rows)
         if self.exact:
             first = self.tails.of(np.rint(rows.members @ rows.events).astype(np.int64))
             return np.concatenate([first, self.slope_tail(slope) * (1 + _EQUAL)])
         moved = rows.residual * rows.inside
-        return self._tails_of(gap, slope, np.array([moved.sum(), moved @ rows.log_odds])) * (1 + _EQUAL)
+        return self._tails_of(gap, slope, np.array([moved.sum(), moved @ rows.log_odds])) * (
+            1 + _EQUAL
+        )
 
     def _tails_of(self, gap: Floats, slope: Floats, common: Floats) -> Floats:
         """Tails of both statistics, less what shift and slope of all rows explain if these were fitted."""
         if self.common is not None:
             explained = self.common[0] @ common
-            gap, slope = gap - explained[: len(gap)], slope - explained[len(gap) :]
+            slope = slope - explained[len(gap) :]
+            gap = gap - explained[: len(gap)]
         return np.concatenate([self.gap_tail(gap), self.slope_tail(slope)])
 
     def slope_excess(self, rows: SegmentRows) -> Floats:
         """The score of the slope."""
         away, centre = rows.away
-        # Near ties that are drawn together have another centre, and deviations must be from the same one.
+        # Near ties that are drawn together have another centre, and deviations must be from the
+        # same one.
         inside = rows.members @ np.where(rows.inside, rows.residual, 0.0)
         return np.asarray((away @ rows.residual + (centre - self.centre) * inside)[self.sloped])
 
@@ -195,45 +230,61 @@ class _LabelStatistics:
         """Tails of labels drawn from the scores."""
         entries = self.entries
         at_most = draws_at_once(entries.size, entries.members.shape[0])
-        scores, rng = entries.score[:, np.newaxis], stream(seed, "labels")
+        scores = entries.score[:, np.newaxis]
+        rng = stream(seed, "labels")
         for (hits,) in label_batches(scores, entries.count, draws, rng, at_most):
             yield self.of_hits(hits)
 
     def of_hits(self, hits: Any) -> Floats:
         """The tails of numbers of events in each entry, of shape (entries, draws)."""
         events, by_log_odds = self.patterns.sums(hits)
-        gap, steep = events - self.expected, by_log_odds - self.expected_slope
-        # The centre times the events whose score is 1 is subtracted and added: these are always expected.
+        gap = events - self.expected
+        steep = by_log_odds - self.expected_slope
+        # The centre times the events whose score is 1 is subtracted and added: these are always
+        # expected.
         slope = (steep - self.centre[:, np.newaxis] * gap)[self.sloped]
         if self.exact:
             return np.concatenate([self.tails.of(events), self.slope_tail(slope)])
         # The segments of one column are all rows.
         some = len(self.entries.columns[0].values)
-        return self._tails_of(gap, slope, np.stack([gap[:some].sum(axis=0), steep[:some].sum(axis=0)]))
+        return self._tails_of(
+            gap, slope, np.stack([gap[:some].sum(axis=0), steep[:some].sum(axis=0)])
+        )
 
     def by_cluster(self, rows: SegmentRows) -> list[Any]:
         """The sums of residuals of each cluster in both statistics."""
         cluster = sparse.csr_array((rows.residual, (np.arange(rows.size), rows.cluster_by_content)))
-        return [sparse.vstack([rows.members @ cluster, rows.away[0][self.sloped] @ cluster]).tocsr()]
+        return [
+            sparse.vstack([rows.members @ cluster, rows.away[0][self.sloped] @ cluster]).tocsr()
+        ]
 
     def proven_tails(self, rows: SegmentRows) -> Floats:
         """The p-values of the gaps alone: exact tails, and Hoeffding's bound where these are below rounding error."""
         found = self.observed(rows)[: rows.members.shape[0]]
         if not self.exact:
             return np.minimum(1.0, found)
-        n, k = rows.members @ rows.weight, rows.members @ rows.events
+        n = rows.members @ rows.weight
+        k = rows.members @ rows.events
         rate = (rows.members @ (rows.weight * rows.score)) / n
         with np.errstate(divide="ignore", invalid="ignore"):
             divergence = xlogy(k, k / (n * rate)) + xlogy(n - k, (n - k) / (n * (1 - rate)))
         bound = 2 * np.exp(-np.where(np.isnan(divergence), 0.0, np.maximum(divergence, 0.0)))
         large = np.diff(self.tails.start) > _CONVOLVED_TABLE
-        return np.where(large & (found < 100 * _ABSOLUTE_ERROR), np.minimum(found + _ABSOLUTE_ERROR, bound), found)
+        return np.where(
+            large & (found < 100 * _ABSOLUTE_ERROR),
+            np.minimum(found + _ABSOLUTE_ERROR, bound),
+            found,
+        )
 
 
 def common_part(entries: SegmentRows, weights: Any, total: Floats) -> tuple[Floats, Floats]:
-    """What shift and slope of all rows explain of each statistic, of variance `total`; the variances of the rest."""
+    """What shift and slope of all rows explain of each statistic, of variance `total`.
+
+    The variances of the rest.
+    """
     design = np.stack([entries.inside, entries.log_odds])
-    information, square = (design * entries.variance / entries.scale, design * entries.variance)
+    information = design * entries.variance / entries.scale
+    square = design * entries.variance
     share = (weights @ information.T) @ np.linalg.pinv(information @ design.T)
     rest = _rest(total, share, weights @ square.T, square @ design.T)
     return share, np.where(rest > 1e-9 * total, rest, np.inf)
@@ -247,7 +298,9 @@ def normal_score(z: Floats, skewness: Floats) -> Floats:
 
 def _rest(total: Floats, share: Floats, mixed: Floats, common: Floats) -> Floats:
     """Sums of squares of statistics less their `share` of two others, from all sums of products."""
-    return np.asarray(total - 2 * (share * mixed).sum(axis=1) + ((share @ common) * share).sum(axis=1))
+    return np.asarray(
+        total - 2 * (share * mixed).sum(axis=1) + ((share @ common) * share).sum(axis=1)
+    )
 
 
 class _Patterns:
@@ -264,17 +317,28 @@ class _Patterns:
         self.segments = entries.members[:, first]
 
     def sums(self, hits: Any) -> tuple[Any, Any]:
-        """Σw and Σwx of the events in each segment, with x = logit p; `hits` has the shape (entries, draws)."""
+        """Σw and Σwx of the events in each segment, with x = logit p.
+
+        `hits` has the shape (entries, draws).
+        """
         return self.segments @ (self.events @ hits), self.segments @ (self.log_odds @ hits)
 
 
 def by_signs(
-    rows: SegmentRows, blocks: list[Any], draws: int, seed: int, share: Any = None, at_once: int = 64
+    rows: SegmentRows,
+    blocks: list[Any],
+    draws: int,
+    seed: int,
+    share: Any = None,
+    at_once: int = 64,
 ) -> tuple[Floats, Floats, Floats]:
-    """Adjusted and unadjusted p-values from random signs of clusters, or of rows; and the largest size in each draw.
+    """Adjusted and unadjusted p-values from random signs of clusters, or of rows.
 
-    `blocks` hold the residuals of statistics by cluster, or ones by row. Sums are divided by the root of their sum of
-    squares, which no sign changes. `share` is what shift and slope of all rows explain, if these were fitted.
+    And the largest size in each draw.
+
+    `blocks` hold the residuals of statistics by cluster, or ones by row. Sums are divided by the
+    root of their sum of squares, which no sign changes. `share` is what shift and slope of all rows
+    explain, if these were fitted.
     """
     units = rows.residual if rows.cluster is None else np.ones(blocks[0].shape[1])
     squares = rest = np.concatenate([block.power(2) @ units**2 for block in blocks])
@@ -284,13 +348,17 @@ def by_signs(
         common = np.stack([np.bincount(rows.cluster_by_content, one, units.size) for one in terms])
         mixed = np.concatenate([block @ common.T for block in blocks])
         rest = _rest(squares, share, mixed, common @ common.T)
-    scale = np.where(rest > 1e-9 * squares, 1 / np.sqrt(np.maximum(rest, _TINY)), 0.0)[:, np.newaxis]
+    scale = np.where(rest > 1e-9 * squares, 1 / np.sqrt(np.maximum(rest, _TINY)), 0.0)[
+        :, np.newaxis
+    ]
     largest = list[Floats]()
 
     def statistics(signs: Any) -> Floats:
         values = (units[:, np.newaxis] * signs).astype(blocks[0].dtype)
         total = np.concatenate([block @ values for block in blocks])
-        return np.asarray(-np.abs(total if share is None else total - share @ (common @ signs)) * scale)
+        return np.asarray(
+            -np.abs(total if share is None else total - share @ (common @ signs)) * scale
+        )
 
     def batches() -> Iterator[Floats]:
         at_most = draws_at_once(units.size, squares.size, at_once)

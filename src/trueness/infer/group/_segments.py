@@ -1,4 +1,7 @@
-"""Segments, and classes: which of them are miscalibrated, tested jointly; gaps are shrunk towards the whole."""
+"""Segments, and classes: which of them are miscalibrated, tested jointly.
+
+Gaps are shrunk towards the whole.
+"""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,7 +37,8 @@ from trueness.typing import Floats, Ints
 Sums: TypeAlias = Tally | Sketch | Binned
 _DRAWS = 999
 _ROUNDED = " Labels contradict scores of exactly 0 or 1; for the test those were moved by up to half of `rounded_to`."
-_NAMED, _SMALL = 6, 5
+_NAMED = 6
+_SMALL = 5
 
 
 def segments_of(
@@ -46,11 +50,15 @@ def segments_of(
     seed: int,
 ) -> Segments:
     """The segments of rows that have been read, as :func:`segments`."""
-    found = describe_segments(of_rows(evidence, columns, "segments"), level, resamples, seed, evidence.rounded_to)
+    found = describe_segments(
+        of_rows(evidence, columns, "segments"), level, resamples, seed, evidence.rounded_to
+    )
     return replace(found, notes=(*evidence.notes, *found.notes))
 
 
-def sums_by_group(sums: Accumulator | Mapping[Any, Sums], by: Any, crossed: int, *, alone: bool) -> SegmentRows:
+def sums_by_group(
+    sums: Accumulator | Mapping[Any, Sums], by: Any, crossed: int, *, alone: bool
+) -> SegmentRows:
     """Sums of groups; they must be `alone`, without scores, clusters and options of rows."""
     if not alone:
         demand = "must be labels if `y_prob`, `cluster` or an option of rows is passed"
@@ -59,9 +67,16 @@ def sums_by_group(sums: Accumulator | Mapping[Any, Sums], by: Any, crossed: int,
     groups: Mapping[Any, Any] = sums.groups if isinstance(sums, Accumulator) else sums
     if isinstance(sums, Accumulator):
         if sums.by is None:
-            raise InputError("y_true", "must have groups", "this Accumulator has none", remedy="Make it with `by`.")
+            raise InputError(
+                "y_true",
+                "must have groups",
+                "this Accumulator has none",
+                remedy="Make it with `by`.",
+            )
         if by is not None:
-            raise InputError("by", "must be None for an Accumulator", f"its groups are called {sums.by!r}")
+            raise InputError(
+                "by", "must be None for an Accumulator", f"its groups are called {sums.by!r}"
+            )
         by = sums.by
     if not groups:
         raise InputError("y_true", "must hold at least one group", "there is none")
@@ -72,7 +87,9 @@ def sums_by_group(sums: Accumulator | Mapping[Any, Sums], by: Any, crossed: int,
     problems = {key: binary_of_two_classes(one) for key, one in groups.items()}
     if any(len(one.parts) > 1 for one in problems.values()):
         remedy = "Sum with `kind='confidence'`."
-        raise InputError("y_true", "must hold sums of one problem", "these have one per class", remedy=remedy)
+        raise InputError(
+            "y_true", "must hold sums of one problem", "these have one per class", remedy=remedy
+        )
     columns = len(next(iter(groups))) if isinstance(next(iter(groups)), tuple) else 1
     names = [by or "group"] if columns == 1 and (by is None or isinstance(by, str)) else by
     names = [f"column {i + 1}" for i in range(columns)] if names is None else list(names)
@@ -90,18 +107,25 @@ def describe_segments(
         check_drawn_level(level, "`segments`", "Or say how many `resamples` to draw.")
     moved = rows.moved_inside(rounded_to)
     draws = draws or max(_DRAWS, math.ceil(round(20 / alpha, 6)) - 1)
-    tests, sums = joint_tests(moved, draws, seed), segment_sums(rows)
-    score, rate = sums.expected / sums.weight, sums.events / sums.weight
+    tests = joint_tests(moved, draws, seed)
+    sums = segment_sums(rows)
+    score = sums.expected / sums.weight
+    rate = sums.events / sums.weight
     low, high = sums.rate_limits(level ** (1 / score.size))
     ends = np.cumsum([len(one.values) for one in rows.columns])[:-1]
     shrunk = [
         shrink(rows.score, rows.weight, rows.events, one.code, part, level)
         for one, part in zip(rows.columns, np.split(sums.effective, ends), strict=True)
     ]
-    shrunk_gap, shrunk_low, shrunk_high = (np.concatenate(values) for values in list(zip(*shrunk, strict=True))[:3])
+    shrunk_gap, shrunk_low, shrunk_high = (
+        np.concatenate(values) for values in list(zip(*shrunk, strict=True))[:3]
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio, ratio_low, ratio_high = (np.where(score > 0, one / score, np.nan) for one in (rate, low, high))
-    flagged, cost = tests.adjusted <= alpha, sums.weight / rows.weight.sum() * shrunk_gap**2
+        ratio, ratio_low, ratio_high = (
+            np.where(score > 0, one / score, np.nan) for one in (rate, low, high)
+        )
+    flagged = tests.adjusted <= alpha
+    cost = sums.weight / rows.weight.sum() * shrunk_gap**2
     by_gap = np.where(rate < score, "over-predicted", "under-predicted")
     by_slope = np.where(tests.slope_sign < 0, "too extreme", "too moderate")
     finding = np.where(flagged, np.where(tests.by_slope, by_slope, by_gap), "")
@@ -109,18 +133,40 @@ def describe_segments(
     few = "" if rows.cluster is None else _few_clusters(names, sums.clusters)
     order = np.lexsort([np.arange(len(names)), tests.adjusted, -cost])
     each: Any = {name: getattr(sums, name) for name in ("n", "weight", "events", "expected")}
-    each |= {"score": score, "rate": rate, "gap": rate - score, "gap_low": low - score, "gap_high": high - score}
-    each |= {"ratio": ratio, "ratio_low": ratio_low, "ratio_high": ratio_high, "cost": cost, "flagged": flagged}
+    each |= {
+        "score": score,
+        "rate": rate,
+        "gap": rate - score,
+        "gap_low": low - score,
+        "gap_high": high - score,
+    }
+    each |= {
+        "ratio": ratio,
+        "ratio_low": ratio_low,
+        "ratio_high": ratio_high,
+        "cost": cost,
+        "flagged": flagged,
+    }
     each |= {"shrunk_gap": shrunk_gap, "shrunk_low": shrunk_low, "shrunk_high": shrunk_high}
-    each |= {"pvalue": tests.pvalue, "slope_pvalue": tests.slope_pvalue, "adjusted_pvalue": tests.adjusted}
+    each |= {
+        "pvalue": tests.pvalue,
+        "slope_pvalue": tests.slope_pvalue,
+        "adjusted_pvalue": tests.adjusted,
+    }
     each |= {"overall_pvalue": tests.overall, "differs": tests.overall <= alpha}
-    about: Any = {"joint_pvalue": float(tests.adjusted.min()), "alpha": alpha, "level": level, "draws": draws}
+    about: Any = {
+        "joint_pvalue": float(tests.adjusted.min()),
+        "alpha": alpha,
+        "level": level,
+        "draws": draws,
+    }
     return Segments(
         column=tuple(names[i][0] for i in order),
         value=tuple(names[i][1] for i in order),
         finding=tuple(finding[order].tolist()),
         **{name: values[order] for name, values in each.items()} | about,
-        assumptions=_assumptions(rows, draws, tests.pooled) + (_ROUNDED if moved is not rows else ""),
+        assumptions=_assumptions(rows, draws, tests.pooled)
+        + (_ROUNDED if moved is not rows else ""),
         notes=tuple(filter(None, [*(one.note for one in rows.columns), _small(sums.n), few])),
     )
 
@@ -140,15 +186,21 @@ def _small(n: Ints) -> str:
     """Whether most segments are too small to say anything about."""
     small = int((n < _SMALL).sum())
     most = f"{small:,} of {n.size:,} segments have fewer than {_SMALL} rows, too few to be judged alone."
-    return most if 2 * small > n.size else ""
+    if 2 * small > n.size:
+        return most
+    return ""
 
 
 def _few_clusters(names: list[tuple[str, str]], clusters: Floats) -> str:
     """Which segments have too few clusters for the test to keep its level."""
     few = [f"{names[i][0]} = {names[i][1]}" for i in np.flatnonzero(clusters < FEW_CLUSTERS)]
-    shown = ", ".join(few[:_NAMED]) + (f" and {len(few) - _NAMED} more" if len(few) > _NAMED else "")
+    shown = ", ".join(few[:_NAMED]) + (
+        f" and {len(few) - _NAMED} more" if len(few) > _NAMED else ""
+    )
     text = f"Equivalent to fewer than {FEW_CLUSTERS} clusters of equal size, so flags are less reliable: {shown}."
-    return text if few else ""
+    if few:
+        return text
+    return ""
 
 
 _TEST_LABELS = 2e8  # each costs some 20 ns
@@ -159,13 +211,25 @@ def classes_of(
 ) -> tuple[ClassRow, ...]:
     """One row per class, the largest ECE first; flags have joint level `alpha`."""
     assert evidence.classwise is not None
-    draws, found = _draws(evidence.classwise.parts, alpha), []
+    draws = _draws(evidence.classwise.parts, alpha)
+    found = []
     for label, one in evidence.each_class():
         limits = ratio_limits(one.cells, level, one.clustered if one.dependent else None)
-        found.append((str(label), one.means, float(ece(one.sums, bins=bins)), _pvalue(one, draws, seed), limits))
-    total, adjusted, rows = sum(error for _, _, error, *_ in found), holm_adjusted([p for *_, p, _ in found]), []
+        found.append(
+            (
+                str(label),
+                one.means,
+                float(ece(one.sums, bins=bins)),
+                _pvalue(one, draws, seed),
+                limits,
+            )
+        )
+    total = sum(error for _, _, error, *_ in found)
+    adjusted = holm_adjusted([p for *_, p, _ in found])
+    rows = []
     for (label, (score, share, gap), error, p, limits), q in zip(found, adjusted, strict=True):
-        damage, ratio = error / total if total else 0.0, share / score if score > 0 else math.nan
+        damage = error / total if total else 0.0
+        ratio = share / score if score > 0 else math.nan
         judged = (p, q, q is not None and q <= alpha, ratio, limits.low, limits.high)
         rows.append(ClassRow(label, share, score, gap, error, damage, *judged))
     return tuple(sorted(rows, key=lambda row: -row.ece))
@@ -173,14 +237,16 @@ def classes_of(
 
 def worst_class(classes: Iterable[ClassRow] | None) -> ClassRow | None:
     """The flagged class with the largest gap; None if none is flagged."""
-    return max((one for one in classes or () if one.flagged), key=lambda one: abs(one.gap), default=None)
+    return max(
+        (one for one in classes or () if one.flagged), key=lambda one: abs(one.gap), default=None
+    )
 
 
 def _pvalue(one: Evidence, draws: int | None, seed: int) -> float | None:
     """The omnibus test, or the Kolmogorov–Smirnov test if redrawing costs too much or weights are fractional.
 
-    Where that would redraw labels for a rare class, the number of its events is tested: draws could not survive the
-    correction for all classes.
+    Where that would redraw labels for a rare class, the number of its events is tested: draws could
+    not survive the correction for all classes.
     """
     try:
         if draws is None and not one.dependent:
@@ -193,8 +259,13 @@ def _pvalue(one: Evidence, draws: int | None, seed: int) -> float | None:
 
 
 def _events_pvalue(cells: Cells) -> float:
-    """Twice the smaller binomial tail of the number of events; it bounds theirs from one event off on (Hoeffding)."""
-    n, events, expected = cells.totals.weight, cells.totals.events, float(cells.weight @ cells.score)
+    """Twice the smaller binomial tail of the number of events.
+
+    It bounds theirs from one event off on (Hoeffding).
+    """
+    n = cells.totals.weight
+    events = cells.totals.events
+    expected = float(cells.weight @ cells.score)
     if abs(events - expected) < 1:
         return 1.0
     p = min(1.0, expected / n)
@@ -207,7 +278,10 @@ def draws_for(problems: int, alpha: float) -> int:
 
 
 def _draws(parts: Sequence[Cells], alpha: float) -> int | None:
-    """Draws that let the smallest p-value survive a correction for all the tests; None if that costs too much."""
+    """Draws that let the smallest p-value survive a correction for all the tests.
+
+    None if that costs too much.
+    """
     draws = max(_DRAWS, math.ceil(round(2 * len(parts) / alpha, 6)) - 1)
     left = _TEST_LABELS / draws
     for part in parts:

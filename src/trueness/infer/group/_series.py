@@ -41,7 +41,8 @@ _TEST_LABELS = 4e8
 _MOST_ENTRIES = 4096
 # With more tests than this, of days and classes, labels are redrawn only where scores are few.
 _MANY_TESTS = 2_000
-# p-values up to this are computed again with more draws, if 1/1,000 is too large after the adjustment.
+# p-values up to this are computed again with more draws, if 1/1,000 is too large after the
+# adjustment.
 _SMALL = 0.02
 _BINS = (
     "Sums of bins do not hold the scores: tests and noise floors take all rows of a bin at its mean score, which is "
@@ -66,8 +67,8 @@ def calibration_series(
     Parameters
     ----------
     sums : dict of Tally, Sketch, Binned or Accumulator, or array-like
-        The sums of each day by name, in order of time. A day without rows gives a line without numbers. Or the labels
-        of rows, with `y_prob` and `by`.
+        The sums of each day by name, in order of time. A day without rows gives a line without
+        numbers. Or the labels of rows, with `y_prob` and `by`.
     y_prob : array-like, optional
         The scores of the rows.
     by : array-like, optional
@@ -77,18 +78,20 @@ def calibration_series(
     level : float, default 0.95
         Level of all sets and decisions; more than 1/2.
     resamples : int, optional
-        Number of sets of labels drawn for each test: by default 999, and for the change as many as the level needs.
-        Small p-values of long series are computed with more.
+        Number of sets of labels drawn for each test: by default 999, and for the change as many as
+        the level needs. Small p-values of long series are computed with more.
     seed : int or numpy.random.Generator, default 0
         Seed of all draws.
     progress : bool or callable, default True
-        Whether to show a progress bar on a terminal if it takes long, or a function of (done, total).
+        Whether to show a progress bar on a terminal if it takes long, or a function of (done,
+        total).
 
     Returns
     -------
     Series
-        A line per day: ECE with its confidence interval and its noise floor, the l2 error with its confidence set, the
-        p-value of ``calibration_test(method="omnibus")`` and its adjustment; and the change, if there is one.
+        A line per day: ECE with its confidence interval and its noise floor, the l2 error with its
+        confidence set, the p-value of ``calibration_test(method="omnibus")`` and its adjustment;
+        and the change, if there is one.
 
     See Also
     --------
@@ -96,20 +99,23 @@ def calibration_series(
 
     Notes
     -----
-    This is a test of one finished series. It holds its level for one look: repeated while the series grows, it raises
-    false alarms far more often; for that use :class:`Watch`.
+    This is a test of one finished series. It holds its level for one look: repeated while the
+    series grows, it raises false alarms far more often; for that use :class:`Watch`.
 
-    Two questions are asked, each at half of 1 − level: *which days are miscalibrated?* (p-values adjusted by Holm's
-    method) and *did calibration change?* Adjusted p-values are therefore twice those of one question alone, and the
-    chance that a calibrated series shows any flag or change is at most 1 − level.
+    Two questions are asked, each at half of 1 − level: *which days are miscalibrated?* (p-values
+    adjusted by Holm's method) and *did calibration change?* Adjusted p-values are therefore twice
+    those of one question alone, and the chance that a calibrated series shows any flag or change is
+    at most 1 − level.
 
-    A change means that the event rate given the score differs between days; a model that is miscalibrated in the same
-    way on all days has flags but no change, and scores may drift. The level and the slope of the residuals of every run
-    of days are compared with those of redrawn labels. A run that goes on to the last day is a lasting change. With more
-    than 200 days only lasting changes and single days are tried. One change is named, the clearest.
+    A change means that the event rate given the score differs between days; a model that is
+    miscalibrated in the same way on all days has flags but no change, and scores may drift. The
+    level and the slope of the residuals of every run of days are compared with those of redrawn
+    labels. A run that goes on to the last day is a lasting change. With more than 200 days only
+    lasting changes and single days are tried. One change is named, the clearest.
 
-    Sums per class (kinds 'classwise' and 'top-label') are tested class by class, with p-values multiplied by the number
-    of classes; with more than 2,000 tests in all, each is the Kolmogorov–Smirnov test.
+    Sums per class (kinds 'classwise' and 'top-label') are tested class by class, with p-values
+    multiplied by the number of classes; with more than 2,000 tests in all, each is the
+    Kolmogorov–Smirnov test.
 
     Examples
     --------
@@ -122,18 +128,26 @@ def calibration_series(
     >>> found.change.first, found.change.lasting
     ('day 6', True)
     """
-    level, draws = checked_level(level), _DRAWS if resamples is None else checked_resamples(resamples)
+    level = checked_level(level)
+    draws = _DRAWS if resamples is None else checked_resamples(resamples)
     days = _days(sums if y_prob is None and by is None else _by_day(sums, y_prob, by))
     filled = {name: one for name, one in days.items() if one is not None}
     if not filled:
-        raise InputError("sums", "must have rows on some day", "all days are empty" if days else "the dict is empty")
+        raise InputError(
+            "sums",
+            "must have rows on some day",
+            "all days are empty" if days else "the dict is empty",
+        )
     total = _add(filled)
     if bins is None:
         bins = Edges(total.parts[0].edges) if isinstance(total, Binned) else 10
-    rule, seed, report = as_rule(bins), whole_seed(seed), reporter(progress)
+    rule = as_rule(bins)
+    seed = whole_seed(seed)
+    report = reporter(progress)
     several = len(filled) > 1
     at_means = {
-        name: Tally(one.kind, tuple(p.at_means() for p in one.parts), one.classes) for name, one in filled.items()
+        name: Tally(one.kind, tuple(p.at_means() for p in one.parts), one.classes)
+        for name, one in filled.items()
     }
     tests = _Tests(at_means, draws, seed)
     lines = []
@@ -142,17 +156,23 @@ def calibration_series(
         report(i + 1, len(days) + 1)
     columns = {name: np.array([line[name] for line in lines]) for name in _EMPTY}
     known = columns["n"] > 0
-    pvalues, questions = columns["pvalue"], 2 if several else 1
+    pvalues = columns["pvalue"]
+    questions = 2 if several else 1
     pvalues[known] = tests.refined(pvalues[known], (1 - level) / questions)
     adjusted = np.full(len(lines), math.nan)
     adjusted[known] = np.minimum(1.0, questions * holm(pvalues[known]))
     # The p-value of a change is at least 2 × classes / (draws + 1).
-    needed, classes = math.ceil(2 * len(total.parts) / (1 - level)), len(total.parts)
+    needed = math.ceil(2 * len(total.parts) / (1 - level))
+    classes = len(total.parts)
     if resamples is None:
         tests.draws = max(draws, min(needed, _CHANGE_DRAWS // classes))
-    change, change_pvalue = _change(filled, np.flatnonzero(known), tests, rule, level) if several else (None, None)
+    change, change_pvalue = (
+        _change(filled, np.flatnonzero(known), tests, rule, level) if several else (None, None)
+    )
     report(len(days) + 1, len(days) + 1)
-    many = f"There are {tests.number:,} tests of days and classes: p-values are those of the KS test."
+    many = (
+        f"There are {tests.number:,} tests of days and classes: p-values are those of the KS test."
+    )
     few = f"{tests.draws:,} resamples cannot show a change at this level: it takes `resamples={needed}`."
     notes = {
         few: several and tests.draws + 1 < needed,
@@ -181,7 +201,12 @@ def _by_day(y_true: Any, y_prob: Any, by: Any) -> dict[str, Tally]:
     evidence.require_one("a series")
     (column, *more) = evidence.columns(by, y_true, whole="names")
     if more or column.note or MISSING in column.values:
-        got = "it has several columns" if more else "it has many fractions" if column.note else "some are missing"
+        if more:
+            got = "it has several columns"
+        elif column.note:
+            got = "it has many fractions"
+        else:
+            got = "some are missing"
         raise InputError("by", "must be one column with the day of each row", got)
     _ = evidence.sums  # checks every value, and warns
     order: Any = range(len(column.values))
@@ -199,15 +224,20 @@ def _days(sums: Any) -> dict[str, Sums | None]:
     for name, one in sums.items():
         if isinstance(name, tuple):
             remedy = "Make a series for each model, or join the parts to one name."
-            raise InputError("sums", "must have one name for each day", f"got the tuple {name!r}", remedy=remedy)
+            raise InputError(
+                "sums", "must have one name for each day", f"got the tuple {name!r}", remedy=remedy
+            )
         if not isinstance(one, Tally | Sketch | Binned | Accumulator):
             remedy = "`tn.tally(y_true, y_prob)` makes sums of rows."
-            demand, got = "must hold a Tally, Sketch, Binned or Accumulator for each day", f"{str(name)!r} is of type"
+            demand = "must hold a Tally, Sketch, Binned or Accumulator for each day"
+            got = f"{str(name)!r} is of type"
             raise InputError("sums", demand, f"{got} {type(one).__name__}", remedy=remedy)
         total = one.total if isinstance(one, Accumulator) and one.n else one
         if getattr(total, "buckets", None) is not None:
             got = f"{str(name)!r} has buckets of clusters, whose dependence the tests of days do not allow for"
-            raise InputError("sums", "must be of independent rows", got, remedy="`tn.Watch` takes such sums.")
+            raise InputError(
+                "sums", "must be of independent rows", got, remedy="`tn.Watch` takes such sums."
+            )
         days[str(name)] = None if isinstance(total, Accumulator) or total.n == 0 else total
     return days
 
@@ -216,7 +246,8 @@ def _add(sums: Mapping[str, Any]) -> Any:
     """All days together: by pairs, since one after another would take time that grows with the square of the days."""
     left = list(sums.items())
     while len(left) > 1:
-        pairs, left = list(zip(left[::2], left[1::2], strict=False)), left[len(left) // 2 * 2 :]
+        pairs = list(zip(left[::2], left[1::2], strict=False))
+        left = left[len(left) // 2 * 2 :]
         for place, ((first, total), (name, one)) in enumerate(pairs):
             if type(one) is not type(total):
                 got = f"{first!r} is a {type(total).__name__} and {name!r} a {type(one).__name__}"
@@ -230,7 +261,19 @@ def _add(sums: Mapping[str, Any]) -> Any:
 
 # What a day without rows has.
 _EMPTY = dict.fromkeys(
-    ("n", "score", "rate", "ece", "ece_low", "ece_high", "floor", "floor_high", "error", "error_low", "error_high"),
+    (
+        "n",
+        "score",
+        "rate",
+        "ece",
+        "ece_low",
+        "ece_high",
+        "floor",
+        "floor_high",
+        "error",
+        "error_low",
+        "error_high",
+    ),
     math.nan,
 ) | {"n": 0, "includes_zero": False, "pvalue": math.nan}
 
@@ -239,7 +282,10 @@ def _line(sums: Sums, tests: "_Tests", name: str, rule: BinRule, level: float) -
     """The numbers of one day."""
     tally = tests.tallies[name]
     # Over all classes for sums per class.
-    each = [(float(p.weight.sum()), float(p.weight @ p.score), float(p.events.sum())) for p in tally.parts]
+    each = [
+        (float(p.weight.sum()), float(p.weight @ p.score), float(p.events.sum()))
+        for p in tally.parts
+    ]
     weight, score, events = map(sum, zip(*each, strict=True))
     found = _EMPTY | {"n": sums.n, "score": score / weight, "rate": events / weight}
     with collected_warnings():  # small days are expected in a series
@@ -261,9 +307,12 @@ def _floor(tally: Tally, rule: BinRule, level: float, seed: int) -> tuple[float,
     """Mean and upper quantile of the ECE of a calibrated model."""
     if not all(cells.whole for cells in tally.parts):
         return math.nan, math.nan
-    # The classes of a class-wise view are dependent, in a way that sums do not keep: their quantiles are averaged,
-    # which is cautious.
-    apart = [Tally("binary", (cells,)) for cells in _filled(tally)] if tally.kind == "classwise" else [tally]
+    # The classes of a class-wise view are dependent, in a way that sums do not keep: their
+    # quantiles are averaged, which is cautious.
+    if tally.kind == "classwise":
+        apart = [Tally("binary", (cells,)) for cells in _filled(tally)]
+    else:
+        apart = [tally]
     gaps = Gaps(rule, 1.0, 1)
     found = [floor_of(gap_draws(Evidence.of_sums(one), gaps, seed), level) for one in apart]
     return float(np.mean([one.mean for one in found])), float(np.mean([one.high for one in found]))
@@ -273,7 +322,9 @@ class _Tests:
     """The tests of all days: one for each class of each day."""
 
     def __init__(self, tallies: dict[str, Tally], draws: int, seed: int) -> None:
-        self.tallies, self.draws, self.seed = tallies, draws, seed
+        self.tallies = tallies
+        self.draws = draws
+        self.seed = seed
         self.number = sum(len(_filled(tally)) for tally in tallies.values())
         self.counted = all(cells.whole for tally in tallies.values() for cells in tally.parts)
         self.asymptotic = self.number > _MANY_TESTS
@@ -281,7 +332,9 @@ class _Tests:
 
     def pvalue(self, tally: Tally, draws: int) -> float:
         """The smallest p-value of the classes of one day, times their number."""
-        options: Any = {"seed": self.seed} | ({"method": "ks"} if self.asymptotic else {"resamples": draws})
+        options: Any = {"seed": self.seed} | (
+            {"method": "ks"} if self.asymptotic else {"resamples": draws}
+        )
         each = [Tally("binary", (one,)) for one in _filled(tally)]
         found = [quietly(test_of, Evidence.of_sums(one), **options).pvalue for one in each]
         return float(min(1.0, len(found) * min(found)))
@@ -291,7 +344,8 @@ class _Tests:
         draws = math.ceil(2 * self.number / alpha)
         if draws <= self.draws + 1 or self.asymptotic:
             return pvalues
-        refined, budget = pvalues.copy(), _TEST_LABELS
+        refined = pvalues.copy()
+        budget = _TEST_LABELS
         for i, tally in enumerate(self.tallies.values()):
             cost = draws * sum(min(part.size, _MOST_ENTRIES) for part in tally.parts)
             if 1 / (self.draws + 1) <= pvalues[i] <= _SMALL and cost <= budget:
@@ -307,13 +361,19 @@ def _filled(tally: Tally) -> list[Cells]:
 def _change(
     days: Mapping[str, Sums], place: Ints, tests: _Tests, rule: BinRule, level: float
 ) -> tuple[Change | None, float]:
-    """The change, if it is significant, and its p-value; `place` has the place in the series of each of the `days`."""
-    names, tallies = list(days), list(tests.tallies.values())
+    """The change, if it is significant, and its p-value.
+
+    `place` has the place in the series of each of the `days`.
+    """
+    names = list(days)
+    tallies = list(tests.tallies.values())
     found = {}
     for k in range(len(tallies[0].parts)):
         seen = [i for i, tally in enumerate(tallies) if tally.parts[k].size]
         if len(seen) > 1:
-            pvalue, start, stop = change_point([tallies[i].parts[k] for i in seen], tests.draws, tests.seed)
+            pvalue, start, stop = change_point(
+                [tallies[i].parts[k] for i in seen], tests.draws, tests.seed
+            )
             found[k] = pvalue, seen[start], seen[stop - 1]
     if not found:
         return None, 1.0
@@ -323,16 +383,25 @@ def _change(
     if pvalue > 1 - level:
         return None, pvalue
     parts = [type(one)("binary", (one.parts[k],)) for one in days.values()]  # type: ignore[arg-type]  # parts of their own kind
-    inside, others = sum(parts[start : last + 1]), sum(parts[:start] + parts[last + 1 :])
+    inside = sum(parts[start : last + 1])
+    others = sum(parts[:start] + parts[last + 1 :])
     values: Any = {}
     for suffix, sums in (("", inside), ("_others", others)):
         values[f"ece{suffix}"] = _measure(partial(ece, bins=rule), sums)
         values[f"slope{suffix}"] = _measure(calibration_slope, sums)
         values[f"observed_expected{suffix}"] = _measure(observed_expected, sums)
     classes = tallies[0].classes if len(tallies[0].parts) > 1 else None
-    label, days_off = "" if classes is None else str(classes[k]), int(place[last] - place[start]) + 1
-    where: Any = {"first": names[start], "last": names[last], "start": int(place[start]), "days": days_off}
-    return Change(**where, lasting=last == len(names) - 1, pvalue=pvalue, label=label, **values), pvalue
+    label = "" if classes is None else str(classes[k])
+    days_off = int(place[last] - place[start]) + 1
+    where: Any = {
+        "first": names[start],
+        "last": names[last],
+        "start": int(place[start]),
+        "days": days_off,
+    }
+    return Change(
+        **where, lasting=last == len(names) - 1, pvalue=pvalue, label=label, **values
+    ), pvalue
 
 
 def _measure(measure: Callable[..., float], sums: Any) -> float:

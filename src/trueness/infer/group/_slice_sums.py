@@ -1,4 +1,7 @@
-"""Slices: rows that share the values of one or more columns. All of them, their sums, and a search for deep ones."""
+"""Slices: rows that share the values of one or more columns.
+
+All of them, their sums, and a search for deep ones.
+"""
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
@@ -19,14 +22,16 @@ from trueness.typing import Bools, Floats, Ints
 _BLOCK = 1 << 22
 # Slices that a search extends by one more column, and that it hands on to be tested.
 BEAM = 100
-_LEAVES, _LEAST_GAIN = 5, 4.0
+_LEAVES = 5
+_LEAST_GAIN = 4.0
 
 
 class SliceSums(NamedTuple):
     """Slices, and the sums of their rows."""
 
     column: Ints
-    """The columns of the conditions of each slice, of shape (slices, depth); −1 where there are fewer."""
+    """The columns of the conditions of each slice, of shape (slices, depth); −1 where there are
+    fewer."""
     code: Ints
     """The value of each of these columns."""
     n: Ints
@@ -59,10 +64,17 @@ class SliceSums(NamedTuple):
         return np.where(unknown, by_clusters, found / np.maximum(1.0, inflation))
 
     def rate_limits(self, level: float) -> tuple[Floats, Floats]:
-        """Limits of the event rates; labels count for more by the larger estimate of their variance given the score."""
-        score, rate, given, left = (one / self.weight for one in (self.expected, self.events, self.given, self.left))
+        """Limits of the event rates.
+
+        Labels count for more by the larger estimate of their variance given the score.
+        """
+        score, rate, given, left = (
+            one / self.weight for one in (self.expected, self.events, self.given, self.left)
+        )
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = np.fmin(score * (1 - score) / given, rate * (1 - rate) / (left - (rate - score) ** 2))
+            found = np.fmin(
+                score * (1 - score) / given, rate * (1 - rate) / (left - (rate - score) ** 2)
+            )
         labels = self.weight * self.effective
         labels = labels * np.where(labels * given >= LEAST_VARIANCE, np.fmax(found, 1.0), 1.0)
         return clopper_pearson(rate * labels, labels, level)
@@ -75,31 +87,48 @@ class SliceSums(NamedTuple):
     @property
     def fewest_clusters(self) -> float:
         """The fewest clusters that a slice may have; 0 without clusters."""
-        return 0 if self.spread is self.variance else FEW_CLUSTERS
+        if self.spread is self.variance:
+            return 0
+        return FEW_CLUSTERS
 
     @property
     def z(self) -> Floats:
-        """The excess in units of its standard deviation; impossible labels are infinitely far off."""
+        """The excess in units of its standard deviation.
+
+        Impossible labels are infinitely far off.
+        """
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(self.excess == 0, 0.0, self.excess / np.sqrt(self.spread))
 
     def at(self, some: Any) -> "SliceSums":
         """Some of the slices."""
         found = SliceSums._make(one[some] for one in self)
-        return found._replace(spread=found.variance) if self.spread is self.variance else found
+        if self.spread is self.variance:
+            return found._replace(spread=found.variance)
+        return found
 
     def conditions(self, i: int) -> list[tuple[int, int]]:
         """The conditions of one slice: columns and values."""
-        return [(a, b) for a, b in zip(self.column[i].tolist(), self.code[i].tolist(), strict=True) if a >= 0]
+        return [
+            (a, b)
+            for a, b in zip(self.column[i].tolist(), self.code[i].tolist(), strict=True)
+            if a >= 0
+        ]
 
 
 def joined(parts: Sequence[SliceSums]) -> SliceSums:
     """Slices of any depth, one after the other."""
     depth = max((part.column.shape[1] for part in parts), default=1)
-    wide = [np.pad(v, ((0, 0), (0, depth - v.shape[1])), constant_values=-1) for p in parts for v in (p.column, p.code)]
+    wide = [
+        np.pad(v, ((0, 0), (0, depth - v.shape[1])), constant_values=-1)
+        for p in parts
+        for v in (p.column, p.code)
+    ]
     rest = (np.concatenate(values) for values in list(zip(*parts, strict=True))[2:])
     found = SliceSums._make((np.concatenate(wide[::2]), np.concatenate(wide[1::2]), *rest))
-    return found._replace(spread=found.variance) if parts[0].spread is parts[0].variance else found
+    if parts[0].spread is parts[0].variance:
+        return found._replace(spread=found.variance)
+    return found
 
 
 class Members:
@@ -109,21 +138,25 @@ class Members:
         """Take the rows of slices, one slice after the other, and the number of rows of each slice."""
         self.n = n
         self.blocks: list[tuple[Any, Any]] = []
-        size, held = 0, list[tuple[Any, Any]]()
+        size = 0
+        held = list[tuple[Any, Any]]()
         for part in [*parts, (np.empty(0, np.int32), np.empty(0, np.int64))]:
             size += part[0].size
             held.append(part)
             if size > _BLOCK or part[1].size == 0:
                 index, sizes = (np.concatenate([one[k] for one in held]) for k in (0, 1))
                 self.blocks.append((index, np.concatenate([[0], np.cumsum(sizes)])))
-                size, held = 0, []
+                size = 0
+                held = []
         self._ones = np.ones(max(index.size for index, _ in self.blocks), dtype=np.float32)
 
     def matrices(self, dtype: Any = np.float32) -> Iterator[Any]:
         """The blocks as sparse matrices of ones."""
         ones = self._ones.astype(dtype, copy=False)
         for index, start in self.blocks:
-            yield sparse.csr_array((ones[: index.size], index, start), shape=(start.size - 1, self.n))
+            yield sparse.csr_array(
+                (ones[: index.size], index, start), shape=(start.size - 1, self.n)
+            )
 
     def __matmul__(self, values: Any) -> Any:
         """Sums over the rows of each slice."""
@@ -159,35 +192,55 @@ def _frequent(code: Ints, rows: Ints, least: int) -> _Frequent:
 
 def _terms(rows: SegmentRows) -> list[Any]:
     """What is summed over the rows of a slice, in the order of the fields of `SliceSums`."""
-    p, w = rows.score, rows.weight
+    p = rows.score
+    w = rows.weight
     terms = [w, rows.events, w * p, w * p * (1 - p), rows.events * (1 - 2 * p) + w * p * p]
-    return terms if rows.whole else [*terms, rows.variance, rows.count * rows.scale**2]
+    if rows.whole:
+        return terms
+    return [*terms, rows.variance, rows.count * rows.scale**2]
 
 
 def _with_sums(
-    rows: SegmentRows, column: Any, code: Ints, n: Ints, sums: list[Floats], by_cluster: Any, *, centred: bool = False
+    rows: SegmentRows,
+    column: Any,
+    code: Ints,
+    n: Ints,
+    sums: list[Floats],
+    by_cluster: Any,
+    *,
+    centred: bool = False,
 ) -> SliceSums:
     """Slices with their sums; `by_cluster` sums residuals and weights over slices and clusters."""
     variance, squares = sums[5:] if len(sums) > 5 else (sums[3], sums[0])
-    spread, clusters = variance, n.astype(np.float64)
+    spread = variance
+    clusters = n.astype(np.float64)
     if rows.cluster is not None:
-        excess, size = by_cluster(rows.residual), by_cluster(rows.weight)
-        excess = excess - size * ((sums[1] - sums[2]) / sums[0])[:, np.newaxis] if centred else excess
+        excess = by_cluster(rows.residual)
+        size = by_cluster(rows.weight)
+        excess = (
+            excess - size * ((sums[1] - sums[2]) / sums[0])[:, np.newaxis] if centred else excess
+        )
         spread, sizes = (np.asarray(one.power(2).sum(axis=1)).reshape(-1) for one in (excess, size))
         clusters = sums[0] ** 2 / np.maximum(sizes, 1e-300)
     weight, events, expected, given, left = sums[:5]
     column = np.broadcast_to(column, code.shape)
-    return SliceSums(column, code, n, weight, events, expected, given, left, variance, squares, spread, clusters)
+    return SliceSums(
+        column, code, n, weight, events, expected, given, left, variance, squares, spread, clusters
+    )
 
 
-def all_slices(rows: SegmentRows, depth: int, least: int, *, members: bool = False) -> tuple[SliceSums, Members | None]:
+def all_slices(
+    rows: SegmentRows, depth: int, least: int, *, members: bool = False
+) -> tuple[SliceSums, Members | None]:
     """All slices of one column, or of up to `depth` columns, of at least `least` rows.
 
     A slice of two columns that has the rows of one of its values alone is that slice.
     """
     frequent = [_frequent(one.code, rows.rows, least) for one in rows.columns]
     usable = [i for i, one in enumerate(frequent) if one.value.size]
-    terms, found, index = _terms(rows), list[SliceSums](), list[tuple[Ints, Ints]]()
+    terms = _terms(rows)
+    found = list[SliceSums]()
+    index = list[tuple[Ints, Ints]]()
     for some in (some for k in range(1, depth + 1) for some in combinations(usable, k)):
         sizes = [frequent[i].value.size + 1 for i in some]
         code = frequent[some[0]].code.astype(np.int64)
@@ -197,7 +250,8 @@ def all_slices(rows: SegmentRows, depth: int, least: int, *, members: bool = Fal
         cells = np.arange(int(np.prod(sizes)))
         if cells.size > max(1 << 16, 4 * rows.size):
             cells, code = (one.reshape(-1) for one in np.unique(code, return_inverse=True))
-        n, digits = _counts(code, rows.rows, cells.size), np.unravel_index(cells, sizes)
+        n = _counts(code, rows.rows, cells.size)
+        digits = np.unravel_index(cells, sizes)
         kept = n >= least
         for i, digit in zip(some, digits, strict=True):
             kept &= digit < frequent[i].value.size
@@ -205,9 +259,14 @@ def all_slices(rows: SegmentRows, depth: int, least: int, *, members: bool = Fal
                 kept &= n < np.append(frequent[i].n, 0)[digit]
         if not kept.any():
             continue
-        values = np.stack([frequent[i].value[d[kept]] for i, d in zip(some, digits, strict=True)], axis=1)
+        values = np.stack(
+            [frequent[i].value[d[kept]] for i, d in zip(some, digits, strict=True)], axis=1
+        )
         sums = [np.bincount(code, term, cells.size)[kept].astype(np.float64) for term in terms]
-        place = np.where(kept, np.cumsum(kept) - 1, -1)[code] if members or rows.cluster is not None else code
+        if members or rows.cluster is not None:
+            place = np.where(kept, np.cumsum(kept) - 1, -1)[code]
+        else:
+            place = code
         here = np.flatnonzero(place >= 0)
 
         def by_cluster(term: Floats, place: Ints = place, here: Ints = here) -> Any:
@@ -218,7 +277,8 @@ def all_slices(rows: SegmentRows, depth: int, least: int, *, members: bool = Fal
         enough = part.clusters >= part.fewest_clusters
         if not enough.all():
             place = np.append(np.where(enough, np.cumsum(enough) - 1, -1), -1)[place]
-            here, part = np.flatnonzero(place >= 0), part.at(enough)
+            here = np.flatnonzero(place >= 0)
+            part = part.at(enough)
         found.append(part)
         if members:
             small = np.uint16 if part.n.size < 1 << 16 else np.int64
@@ -231,13 +291,19 @@ def all_slices(rows: SegmentRows, depth: int, least: int, *, members: bool = Fal
 
 def mask_of(rows: SegmentRows, conditions: Sequence[tuple[int, int]]) -> Bools:
     """Which rows fulfil all conditions."""
-    return np.asarray(np.logical_and.reduce([rows.columns[column].code == code for column, code in conditions]))
+    return np.asarray(
+        np.logical_and.reduce([rows.columns[column].code == code for column, code in conditions])
+    )
 
 
-def some_slices(rows: SegmentRows, wanted: Sequence[Sequence[tuple[int, int]]]) -> tuple[SliceSums, Members]:
+def some_slices(
+    rows: SegmentRows, wanted: Sequence[Sequence[tuple[int, int]]]
+) -> tuple[SliceSums, Members]:
     """The slices of these conditions."""
     index = [np.flatnonzero(mask_of(rows, one)).astype(np.int32) for one in wanted]
-    members = Members([(np.concatenate(index), np.array([one.size for one in index], dtype=np.int64))], rows.size)
+    members = Members(
+        [(np.concatenate(index), np.array([one.size for one in index], dtype=np.int64))], rows.size
+    )
     depth = max(map(len, wanted))
     pairs = np.array([[*one, *[(-1, -1)] * (depth - len(one))] for one in wanted], dtype=np.int64)
     return _of_members(rows, members, pairs[..., 0], pairs[..., 1]), members
@@ -250,7 +316,9 @@ def segment_sums(rows: SegmentRows) -> SliceSums:
     return _of_members(rows, members, np.cumsum(code == 0) - 1, code, centred=True)
 
 
-def _of_members(rows: SegmentRows, members: Members, column: Ints, code: Ints, *, centred: bool = False) -> SliceSums:
+def _of_members(
+    rows: SegmentRows, members: Members, column: Ints, code: Ints, *, centred: bool = False
+) -> SliceSums:
     n, *sums = (members @ term.astype(np.float64) for term in (rows.rows, *_terms(rows)))
 
     def by_cluster(term: Floats) -> Any:
@@ -273,7 +341,8 @@ def search(rows: SegmentRows, depth: int, least: int) -> list[list[tuple[int, in
             here = np.flatnonzero(mask_of(rows, conditions))
             taken = {column for column, _ in conditions}
             for column in set(range(len(frequent))) - taken:
-                code, value = frequent[column].code[here], frequent[column].value
+                code = frequent[column].code[here]
+                value = frequent[column].value
                 n, excess, variance = (
                     np.bincount(code, term[here], value.size + 1)[:-1]
                     for term in (rows.rows, rows.residual, rows.variance)
@@ -290,7 +359,8 @@ def search(rows: SegmentRows, depth: int, least: int) -> list[list[tuple[int, in
 def tree_groups(column: SegmentColumn, rows: SegmentRows, half: Bools, least: int) -> SegmentColumn:
     """A column whose neighbouring groups of numbers are joined unless their errors differ in one half of the rows.
 
-    A regression tree of the residuals: the cut with the largest gain in (Σ(y − p))²/Σp(1 − p) comes first.
+    A regression tree of the residuals: the cut with the largest gain in (Σ(y − p))²/Σp(1 − p) comes
+    first.
     """
     groups = len(column.edges) + 1
     terms = (np.where(half, term, 0) for term in (rows.rows, rows.residual, rows.variance))
@@ -299,7 +369,9 @@ def tree_groups(column: SegmentColumn, rows: SegmentRows, half: Bools, least: in
 
     def gain(a: int, b: int) -> float:
         _, excess, variance = total[:, b] - total[:, a]
-        return float(excess**2 / variance) if variance > 0 else 0.0
+        if variance > 0:
+            return float(excess**2 / variance)
+        return 0.0
 
     cuts = [0, groups]
     while len(cuts) <= _LEAVES:
@@ -315,7 +387,10 @@ def tree_groups(column: SegmentColumn, rows: SegmentRows, half: Bools, least: in
         cuts = sorted([*cuts, cut])
     new = np.searchsorted(cuts[1:-1], np.arange(groups), side="right")
     edges = tuple(column.edges[c - 1] for c in cuts[1:-1])
-    names = tuple(f"group {i}" for i in range(len(cuts) - 1)) if edges else ("known",)  # rules are made of the edges
+    names = (
+        tuple(f"group {i}" for i in range(len(cuts) - 1)) if edges else ("known",)
+    )  # rules are made of the edges
     if MISSING in column.values:
-        new, names = np.append(new, len(names)), (*names, MISSING)
+        new = np.append(new, len(names))
+        names = (*names, MISSING)
     return column._replace(code=new[column.code], values=names, edges=edges)

@@ -16,31 +16,56 @@ from trueness._tally.clusters import FEW_CLUSTERS, mix_bits
 from trueness._tally.evidence import Evidence
 from trueness.errors import InputError
 from trueness.infer.group._segment_rows import SegmentRows, of_rows
-from trueness.infer.group._segment_tests import by_signs, common_part, draws_at_once, normal_score, step_down
-from trueness.infer.group._slice_sums import Members, SliceSums, all_slices, mask_of, search, some_slices, tree_groups
+from trueness.infer.group._segment_tests import (
+    by_signs,
+    common_part,
+    draws_at_once,
+    normal_score,
+    step_down,
+)
+from trueness.infer.group._slice_sums import (
+    Members,
+    SliceSums,
+    all_slices,
+    mask_of,
+    search,
+    some_slices,
+    tree_groups,
+)
 from trueness.infer.null._redrawn_labels import label_batches
 from trueness.results import Slices
 from trueness.typing import Bools, Floats
 
-# Rows times combinations of columns: above the first, fewer labels are drawn; above the second, none.
-_MANY, _MOST_WORK = 2e7, 1e8
-_DRAWS, _FEWER_DRAWS = 499, 199
+# Rows times combinations of columns: above the first, fewer labels are drawn; above the second,
+# none.
+_MANY = 2e7
+_MOST_WORK = 1e8
+_DRAWS = 499
+_FEWER_DRAWS = 199
 _MOST_AT_ONCE = 32
-_LEAST_ROWS, _SHARE = 50, 1000
+_LEAST_ROWS = 50
+_SHARE = 1000
 FINE = 32
-_TINY, _SCORE = 1e-300, "score"
-# An overlapping slice is a finding of its own if the rows that it does not share are off by this many standard errors.
+_TINY = 1e-300
+_SCORE = "score"
+# An overlapping slice is a finding of its own if the rows that it does not share are off by this
+# many standard errors.
 _OWN = 3.0
 _BY_LABELS = "labels redrawn from the scores, step-down max-T; rows are independent"
 _BY_SIGNS = "redrawn labels and random signs of clusters, the larger p-value, step-down max-T; needs many clusters"
 _BY_TAILS = "tails from sums, adjusted by Holm's method: too many rows and columns to redraw labels"
 _FEW = f"Slices that are worth fewer than {FEW_CLUSTERS} clusters of equal size were left out."
-_BY_WEIGHT = "Rows are counted; observed, expected, gap and the cuts of numeric columns are by weight."
+_BY_WEIGHT = (
+    "Rows are counted; observed, expected, gap and the cuts of numeric columns are by weight."
+)
 _APART = "Limits and p-values are found in different ways: some limits exclude 0 where p is too large for a flag."
 
 
 def slices_of(evidence: Evidence, columns: tuple[SegmentColumn, ...], plan: "SlicePlan") -> Slices:
-    """The slices of rows that have been read, as :func:`worst_slices`; columns cut finely are cut again by a tree."""
+    """The slices of rows that have been read, as :func:`worst_slices`.
+
+    Columns cut finely are cut again by a tree.
+    """
     return _found(of_rows(evidence, columns, "slices"), plan, evidence.notes)
 
 
@@ -51,7 +76,8 @@ def slices_of_groups(sums: SegmentRows, plan: "SlicePlan") -> Slices:
 
 def _found(rows: SegmentRows, plan: "SlicePlan", notes: tuple[str, ...]) -> Slices:
     """The slices of rows or of sums, with the score as a further column."""
-    columns, fewest = rows.columns, max(_LEAST_ROWS, -(-int(rows.rows.sum()) // _SHARE))
+    columns = rows.columns
+    fewest = max(_LEAST_ROWS, -(-int(rows.rows.sum()) // _SHARE))
     name = _SCORE if all(one.name != _SCORE for one in columns) else f"({_SCORE})"
     code, names, edges = number_groups(rows.score, rows.weight)
     rows = replace(rows, columns=(*columns, SegmentColumn(name, code, names, edges=edges)))
@@ -63,9 +89,12 @@ def _found(rows: SegmentRows, plan: "SlicePlan", notes: tuple[str, ...]) -> Slic
         if n.max() == rows.rows.sum():
             said.append(f"{one.name!r} has one value and divides nothing.")
         elif n.max() < plan.least:
-            said.append(f"{one.name!r} was left out: none of its {(n > 0).sum():,} values has {plan.least:,} rows.")
+            said.append(
+                f"{one.name!r} was left out: none of its {(n > 0).sum():,} values has {plan.least:,} rows."
+            )
     rows, place = rows.with_columns_by_content()
-    rows, plan = rows.at(_by_content(rows)), plan._replace(place=tuple(place))
+    rows = rows.at(_by_content(rows))
+    plan = plan._replace(place=tuple(place))
     found = _searched(rows, plan, tree=tree) if plan.depth > 2 or tree else _exhaustive(rows, plan)
     return replace(found, notes=(*said, *found.notes))
 
@@ -96,8 +125,14 @@ class SlicePlan(NamedTuple):
 
 
 def _by_content(rows: SegmentRows) -> Any:
-    """An order of the rows that ignores how they were passed; columns are in such an order already."""
-    bits = rows.score.view(np.uint64) if rows.score.flags.contiguous else rows.score.copy().view(np.uint64)
+    """An order of the rows that ignores how they were passed.
+
+    Columns are in such an order already.
+    """
+    if rows.score.flags.contiguous:
+        bits = rows.score.view(np.uint64)
+    else:
+        bits = rows.score.copy().view(np.uint64)
     for one in rows.columns:
         bits = mix_bits(bits ^ one.code.astype(np.uint64))
     return np.lexsort((rows.events, rows.weight, bits, rows.score))
@@ -121,7 +156,10 @@ def _searched(rows: SegmentRows, plan: SlicePlan, *, tree: bool) -> Slices:
     unit = np.arange(rows.size) if rows.cluster is None else rows.cluster_by_content
     first = stream(plan.seed, "folds").permutation(int(unit.max()) + 1)[unit] % 2 == 0
     if tree:
-        cut = (tree_groups(one, rows, first, plan.least) if len(one.edges) >= GROUPS else one for one in rows.columns)
+        cut = (
+            tree_groups(one, rows, first, plan.least) if len(one.edges) >= GROUPS else one
+            for one in rows.columns
+        )
         rows = replace(rows, columns=tuple(cut))
     half, other = (rows.at(np.flatnonzero(some)) for some in (first, ~first))
     wanted = search(half, plan.depth, plan.least)
@@ -132,7 +170,9 @@ def _searched(rows: SegmentRows, plan: SlicePlan, *, tree: bool) -> Slices:
     table, members = some_slices(other, [wanted[i] for i in kept])
     found = _described(other, table, _drawn_tests(other, table, members, plan), plan)
     halves = f"Slices were found in one half of the rows; all numbers, rows too, are of the other {other.size:,}."
-    return replace(found, worst_gap_high=math.nan, worst_impact_high=math.nan, notes=(halves, *found.notes))
+    return replace(
+        found, worst_gap_high=math.nan, worst_impact_high=math.nan, notes=(halves, *found.notes)
+    )
 
 
 class _Tests(NamedTuple):
@@ -164,15 +204,23 @@ def _tails(table: SliceSums) -> Floats:
     found = np.where(impossible, 0.0, np.minimum(1.0, 2 * both))
     if table.spread is table.variance:
         return found
-    return np.asarray(np.maximum(found, 2 * stdtr(np.maximum(table.clusters - 1, 1), -np.abs(table.z))))
+    return np.asarray(
+        np.maximum(found, 2 * stdtr(np.maximum(table.clusters - 1, 1), -np.abs(table.z)))
+    )
 
 
 def _drawn_tests(
     rows: SegmentRows, table: SliceSums, members: Members, plan: SlicePlan, *, fewer: bool = False
 ) -> _Tests:
-    """P-values by redrawn labels, with clusters also by random signs of these; and the level of each slice's limits."""
-    draws, level, seed = plan.draws(fewer=fewer), plan.level, plan.seed
-    adjusted, each = _by_labels(rows, members, draws, seed), level ** (1 / table.n.size)
+    """P-values by redrawn labels, with clusters also by random signs of these.
+
+    And the level of each slice's limits.
+    """
+    draws = plan.draws(fewer=fewer)
+    level = plan.level
+    seed = plan.seed
+    adjusted = _by_labels(rows, members, draws, seed)
+    each = level ** (1 / table.n.size)
     if rows.cluster is not None or (rows.count == 1).all():  # else one sign would serve many labels
         signed, largest = _by_signs(rows, members, draws, seed)
         adjusted = adjusted if rows.cluster is None else np.maximum(adjusted, signed)
@@ -194,16 +242,26 @@ def _by_signs(
     rows: SegmentRows, members: Members, draws: int, seed: int, share: Floats | None = None
 ) -> tuple[Floats, Floats]:
     clustered = rows.cluster is not None
-    blocks = members.by_cluster(rows.residual, rows.cluster_by_content) if clustered else list(members.matrices())
+    if clustered:
+        blocks = members.by_cluster(rows.residual, rows.cluster_by_content)
+    else:
+        blocks = list(members.matrices())
     signed, _, largest = by_signs(rows, blocks, draws, seed, share, _MOST_AT_ONCE)
     return signed, largest
 
 
-def _by_labels(rows: SegmentRows, members: Members, draws: int, seed: int, fitted: Any = None) -> Floats:
-    """Adjusted p-values of all slices, by labels redrawn from the scores; `fitted` is the part common to all rows."""
-    p, scale = rows.score, rows.scale
+def _by_labels(
+    rows: SegmentRows, members: Members, draws: int, seed: int, fitted: Any = None
+) -> Floats:
+    """Adjusted p-values of all slices, by labels redrawn from the scores.
+
+    `fitted` is the part common to all rows.
+    """
+    p = rows.score
+    scale = rows.scale
     expected, variance, third = (
-        members @ np.stack([rows.weight * p, rows.variance, rows.variance * scale * (1 - 2 * p)], axis=1)
+        members
+        @ np.stack([rows.weight * p, rows.variance, rows.variance * scale * (1 - 2 * p)], axis=1)
     ).T[:, :, np.newaxis]
     skewness = third / np.maximum(variance, _TINY) ** 1.5
     common = np.stack([rows.inside, rows.log_odds])
@@ -218,7 +276,9 @@ def _by_labels(rows: SegmentRows, members: Members, draws: int, seed: int, fitte
 
     def batches() -> Iterator[Floats]:
         at_most = draws_at_once(rows.size, expected.size, _MOST_AT_ONCE)
-        for (hits,) in label_batches(p[:, np.newaxis], rows.count, draws, stream(seed, "labels"), at_most):
+        for (hits,) in label_batches(
+            p[:, np.newaxis], rows.count, draws, stream(seed, "labels"), at_most
+        ):
             yield statistics(hits * scale[:, np.newaxis])
 
     return step_down(statistics(rows.events[:, np.newaxis])[:, 0], batches(), draws)[0]
@@ -228,10 +288,13 @@ def _described(rows: SegmentRows, table: SliceSums, tests: _Tests, plan: SlicePl
     """The record: limits of all slices, and the worst ones in words."""
     alpha = Level(plan.level).alpha
     low, high = (end - table.expected / table.weight for end in table.rate_limits(tests.each))
-    reach, total = np.maximum(high, -low), float(rows.weight.sum())
+    reach = np.maximum(high, -low)
+    total = float(rows.weight.sum())
     order = np.lexsort((-np.abs(table.z), tests.adjusted))[: plan.most]
     top = table.at(order)
-    overall = _overall_tails(rows, top, table.n.size) if tests.overall is None else tests.overall[order]
+    overall = (
+        _overall_tails(rows, top, table.n.size) if tests.overall is None else tests.overall[order]
+    )
     gap = top.excess / top.weight
     flagged = tests.adjusted[order] <= alpha
     said = {
@@ -242,15 +305,35 @@ def _described(rows: SegmentRows, table: SliceSums, tests: _Tests, plan: SlicePl
     brier = float((rows.events * (1 - 2 * rows.score) + rows.weight * rows.score**2).sum())
     saved = np.maximum(top.excess**2 - top.spread, 0.0) / top.weight
     each: Any = {"n": top.n, "weight": top.weight, "observed": top.events, "expected": top.expected}
-    each |= {"gap": gap, "gap_low": low[order], "gap_high": high[order], "adjusted_p": tests.adjusted[order]}
+    each |= {
+        "gap": gap,
+        "gap_low": low[order],
+        "gap_high": high[order],
+        "adjusted_p": tests.adjusted[order],
+    }
     each |= {"flagged": flagged, "share": saved / brier if brier > 0 else np.zeros(order.size)}
-    each |= {"overall_p": overall, "differs": overall <= alpha, "distinct": _distinct(rows, top, flagged)}
-    conditions = [sorted(top.conditions(i), key=lambda one: plan.place[one[0]]) for i in range(order.size)]
-    about: Any = {"min_rows": plan.least, "level": plan.level, "draws": tests.draws, "method": tests.method}
+    each |= {
+        "overall_p": overall,
+        "differs": overall <= alpha,
+        "distinct": _distinct(rows, top, flagged),
+    }
+    conditions = [
+        sorted(top.conditions(i), key=lambda one: plan.place[one[0]]) for i in range(order.size)
+    ]
+    about: Any = {
+        "min_rows": plan.least,
+        "level": plan.level,
+        "draws": tests.draws,
+        "method": tests.method,
+    }
     return Slices(
-        rule=tuple(" and ".join(rows.columns[i].rule(code) for i, code in one) for one in conditions),
+        rule=tuple(
+            " and ".join(rows.columns[i].rule(code) for i, code in one) for one in conditions
+        ),
         column=tuple(TIMES.join(rows.columns[i].name for i, _ in one) for one in conditions),
-        finding=tuple(np.where(flagged, np.where(gap < 0, "over-predicted", "under-predicted"), "").tolist()),
+        finding=tuple(
+            np.where(flagged, np.where(gap < 0, "over-predicted", "under-predicted"), "").tolist()
+        ),
         **each | about,
         overall_gap=float(rows.residual.sum()) / total,
         joint_p=float(tests.adjusted.min()),
@@ -272,16 +355,21 @@ def _overall_tails(rows: SegmentRows, top: SliceSums, tried: int) -> Floats:
     moved = fitted.residual * fitted.inside
     excess = table.excess - share @ np.array([moved.sum(), moved @ fitted.log_odds])
     inflation = np.maximum(1.0, table.spread / np.maximum(table.variance, _TINY))
-    return np.asarray(np.minimum(1.0, tried * 2 * ndtr(-np.abs(excess) / np.sqrt(rest * inflation))))
+    return np.asarray(
+        np.minimum(1.0, tried * 2 * ndtr(-np.abs(excess) / np.sqrt(rest * inflation)))
+    )
 
 
 def _distinct(rows: SegmentRows, top: SliceSums, flagged: Bools) -> Bools:
     """Which flagged slices are off beyond the rows that they share with those before them."""
-    covered, found = np.zeros(rows.size, dtype=bool), np.zeros(flagged.size, dtype=bool)
+    covered = np.zeros(rows.size, dtype=bool)
+    found = np.zeros(flagged.size, dtype=bool)
     for i in np.flatnonzero(flagged).tolist():
         inside = mask_of(rows, top.conditions(i))
         left = inside & ~covered
-        deviation = math.sqrt(float(rows.variance[left].sum()) * max(1.0, top.spread[i] / max(top.variance[i], _TINY)))
+        deviation = math.sqrt(
+            float(rows.variance[left].sum()) * max(1.0, top.spread[i] / max(top.variance[i], _TINY))
+        )
         if abs(float(rows.residual[left].sum())) >= _OWN * deviation and left.any():
             found[i] = True
             covered |= inside

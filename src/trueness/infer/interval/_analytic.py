@@ -29,10 +29,13 @@ def upper_quantile(alpha: float) -> float:
     return float(-special.ndtri(alpha))
 
 
-def null_deviation(n: float, cells: int, classes: int | None, k: int = 1, support: Support = "published") -> float:
+def null_deviation(
+    n: float, cells: int, classes: int | None, k: int = 1, support: Support = "published"
+) -> float:
     r"""The limiting deviation of T under calibration, :math:`\sigma_0 / (n \sqrt w)`.
 
-    `cells` is an int `bins`: cells per axis for cubes, of [0, 1] for P(positive), the paper's m for simplices.
+    `cells` is an int `bins`: cells per axis for cubes, of [0, 1] for P(positive), the paper's m for
+    simplices.
     """
     if classes is not None and k == classes:
         log_volume = -math.lgamma(k) - (k - 1) * math.log(cells)
@@ -43,20 +46,29 @@ def null_deviation(n: float, cells: int, classes: int | None, k: int = 1, suppor
 
 
 def zero_threshold(
-    n: float, alpha: float, cells: int, classes: int | None, k: int = 1, support: Support = "published"
+    n: float,
+    alpha: float,
+    cells: int,
+    classes: int | None,
+    k: int = 1,
+    support: Support = "published",
 ) -> float:
     """The value of T at which calibration is rejected; see :func:`null_deviation`."""
     return upper_quantile(alpha) * null_deviation(n, cells, classes, k, support)
 
 
-def analytic_region(statistic: float, variance: float, n: float, threshold: float, alpha: float) -> Region:
+def analytic_region(
+    statistic: float, variance: float, n: float, threshold: float, alpha: float
+) -> Region:
     """Algorithm 1 of the paper, with every branch of its interval (8).
 
-    `variance` is σ̂₁², and zero belongs to the set if T is below `threshold`; alpha = 1 − level is below 1/2.
+    `variance` is σ̂₁², and zero belongs to the set if T is below `threshold`; alpha = 1 − level is
+    below 1/2.
     """
     t = max(statistic, 0.0)
     s = math.sqrt(variance / n)
-    two_sided, one_sided = upper_quantile(alpha / 2), upper_quantile(alpha)
+    two_sided = upper_quantile(alpha / 2)
+    one_sided = upper_quantile(alpha)
     high = t + two_sided * s
     zero = t < threshold
     if t / 2 <= t - two_sided * s:
@@ -73,9 +85,12 @@ def analytic_region(statistic: float, variance: float, n: float, threshold: floa
 def sums_of_bins(bins: Bins) -> PairSums:
     """The sums over pairs, for one score per row, from bins."""
     if not bins.whole:
-        raise InputError("sample_weight", "must be whole numbers that sum to less than 2³⁵: they count rows")
+        raise InputError(
+            "sample_weight", "must be whole numbers that sum to less than 2³⁵: they count rows"
+        )
     filled = bins.weight > 0
-    n, s = bins.weight[filled], bins.excess[filled]
+    n = bins.weight[filled]
+    s = bins.excess[filled]
     q = (bins.events - 2 * bins.sum_event_score + bins.sum_square)[filled]
     paired = (q[n >= 2] / (n[n >= 2] - 1)).sum()
     return PairSums(n, s[:, None], q, s**2 * q, np.array([[q.sum()]]), np.array([[paired]]))
@@ -85,7 +100,9 @@ def equal_width(rule: BinRule) -> EqualWidth:
     """The rule, whose cells must have equal volume."""
     if not isinstance(rule, EqualWidth):
         demand = "must be of equal width for `method='analytic'`, whose null deviation assumes it"
-        raise InputError("bins", demand, f"got {rule!r}", remedy="The other methods take other bins.")
+        raise InputError(
+            "bins", demand, f"got {rule!r}", remedy="The other methods take other bins."
+        )
     return rule
 
 

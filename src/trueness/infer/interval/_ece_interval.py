@@ -25,7 +25,13 @@ from trueness._tally.rules import BinRule, BinsLike, BySize, EqualWidth, as_rule
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import FewRowsWarning, InputError, warn
 from trueness.infer.interval import _resampling as resampling
-from trueness.infer.interval._analytic import Region, analytic_region, equal_width, sums_of_bins, zero_threshold
+from trueness.infer.interval._analytic import (
+    Region,
+    analytic_region,
+    equal_width,
+    sums_of_bins,
+    zero_threshold,
+)
 from trueness.infer.interval._residuals import check_pairs
 from trueness.infer.interval._score_interval import (
     ScoreSet,
@@ -84,29 +90,45 @@ def interval_of(
 ) -> Interval:
     """The interval of rows or sums that have been read, as :func:`trueness.ece_interval`.
 
-    `draws` are the sets of labels by which 'score' decides about zero, by default as many as the level needs.
+    `draws` are the sets of labels by which 'score' decides about zero, by default as many as the
+    level needs.
     """
     question = checked_question(k, bins, level, method, smoothness, resamples, support)
     return _interval(evidence, question._replace(draws=draws), squared, seed)
 
 
 def _interval(evidence: Evidence, question: "_Question", squared: bool, seed: int) -> Interval:
-    argument = "cluster" if evidence.dependent else "weight_type='importance'" if evidence.importance else ""
+    if evidence.dependent:
+        argument = "cluster"
+    elif evidence.importance:
+        argument = "weight_type='importance'"
+    else:
+        argument = ""
     if evidence.weight_type == "importance" and evidence.rows is None:
         got = f"a {type(evidence.given).__name__} holds only sums of rows"
         raise InputError("weight_type='importance'", "needs labels and scores", got)
-    if argument and question.method != "score" and not evidence.dependent and evidence.weight_type == "auto":
+    if (
+        argument
+        and question.method != "score"
+        and not evidence.dependent
+        and evidence.weight_type == "auto"
+    ):
         demand = f"must be whole numbers for `method={question.method!r}`"
-        raise InputError("sample_weight", demand, remedy="Importance weights are taken by `method='score'`.")
+        raise InputError(
+            "sample_weight", demand, remedy="Importance weights are taken by `method='score'`."
+        )
     if argument and question.method != "score":
         got = f"{question.method!r} needs rows that are independent and of equal weight"
         raise InputError(argument, "is only accepted by `method='score'`", got)
     if argument and question.k > 1:
-        raise InputError(argument, "is taken for one score per row", f"`k` must be 1; got {question.k}")
+        raise InputError(
+            argument, "is taken for one score per row", f"`k` must be 1; got {question.k}"
+        )
     if question.k == 1:
         evidence.require_one("the interval of a matrix, or `k` more than 1")
     found = _METHODS[question.method](evidence, question, seed)
-    # The squared distance of a rate from a score is at most 1; that of several scores of a row, at most 2.
+    # The squared distance of a rate from a score is at most 1; that of several scores of a row, at
+    # most 2.
     most = 1.0 if question.k == 1 else 2.0
     interval = Interval(
         estimate=found.estimate,
@@ -122,7 +144,9 @@ def _interval(evidence: Evidence, question: "_Question", squared: bool, seed: in
         finer=found.finer,
         note=" ".join(filter(None, [found.note, evidence.note])),
     )
-    return interval if squared else interval.root()
+    if squared:
+        return interval
+    return interval.root()
 
 
 class _Question(NamedTuple):
@@ -144,11 +168,15 @@ class _Question(NamedTuple):
     @property
     def per_axis(self) -> int | None:
         """Cells per axis for several scores per row."""
-        return None if self.bins is None else cells_per_axis(self.bins)
+        if self.bins is None:
+            return None
+        return cells_per_axis(self.bins)
 
     def rule(self) -> BinRule | None:
         """The bin rule, which must not depend on the labels; None for the default."""
-        return None if self.bins is None else blind_to_labels(as_rule(self.bins))
+        if self.bins is None:
+            return None
+        return blind_to_labels(as_rule(self.bins))
 
     def default_width(self) -> BySize:
         """The default bins of one score per row, for methods other than 'score'."""
@@ -158,28 +186,34 @@ class _Question(NamedTuple):
 def checked_question(
     k: Any, bins: Any, level: Any, method: Any, smoothness: Any, resamples: int | None, support: Any
 ) -> _Question:
-    k, level = checked_k(k), checked_level(level)
+    k = checked_k(k)
+    level = checked_level(level)
     checked_word(method, "method", tuple(_METHODS))
     if method == "score":
         check_drawn_level(level, "`method='score'`")
     checked_word(support, "support", ("published", "reachable"))
     if support != "published" and method != "analytic":
         demand = "is only for `method='analytic'`"
-        raise InputError("support", demand, f"{method!r} does not assume a distribution of the scores")
+        raise InputError(
+            "support", demand, f"{method!r} does not assume a distribution of the scores"
+        )
     if smoothness is not None and method == "score" and k == 1:
         demand = "is not for `method='score'` with k = 1, whose cells are cut by mass as well"
         raise InputError("smoothness", demand, remedy="Leave it out, or use `method='analytic'`.")
     if resamples is not None and (method not in RESAMPLING or method == "hulc"):
         demand = "is only for the bootstraps, subsamplings and 'adaptive-hulc'"
         raise InputError("resamples", demand, f"{method!r} takes none")
-    smoothness, draws = checked_smoothness(smoothness, bins), _RESAMPLES if resamples is None else resamples
+    smoothness = checked_smoothness(smoothness, bins)
+    draws = _RESAMPLES if resamples is None else resamples
     return _Question(k, bins, level, method, smoothness, checked_resamples(draws), support)
 
 
 def _top_k_scores(evidence: Evidence, question: _Question) -> BinnedScores:
     """The cells of several scores per row."""
     if evidence.view not in ("binary", "confidence"):
-        raise InputError("kind", "must be 'confidence' here, or be left out", f"got {evidence.view!r}")
+        raise InputError(
+            "kind", "must be 'confidence' here, or be left out", f"got {evidence.view!r}"
+        )
     return of_matrix(evidence.matrix, question.k, question.per_axis, question.smoothness)
 
 
@@ -210,12 +244,20 @@ def _analytic(evidence: Evidence, question: _Question, seed: int) -> ScoreSet:  
     if question.k > 1:
         scores = _top_k_scores(evidence, question)
         sums = pair_sums(scores.z, scores.count, scores.hits, scores.first)
-        bins, classes = scores.bins, scores.classes
-        cells = question.per_axis or default_cells(sums.total, question.k, classes, question.smoothness)
+        bins = scores.bins
+        classes = scores.classes
+        cells = question.per_axis or default_cells(
+            sums.total, question.k, classes, question.smoothness
+        )
     else:
-        rule = question.default_width() if question.bins is None else equal_width(as_rule(question.bins))
+        if question.bins is None:
+            rule: BySize | EqualWidth = question.default_width()
+        else:
+            rule = equal_width(as_rule(question.bins))
         binned = evidence.binned(rule)
-        sums, classes, cells = sums_of_bins(binned.parts[0]), _classes(binned), binned.parts[0].size
+        sums = sums_of_bins(binned.parts[0])
+        classes = _classes(binned)
+        cells = binned.parts[0].size
         bins = bins_in_words(EqualWidth(cells), sums.n.size)
     note = ""
     if (sums.n == 1).all():
@@ -223,7 +265,9 @@ def _analytic(evidence: Evidence, question: _Question, seed: int) -> ScoreSet:  
         warn(f"{note} Use fewer `bins`.", FewRowsWarning)
     else:
         _require_pairs(sums)
-    threshold = zero_threshold(sums.total, question.alpha, cells, classes, question.k, question.support)
+    threshold = zero_threshold(
+        sums.total, question.alpha, cells, classes, question.k, question.support
+    )
     region = analytic_region(sums.statistic, sums.variance, sums.total, threshold, question.alpha)
     return ScoreSet(sums.statistic, region, int(sums.total), bins, note=note)
 
@@ -239,7 +283,9 @@ def _resampling(evidence: Evidence, question: _Question, seed: int) -> ScoreSet:
             sums = sums_of_bins(part)
             _require_pairs(sums)
             region = _resampled_region(part, question, seed)
-            return ScoreSet(sums.statistic, region, int(sums.total), bins_in_words(rule, sums.n.size))
+            return ScoreSet(
+                sums.statistic, region, int(sums.total), bins_in_words(rule, sums.n.size)
+            )
         tally = evidence.tally_in(rule)
         scores = of_cells(tally.parts[0], rule, _classes(tally))
     pairs = _pair_sums(scores)
@@ -250,7 +296,9 @@ def _resampling(evidence: Evidence, question: _Question, seed: int) -> ScoreSet:
 def _resampled_region(sums: resampling.RowKinds | Bins, question: _Question, seed: int) -> Region:
     """The interval of the method; an error is not negative, so values below zero are cut off."""
     method = RESAMPLING[question.method]
-    low, high = method(sums, level=question.level, resamples=question.resamples, rng=stream(seed, "resample"))
+    low, high = method(
+        sums, level=question.level, resamples=question.resamples, rng=stream(seed, "resample")
+    )
     return Region(max(0.0, low), max(0.0, high), True, low <= 0)
 
 
@@ -262,7 +310,9 @@ _METHODS: Final[Mapping[str, Callable[[Evidence, _Question, int], ScoreSet]]] = 
 
 
 def _classes(sums: Tally | Binned) -> int | None:
-    return None if sums.classes is None else len(sums.classes)
+    if sums.classes is None:
+        return None
+    return len(sums.classes)
 
 
 def _pair_sums(scores: BinnedScores) -> PairSums:

@@ -1,9 +1,10 @@
 """Bootstrap, subsampling and HulC intervals for the debiased squared error.
 
-Rows drawn with replacement are a multinomial draw over the kinds of rows: one kind per score and label
-(:class:`RowKinds`) is the bootstrap itself; one per bin and label (:func:`resampled_bins`) costs the same for any n.
-The debiased squared error of a resample is not centred at that of the sample, because a row drawn twice forms a pair
-with itself. Hence three bootstrap intervals. The papers are cited by :func:`trueness.ece_interval`.
+Rows drawn with replacement are a multinomial draw over the kinds of rows: one kind per score and
+label (:class:`RowKinds`) is the bootstrap itself; one per bin and label (:func:`resampled_bins`)
+costs the same for any n. The debiased squared error of a resample is not centred at that of the
+sample, because a row drawn twice forms a pair with itself. Hence three bootstrap intervals. The
+papers are cited by :func:`trueness.ece_interval`.
 """
 
 import math
@@ -23,7 +24,8 @@ from trueness.typing import Floats, Ints
 
 # Numbers drawn at a time, so that memory stays small.
 _BATCH = 1 << 19
-_HIGH_UNIT, _LOW_UNIT = 2.0**-26, 2.0**-53
+_HIGH_UNIT = 2.0**-26
+_LOW_UNIT = 2.0**-53
 
 # Draws per stream of random numbers; fixed, so that values do not depend on the number of workers.
 _STREAM = 16
@@ -40,7 +42,9 @@ def parallel_draws(
     workers: int,
     report: Callable[[int, int], None],
 ) -> list[_T]:
-    """`resamples` results, the same for any number of threads; `report` is called with (done, total).
+    """`resamples` results, the same for any number of threads.
+
+    `report` is called with (done, total).
 
     `draw` returns a number of results that share a stream of random numbers.
     """
@@ -91,42 +95,56 @@ class RowKinds:
     def of_rows(self, row: Ints) -> Floats:
         """The squared error of samples given by row numbers, of shape (samples, size)."""
         # If every kind is one row, the row number is the kind.
-        kind = row if self.count.size == self.n else np.searchsorted(np.cumsum(self.count), row, side="right")
+        if self.count.size == self.n:
+            kind = row
+        else:
+            kind = np.searchsorted(np.cumsum(self.count), row, side="right")
         bins = self.first.size
         at = (self.bin[kind] + bins * np.arange(len(row))[:, np.newaxis]).ravel()
         kind = kind.ravel()
 
         def bin_sums(values: Floats) -> Floats:
-            return np.bincount(at, values[kind], bins * len(row)).astype(np.float64).reshape(-1, bins)
+            return (
+                np.bincount(at, values[kind], bins * len(row)).astype(np.float64).reshape(-1, bins)
+            )
 
         n = np.bincount(at, minlength=bins * len(row)).reshape(-1, bins)
-        return pair_mean(n, np.stack([bin_sums(u) for u in self.u.T], axis=-1), bin_sums(self.square))
+        return pair_mean(
+            n, np.stack([bin_sums(u) for u in self.u.T], axis=-1), bin_sums(self.square)
+        )
 
 
 def resampled_bins(bins: Bins, resamples: int, rng: _Generator) -> Floats:
     r"""The debiased squared error of bootstrap resamples of rows known only by their sums with second moments.
 
-    For m rows of one bin and label, whose scores have mean :math:`\mu` and variance :math:`\sigma^2` in the sample,
-    Σp is drawn from the normal distribution with mean :math:`m\mu` and variance :math:`m\sigma^2`, and Σp² is set to
+    For m rows of one bin and label, whose scores have mean :math:`\mu` and variance
+    :math:`\sigma^2` in the sample, Σp is drawn from the normal distribution with mean :math:`m\mu` and variance :math:`m\sigma^2`, and Σp² is set to
     :math:`2\mu\Sigma p - m\mu^2 + m\sigma^2`, which replaces Σ(p − μ)² by its mean. The debiased squared error of a
     resample then has the same mean as with rows.
     """
     if bins.table is None:
         demand = "must be whole numbers that sum to less than 2³⁵ to resample rows"
         remedy = "Pass a Tally, or labels and scores."
-        raise InputError("sample_weight", demand, "bins of weighted rows do not hold counts", remedy=remedy)
+        raise InputError(
+            "sample_weight", demand, "bins of weighted rows do not hold counts", remedy=remedy
+        )
     table = bins.table[np.flatnonzero(bins.weight > 0)]
     n = table[..., 0]
     safe = np.maximum(n, 1)
     mean = (table[..., 1] * _HIGH_UNIT + table[..., 2] * _LOW_UNIT) / safe
-    variance = np.maximum((table[..., 3] * _HIGH_UNIT + table[..., 4] * _LOW_UNIT) / safe - mean**2, 0.0)
+    variance = np.maximum(
+        (table[..., 3] * _HIGH_UNIT + table[..., 4] * _LOW_UNIT) / safe - mean**2, 0.0
+    )
     values = []
     for batch in _batch_sizes(resamples, n.size):
         m = rng.multinomial(int(n.sum()), (n / n.sum()).ravel(), batch).reshape(batch, *n.shape)
         score = m * mean + np.sqrt(m * variance) * rng.standard_normal(m.shape)
         square = 2 * mean * score + m * (variance - mean**2)
-        events, excess = m[..., 1], (m[..., 1] - score.sum(axis=2))[..., np.newaxis]
-        values.append(pair_mean(m.sum(axis=2), excess, events - 2 * score[..., 1] + square.sum(axis=2)))
+        events = m[..., 1]
+        excess = (m[..., 1] - score.sum(axis=2))[..., np.newaxis]
+        values.append(
+            pair_mean(m.sum(axis=2), excess, events - 2 * score[..., 1] + square.sum(axis=2))
+        )
     return np.concatenate(values)
 
 
@@ -141,7 +159,9 @@ def bootstrap_squared_ece(sums: RowKinds | Bins, resamples: int, rng: _Generator
     if isinstance(sums, Bins):
         return resampled_bins(sums, resamples, rng)
     batches = _batch_sizes(resamples, sums.count.size)
-    return np.concatenate([sums.of_counts(_resample_counts(sums.count, batch, rng)) for batch in batches])
+    return np.concatenate(
+        [sums.of_counts(_resample_counts(sums.count, batch, rng)) for batch in batches]
+    )
 
 
 def _resample_counts(count: Ints, resamples: int, rng: _Generator) -> Ints:
@@ -149,7 +169,8 @@ def _resample_counts(count: Ints, resamples: int, rng: _Generator) -> Ints:
     n = int(count.sum())
     if n > count.size:
         return rng.multinomial(n, count / n, resamples)
-    # If every kind is one row, row numbers are many times faster to draw than one binomial number each.
+    # If every kind is one row, row numbers are many times faster to draw than one binomial number
+    # each.
     row = rng.integers(0, n, (resamples, n)) + n * np.arange(resamples)[:, np.newaxis]
     return np.bincount(row.ravel(), minlength=n * resamples).reshape(resamples, n)
 
@@ -185,7 +206,10 @@ def bootstrap(
     resamples: int,
     rng: _Generator,
 ) -> _Ends:
-    """A bootstrap interval for the squared error, with one of the three rules above; ends may be negative."""
+    """A bootstrap interval for the squared error, with one of the three rules above.
+
+    Ends may be negative.
+    """
     estimate = sums.estimate if isinstance(sums, RowKinds) else sums_of_bins(sums).statistic
     return ends(estimate, bootstrap_squared_ece(sums, resamples, rng), level)
 
@@ -193,13 +217,16 @@ def bootstrap(
 def subsampling(rows: RowKinds, *, level: float, resamples: int, rng: _Generator) -> _Ends:
     r"""The interval of Politis and Romano: :math:`T - \sqrt{b/n}\,(q - T)` with quantiles q of subsamples.
 
-    b = ⌊√n⌋ rows are drawn without replacement, and the upper quantile gives the lower end. Ends may be negative.
+    b = ⌊√n⌋ rows are drawn without replacement, and the upper quantile gives the lower end. Ends
+    may be negative.
     """
     low, high = _scaled_errors(rows, level, resamples, rng, replace=False)
     return rows.estimate - high, rows.estimate - low
 
 
-def published_subsampling(rows: RowKinds, *, level: float, resamples: int, rng: _Generator) -> _Ends:
+def published_subsampling(
+    rows: RowKinds, *, level: float, resamples: int, rng: _Generator
+) -> _Ends:
     r"""The variant in the code of Sun et al.: :math:`T + \sqrt{b/n}\,(q - T)`.
 
     The ⌊√n⌋ rows are drawn *with* replacement, and tails are *not* exchanged.
@@ -208,7 +235,9 @@ def published_subsampling(rows: RowKinds, *, level: float, resamples: int, rng: 
     return rows.estimate + low, rows.estimate + high
 
 
-def _scaled_errors(rows: RowKinds, level: float, resamples: int, rng: _Generator, *, replace: bool) -> _Ends:
+def _scaled_errors(
+    rows: RowKinds, level: float, resamples: int, rng: _Generator, *, replace: bool
+) -> _Ends:
     """Quantiles of the errors of subsamples, scaled to those of the sample."""
     size = math.isqrt(rows.n)
     low, high = _quantiles(subsamples(rows, size, resamples, rng, replace=replace), level)
@@ -216,11 +245,16 @@ def _scaled_errors(rows: RowKinds, level: float, resamples: int, rng: _Generator
     return scale * (low - rows.estimate), scale * (high - rows.estimate)
 
 
-def subsamples(rows: RowKinds, size: int, resamples: int, rng: _Generator, *, replace: bool) -> Floats:
+def subsamples(
+    rows: RowKinds, size: int, resamples: int, rng: _Generator, *, replace: bool
+) -> Floats:
     """The squared error of `resamples` samples of `size` rows each."""
     batches = []
     for batch in _batch_sizes(resamples, max(size, rows.first.size)):
-        row = rng.integers(0, rows.n, (batch, size)) if replace else _distinct_rows(rows.n, size, batch, rng)
+        if replace:
+            row = rng.integers(0, rows.n, (batch, size))
+        else:
+            row = _distinct_rows(rows.n, size, batch, rng)
         batches.append(rows.of_rows(row))
     return np.concatenate(batches)
 
@@ -228,7 +262,8 @@ def subsamples(rows: RowKinds, size: int, resamples: int, rng: _Generator, *, re
 def _distinct_rows(n: int, size: int, samples: int, rng: _Generator) -> Ints:
     """Samples of `size` distinct rows, of shape (samples, size): those with a repeated row are drawn again.
 
-    √n rows are all distinct with probability about 0.6, and drawing many samples at once is cheaper.
+    √n rows are all distinct with probability about 0.6, and drawing many samples at once is
+    cheaper.
     """
     rows = rng.integers(0, n, (samples, size))
     again = np.arange(samples)
@@ -244,10 +279,13 @@ _MOST_ROWS = 10**9
 
 
 def hulc(rows: RowKinds, *, level: float, resamples: int, rng: _Generator) -> _Ends:  # noqa: ARG001  # one form for all methods
-    """The hull of the squared errors of a few parts in the bins of the whole sample; ends may be negative.
+    """The hull of the squared errors of a few parts in the bins of the whole sample.
 
-    If an estimate falls below the truth as often as above, all of B independent ones lie on one side of it with
-    probability 2 · 2⁻ᴮ. Near zero the estimate of a part is skewed, and the hull covers less often than `level`.
+    Ends may be negative.
+
+    If an estimate falls below the truth as often as above, all of B independent ones lie on one
+    side of it with probability 2 · 2⁻ᴮ. Near zero the estimate of a part is skewed, and the hull
+    covers less often than `level`.
     """
     parts = number_of_splits(level, 0.0, rng)
     if rows.n < 2 * parts:
@@ -259,8 +297,9 @@ def hulc(rows: RowKinds, *, level: float, resamples: int, rng: _Generator) -> _E
 def adaptive_hulc(rows: RowKinds, *, level: float, resamples: int, rng: _Generator) -> _Ends:
     """The hull of as many parts as the median bias of the estimate requires; ends may be negative.
 
-    The bias is the distance from 1/2 of the share of `resamples` subsamples of ⌊√n⌋ rows below the estimate. Every
-    part has at least 2 rows; if the bias requires more parts, the level is not kept.
+    The bias is the distance from 1/2 of the share of `resamples` subsamples of ⌊√n⌋ rows below the
+    estimate. Every part has at least 2 rows; if the bias requires more parts, the level is not
+    kept.
     """
     n = rows.n
     if n < 4:
@@ -270,12 +309,16 @@ def adaptive_hulc(rows: RowKinds, *, level: float, resamples: int, rng: _Generat
     return _hull(rows, min(number_of_splits(level, bias, rng, most=n // 2), n // 2), rng)
 
 
-def number_of_splits(level: float, bias: float, rng: np.random.Generator, *, most: int = 10**9) -> int:
-    r"""The number of parts, randomised between B − 1 and B so that the level is met exactly; at most `most`.
+def number_of_splits(
+    level: float, bias: float, rng: np.random.Generator, *, most: int = 10**9
+) -> int:
+    r"""The number of parts, randomised between B − 1 and B so that the level is met exactly.
 
-    With the median bias Δ an estimate is below the truth with probability 1/2 ± Δ. B is the smallest number with
-    :math:`q_B = (1/2 - \Delta)^B + (1/2 + \Delta)^B \le \alpha`, α = 1 − level; B − 1 is taken with probability
-    :math:`(\alpha - q_B)/(q_{B-1} - q_B)`.
+    At most `most`.
+
+    With the median bias Δ an estimate is below the truth with probability 1/2 ± Δ. B is the
+    smallest number with :math:`q_B = (1/2 - \Delta)^B + (1/2 + \Delta)^B \le \alpha`, α = 1 −
+    level; B − 1 is taken with probability :math:`(\alpha - q_B)/(q_{B-1} - q_B)`.
     """
     alpha = 1 - level
 
@@ -290,7 +333,9 @@ def number_of_splits(level: float, bias: float, rng: np.random.Generator, *, mos
     if parts >= most:
         return most
     fewer = (alpha - miss(parts)) / (miss(parts - 1) - miss(parts))
-    return parts - 1 if rng.random() < fewer else parts
+    if rng.random() < fewer:
+        return parts - 1
+    return parts
 
 
 def split_counts(count: Ints, parts: int, rng: np.random.Generator) -> Ints:
@@ -301,9 +346,12 @@ def split_counts(count: Ints, parts: int, rng: np.random.Generator) -> Ints:
         return np.asarray(part == np.arange(parts)[:, np.newaxis], dtype=np.int64)
     if n >= _MOST_ROWS:
         raise InputError("", "HulC splits fewer than 10⁹ rows", f"got {n:,}")
-    left, dealt = count.copy(), []
+    left = count.copy()
+    dealt = []
     for remaining in range(parts, 1, -1):
-        dealt.append(rng.multivariate_hypergeometric(left, int(left.sum()) // remaining, method="marginals"))
+        dealt.append(
+            rng.multivariate_hypergeometric(left, int(left.sum()) // remaining, method="marginals")
+        )
         left -= dealt[-1]
     return np.stack([*dealt, left])
 

@@ -1,11 +1,12 @@
 r"""The debiased squared error from residuals in bins: its estimate, the influence of each row, and its resamples.
 
-A row has the residual :math:`u = y - p`. The error is a mean over products of pairs of rows that share a bin. A row is
-never paired with itself, nor with another row of its cluster: such a pair would measure their dependence.
+A row has the residual :math:`u = y - p`. The error is a mean over products of pairs of rows that
+share a bin. A row is never paired with itself, nor with another row of its cluster: such a pair
+would measure their dependence.
 
-References: Hoeffding, "A class of statistics with asymptotically normal distribution", Annals of Mathematical
-Statistics, 1948; Sun, Chaudhari, Barnett, Dobriban, "A confidence interval for the l2 expected calibration error",
-2025.
+References: Hoeffding, "A class of statistics with asymptotically normal distribution", Annals of
+Mathematical Statistics, 1948; Sun, Chaudhari, Barnett, Dobriban, "A confidence interval for the l2
+expected calibration error", 2025.
 """
 
 import numpy as np
@@ -22,8 +23,9 @@ from trueness.typing import Bools, Floats, Ints
 class BinnedResiduals:
     r"""Residuals in bins, grouped into entries that are not paired with themselves: rows, or a cluster's rows in a bin.
 
-    Rows have the residual `u` in bin `bin_of` and in `cluster`, both numbered from 0 without gaps; without clusters
-    every row is its own. With weights "rows" below means weight; they are importance unless they `counts` rows.
+    Rows have the residual `u` in bin `bin_of` and in `cluster`, both numbered from 0 without gaps;
+    without clusters every row is its own. With weights "rows" below means weight; they are
+    importance unless they `counts` rows.
     """
 
     def __init__(
@@ -35,7 +37,10 @@ class BinnedResiduals:
         *,
         counts: bool = False,
     ) -> None:
-        self.u, self.bin_of, self.weight, self.counts = u, bin_of, weight, counts
+        self.u = u
+        self.bin_of = bin_of
+        self.weight = weight
+        self.counts = counts
         self.clustered = cluster is not None
         cluster = np.arange(u.size) if cluster is None else cluster
         units = int(cluster.max()) + 1
@@ -47,7 +52,9 @@ class BinnedResiduals:
         """The row, or cluster, of each entry; entries are in the order of their bins."""
         self.n: Floats = np.bincount(self.entry, weight).astype(np.float64)
         """Rows of each entry."""
-        self.s: Floats = np.bincount(self.entry, u if weight is None else weight * u).astype(np.float64)
+        self.s: Floats = np.bincount(self.entry, u if weight is None else weight * u).astype(
+            np.float64
+        )
         """Σu of each entry."""
         self.first: Ints = np.flatnonzero(np.diff(bins, prepend=-1))
         """The first entry of each bin."""
@@ -62,21 +69,31 @@ class BinnedResiduals:
         return self._statistic(self.n, self.s)
 
     def resampled(self, count: Ints) -> float:
-        """T of a resample with `count` copies of each row, or cluster; copies are not paired with each other."""
+        """T of a resample with `count` copies of each row, or cluster.
+
+        Copies are not paired with each other.
+        """
         drawn = count[self.unit]
         return self._statistic(drawn * self.n, drawn * self.s)
 
     @property
     def coefficient(self) -> Floats:
-        r"""The factor of :math:`S^2 - \sum_e S_e^2` of each bin in T; 0 for a bin with one entry."""
+        r"""The factor of :math:`S^2 - \sum_e S_e^2` of each bin in T.
+
+        0 for a bin with one entry.
+        """
         size, own = (np.add.reduceat(part, self.first) for part in (self.n, self.n * self.n))
         pairs = size * size - own
-        return np.asarray(np.divide(size, pairs, out=np.zeros(size.size), where=pairs > 0) / size.sum())
+        return np.asarray(
+            np.divide(size, pairs, out=np.zeros(size.size), where=pairs > 0) / size.sum()
+        )
 
     @property
     def row_weight(self) -> Floats:
         """The weight of each row; 1 without weights."""
-        return np.ones(self.u.size) if self.weight is None else self.weight
+        if self.weight is None:
+            return np.ones(self.u.size)
+        return self.weight
 
     @property
     def coefficient_of_entries(self) -> Floats:
@@ -84,7 +101,9 @@ class BinnedResiduals:
         return np.repeat(self.coefficient, np.diff(self.start))
 
     def _statistic(self, n: Floats, s: Floats) -> float:
-        size, excess, squares, own = (np.add.reduceat(part, self.first) for part in (n, s, s * s, n * n))
+        size, excess, squares, own = (
+            np.add.reduceat(part, self.first) for part in (n, s, s * s, n * n)
+        )
         pairs = size * size - own
         paired = pairs > 0
         means = (excess * excess - squares)[paired] / pairs[paired]
@@ -93,31 +112,39 @@ class BinnedResiduals:
     def influence(self) -> Floats:
         r"""The influence of each row on T, :math:`\psi_i = 2 u_i \bar u_{-g} - \theta_{-g}`.
 
-        These are the mean and the mean over pairs of the rows of the bin outside the cluster of row i. If only one
-        other cluster is in the bin, it has no pair, and the mean over pairs is that of the whole bin; if there is none,
-        the influence is 0. If every row is its own cluster, the influences average to T.
+        These are the mean and the mean over pairs of the rows of the bin outside the cluster of row
+        i. If only one other cluster is in the bin, it has no pair, and the mean over pairs is that
+        of the whole bin; if there is none, the influence is 0. If every row is its own cluster, the
+        influences average to T.
         """
         size, excess, squares, own = (
             np.add.reduceat(part, self.first) for part in (self.n, self.s, self.s**2, self.n**2)
         )
-        n, s = self.n[self.entry], self.s[self.entry]
-        rest_n, rest_s = size[self.bin_of] - n, excess[self.bin_of] - s
+        n = self.n[self.entry]
+        s = self.s[self.entry]
+        rest_n = size[self.bin_of] - n
+        rest_s = excess[self.bin_of] - s
         rest_pairs = rest_n**2 - (own[self.bin_of] - n**2)
         with np.errstate(divide="ignore", invalid="ignore"):
             whole = ((excess**2 - squares) / (size**2 - own))[self.bin_of]
             others = (rest_s**2 - (squares[self.bin_of] - s**2)) / rest_pairs
-            paired = rest_pairs > 1e-12 * rest_n**2  # of one other entry, with weights, only rounding is left
+            paired = (
+                rest_pairs > 1e-12 * rest_n**2
+            )  # of one other entry, with weights, only rounding is left
             values = 2 * self.u * rest_s / rest_n - np.where(paired, others, whole)
         return np.where(rest_n > 0, values, 0.0)
 
     def deviations(self) -> sparse.csr_array:
         r"""Sums of u − ū of the entries times √c, of shape (bins, units), c the coefficients of T.
 
-        The mean of a bin is pulled towards its own rows: the sum of entry e, with :math:`N_e` of N rows, has only
-        :math:`1 - N_e/N` of its variance around the true mean, and is divided by the root of this factor.
+        The mean of a bin is pulled towards its own rows: the sum of entry e, with :math:`N_e` of N
+        rows, has only :math:`1 - N_e/N` of its variance around the true mean, and is divided by the
+        root of this factor.
         """
         entries = np.diff(self.start)
-        size, excess = (np.repeat(np.add.reduceat(part, self.first), entries) for part in (self.n, self.s))
+        size, excess = (
+            np.repeat(np.add.reduceat(part, self.first), entries) for part in (self.n, self.s)
+        )
         rest = 1 - self.n / size
         spread = (self.s - self.n * excess / size) / np.sqrt(np.where(rest > 0, rest, 1.0))
         values = np.sqrt(self.coefficient_of_entries) * spread
@@ -129,7 +156,8 @@ class BinnedResiduals:
         entries = np.diff(self.start)
         alone: Bools = np.repeat(entries == 1, entries)
         of_entry = self.n if self.weight is None or self.counts else np.bincount(self.entry)
-        rows, total = int(of_entry[alone].sum()), int(of_entry.sum())
+        rows = int(of_entry[alone].sum())
+        total = int(of_entry.sum())
         check_pairs(rows, total, "rows of two clusters" if self.clustered else "two rows")
 
 
@@ -144,10 +172,18 @@ def residuals_in(rows: ClusteredRows, rule: BinRule, *, check: bool = True) -> B
 
 
 def check_pairs(alone: int, total: int, what: str, where: str = "") -> None:
-    """Raise if no bin holds `what`, rows that can be paired; warn if most rows are in such bins, or `where`."""
+    """Raise if no bin holds `what`, rows that can be paired.
+
+    Warn if most rows are in such bins, or `where`.
+    """
     if alone == total:
         got = f"{alone:,} rows are in as many bins" if what == "two rows" else ""
-        raise InputError("", f"No bin holds {what}, so the error cannot be estimated", got, remedy="Use fewer `bins`.")
+        raise InputError(
+            "",
+            f"No bin holds {what}, so the error cannot be estimated",
+            got,
+            remedy="Use fewer `bins`.",
+        )
     if 2 * alone > total:
         warn(
             f"{alone:,} of {total:,} rows are {where or f'in bins without {what}'} and add nothing to the estimate, "
@@ -159,14 +195,17 @@ def check_pairs(alone: int, total: int, what: str, where: str = "") -> None:
 def pair_variance(first: BinnedResiduals, second: BinnedResiduals) -> float:
     r"""The variance of the difference of two T if both models were right on average in every bin.
 
-    Both are sums over pairs of units, :math:`T = \sum_{g \ne h} \sum_b c_b S_{bg} S_{bh}`. Their difference
-    :math:`\sum_{g \ne h} K_{gh}` has uncorrelated terms of mean zero and the variance
+    Both are sums over pairs of units, :math:`T = \sum_{g \ne h} \sum_b c_b S_{bg} S_{bh}`. Their
+    difference :math:`\sum_{g \ne h} K_{gh}` has uncorrelated terms of mean zero and the variance
     :math:`2 \sum_{g \ne h} K_{gh}^2`, :math:`K = X^\top X - Z^\top Z`, computed from products of bins:
     :math:`\|K\|^2 = \|X X^\top\|^2 - 2 \|X Z^\top\|^2 + \|Z Z^\top\|^2`, less the diagonal.
     """
-    x, z = first.deviations(), second.deviations()
+    x = first.deviations()
+    z = second.deviations()
     whole = _squared_norm(x @ x.T) - 2 * _squared_norm(x @ z.T) + _squared_norm(z @ z.T)
-    own = np.bincount(x.indices, x.data**2, x.shape[1]) - np.bincount(z.indices, z.data**2, x.shape[1])
+    own = np.bincount(x.indices, x.data**2, x.shape[1]) - np.bincount(
+        z.indices, z.data**2, x.shape[1]
+    )
     return max(0.0, 2 * (whole - float(own @ own)))
 
 

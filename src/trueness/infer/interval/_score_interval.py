@@ -13,7 +13,13 @@ from trueness._numerics.clustered import effective_number, squared_sums
 from trueness._numerics.pairs import PairSums, null_moments, score_pair_sums
 from trueness._numerics.proportions import clopper_pearson
 from trueness._numerics.roots import bracketed_root
-from trueness._tally.binned_scores import BinnedScores, bin_starts, bins_in_words, default_rule, of_cells
+from trueness._tally.binned_scores import (
+    BinnedScores,
+    bin_starts,
+    bins_in_words,
+    default_rule,
+    of_cells,
+)
 from trueness._tally.cells import Cells
 from trueness._tally.clusters import ClusteredRows
 from trueness._tally.rules import BinRule, Distinct, EqualMass, MassAndWidth
@@ -29,12 +35,14 @@ _LEAST_LEADING = 0.2
 # The power of n: cells of equal mass of the upper end.
 _FINE = 0.65
 _FREEDOM = 30
-# The upper end is not below that of labels which agree with calibrated scores better in this share of data sets.
+# The upper end is not below that of labels which agree with calibrated scores better in this share
+# of data sets.
 _LUCKY = 0.05
 _NO_GAP = 1e-9
 # Rows per distinct score from which on squared gaps are nearly those of normal numbers.
 _TRUSTED = 5
-# Below this number of rows with the rarer label, the spread of residuals says nothing about the error.
+# Below this number of rows with the rarer label, the spread of residuals says nothing about the
+# error.
 _FEW_EVENTS = 3
 
 
@@ -68,8 +76,9 @@ class _Part(NamedTuple):
     def ends(self, alpha: float) -> tuple[float, float]:
         r"""All :math:`\theta \ge 0` with :math:`(T - \theta)^2 \le z^2 (\tau^2 + 4 R_1 \theta / n + R_2 \theta^2 / n)`.
 
-        The upper end uses max(T, 0), and the distribution of squares if every cell is one score. With a normal quantile
-        in place of Student's, sets of large errors covered about 0.89 in place of 0.90.
+        The upper end uses max(T, 0), and the distribution of squares if every cell is one score.
+        With a normal quantile in place of Student's, sets of large errors covered about 0.89 in
+        place of 0.90.
         """
         z = float(stdtrit(_FREEDOM, 1 - alpha / 2))
         z2 = z * z
@@ -77,9 +86,12 @@ class _Part(NamedTuple):
 
         def root(t: float, side: int) -> float:
             half = t + 2 * z2 * self.noise / self.n
-            return (half + side * math.sqrt(max(0.0, half * half - leading * (t * t - z2 * self.null)))) / leading
+            return (
+                half + side * math.sqrt(max(0.0, half * half - leading * (t * t - z2 * self.null)))
+            ) / leading
 
-        low, high = root(self.estimate, -1) if self.estimate > 0 else 0.0, root(max(self.estimate, 0.0), 1)
+        low = root(self.estimate, -1) if self.estimate > 0 else 0.0
+        high = root(max(self.estimate, 0.0), 1)
         if self.gaps is not None and self.null > 0:
             high = self._end_of_squares(self.gaps, high, float(ndtr(-z)))
         return max(0.0, low), high
@@ -88,7 +100,9 @@ class _Part(NamedTuple):
         """The upper end, at most `most`, if T plus its bias is a sum of few squared gaps: nearly a noncentral χ²."""
         bias = gaps.bias
         null_scale = self.null / (2 * bias)
-        observed = max(self.estimate + bias, null_scale * float(chdtri(bias / null_scale, 1 - _LUCKY)))
+        observed = max(
+            self.estimate + bias, null_scale * float(chdtri(bias / null_scale, 1 - _LUCKY))
+        )
 
         def excess(theta: float) -> float:
             noise = max(self.noise, gaps.noise(theta))
@@ -98,7 +112,9 @@ class _Part(NamedTuple):
 
         if excess(0.0) <= 0:
             return 0.0
-        return bracketed_root(excess, 0.0, most) if excess(most) < 0 else most
+        if excess(most) < 0:
+            return bracketed_root(excess, 0.0, most)
+        return most
 
 
 class _Gaps(NamedTuple):
@@ -116,16 +132,21 @@ class _Gaps(NamedTuple):
     @classmethod
     def of(cls, score: Floats, count: Ints, hits: Ints) -> "_Gaps | None":
         """None if no score has two rows that can differ."""
-        gap, variance = hits / count - score, score * (1 - score)
-        # A rate that equals its score may be wrong in either direction: the one of the larger variance.
+        gap = hits / count - score
+        variance = score * (1 - score)
+        # A rate that equals its score may be wrong in either direction: the one of the larger
+        # variance.
         gap = np.where(np.abs(gap) > _NO_GAP, gap, _NO_GAP * np.sign(0.5 - score))
         square = count * gap**2
         beyond = np.maximum(square - variance, 0.0)
         beyond = beyond if beyond.any() else np.maximum(square, sys.float_info.min)
-        n, several = float(count.sum()), count > 1
+        n = float(count.sum())
+        several = count > 1
         bias = float((variance * count / np.maximum(count - 1, 1))[several].sum()) / n
         root = max(math.sqrt(float(square.sum()) / n), sys.float_info.min)
-        return cls(score, gap, root, beyond / beyond.sum(), bias) if bias > 0 else None
+        if bias > 0:
+            return cls(score, gap, root, beyond / beyond.sum(), bias)
+        return None
 
     def noise(self, theta: float) -> float:
         """R₁ if the gaps were as large as an error of `theta` makes them: rates move away from 0 and 1, or to them."""
@@ -143,7 +164,10 @@ def partitions(cells: Cells, n: float) -> tuple[BinRule, BinRule, BinRule]:
 def default_score_set(cells: Cells, alpha: float, seed: int, draws: int | None = None) -> ScoreSet:
     """The score set in the default cells."""
     parts = DefaultParts.of_cells(cells)
-    zero = not parts.rejected and omnibus_test(cells, draws or draws or required_draws(alpha), seed).pvalue > alpha
+    zero = (
+        not parts.rejected
+        and omnibus_test(cells, draws or draws or required_draws(alpha), seed).pvalue > alpha
+    )
     return parts.at(alpha, zero=zero)
 
 
@@ -172,7 +196,8 @@ class DefaultParts(NamedTuple):
         n = int(cells.totals.weight)
         few, many, exact = partitions(cells, n)
         (coarse, scores), (fine, _) = _independent_part(cells, few), _independent_part(cells, many)
-        rejected, first = out_of_reach(scores, coarse.estimate), bin_starts(cells, exact)
+        rejected = out_of_reach(scores, coarse.estimate)
+        first = bin_starts(cells, exact)
         shared = not isinstance(many, Distinct)
         return cls(cells, coarse, fine, first, scores.bins, n, rejected, shared=shared)
 
@@ -181,32 +206,43 @@ class DefaultParts(NamedTuple):
         """For rows in clusters or with importance weights; and the residuals in coarse cells."""
         cells = rows.cells
         few, many, exact = partitions(cells, rows.n)
-        coarse, fine = residuals_in(rows, few), residuals_in(rows, many, check=False)
+        coarse = residuals_in(rows, few)
+        fine = residuals_in(rows, many, check=False)
         bins = bins_in_words(few, coarse.first.size)
         parts = _clustered_part(rows, coarse), _clustered_part(rows, fine)
         effective = effective_number(rows.cluster, rows.weight)
         mean = float(rows.w.mean()) if rows.importance else 1.0
-        first, shared = bin_starts(cells, exact), not isinstance(many, Distinct)
-        found = cls(cells, *parts, first, bins, rows.n, effective=effective, row_weight=mean, shared=shared)
+        first = bin_starts(cells, exact)
+        shared = not isinstance(many, Distinct)
+        found = cls(
+            cells, *parts, first, bins, rows.n, effective=effective, row_weight=mean, shared=shared
+        )
         return found, coarse
 
     def shown_by_ties(self, alpha: float) -> float:
         """A lower limit for the squared error, from rows that share their score with others: any error may have it."""
         tied = self.cells.weight > 1
         cells = Cells(**{name: column[tied] for name, column in self.cells.columns().items()})
-        return _independent_part(cells, Distinct())[0].ends(2 * alpha)[0] if cells.size else 0.0
+        if cells.size:
+            return _independent_part(cells, Distinct())[0].ends(2 * alpha)[0]
+        return 0.0
 
     def at(self, alpha: float, *, zero: bool = False) -> ScoreSet:
         """The set at level 1 − alpha, with or without zero."""
-        cells, coarse = self.cells, self.coarse
+        cells = self.cells
+        coarse = self.coarse
         fine = self.fine if self.fine.paired else coarse
-        weight, events = cells.weight, cells.events
+        weight = cells.weight
+        events = cells.events
         if self.row_weight != 1:
-            weight, events = weight / self.row_weight, events / self.row_weight
+            weight = weight / self.row_weight
+            events = events / self.row_weight
         ends = coarse.ends(alpha)[0], fine.ends(alpha)[1]
         rows = cells.score, weight, events, self.first, self.effective
         ends, note = _with_exact(ends, coarse.estimate, alpha, *rows)
-        return ScoreSet(coarse.estimate, _region(ends, zero=zero), self.n, self.bins, fine.estimate, note)
+        return ScoreSet(
+            coarse.estimate, _region(ends, zero=zero), self.n, self.bins, fine.estimate, note
+        )
 
 
 def upper_limit(parts: DefaultParts) -> Callable[[float], float]:
@@ -230,13 +266,17 @@ def _part(sums: PairSums, variance: float, implied: Floats) -> _Part:
     return _Part(sums.statistic, variance, sums.noise(implied), sums.unevenness, sums.total, paired)
 
 
-def default_clustered_set(rows: ClusteredRows, alpha: float, seed: int, draws: int | None = None) -> ScoreSet:
+def default_clustered_set(
+    rows: ClusteredRows, alpha: float, seed: int, draws: int | None = None
+) -> ScoreSet:
     """The score set in the default cells for rows in clusters or with importance weights."""
     parts, coarse = DefaultParts.of_clusters(rows)
     if not rows.importance:
         pvalue = clustered_omnibus_test(rows, draws or required_draws(alpha), seed).pvalue
     else:
-        pvalue = wild_pvalue(pair_statistic(coarse, rows.p), rows.clusters, draws or required_draws(alpha), seed)
+        pvalue = wild_pvalue(
+            pair_statistic(coarse, rows.p), rows.clusters, draws or required_draws(alpha), seed
+        )
     return parts.at(alpha, zero=pvalue > alpha)
 
 
@@ -252,14 +292,21 @@ def _with_exact(
 ) -> tuple[tuple[float, float], str]:
     """The ends, which contain the estimate, and a note; exact if few rows have the rarer label.
 
-    Step 5 of docs/methods/score-interval.md. Scores `p` have `weight` rows each, `hits` of them events; `first` is the
-    first score of each bin, and `effective` the effective number of independent rows.
+    Step 5 of docs/methods/score-interval.md. Scores `p` have `weight` rows each, `hits` of them
+    events; `first` is the first score of each bin, and `effective` the effective number of
+    independent rows.
     """
-    n, events, w, note = float(weight.sum()), float(hits.sum()), weight.astype(np.float64), ""
-    size, of_bin = np.add.reduceat(w, first), np.add.reduceat(hits.astype(np.float64), first)
+    n = float(weight.sum())
+    events = float(hits.sum())
+    w = weight.astype(np.float64)
+    note = ""
+    size = np.add.reduceat(w, first)
+    of_bin = np.add.reduceat(hits.astype(np.float64), first)
     above = 2 * np.add.reduceat(w * p, first) > size
-    surprises, rarer = float(np.where(above, size - of_bin, of_bin).sum()), min(events, n - events)
-    folded, rarer = surprises < rarer, min(surprises, rarer)
+    surprises = float(np.where(above, size - of_bin, of_bin).sum())
+    rarer = min(events, n - events)
+    folded = surprises < rarer
+    rarer = min(surprises, rarer)
     if rarer < _FEW_EVENTS:
         flipped = np.repeat(above, np.diff(np.append(first, p.size))) if folded else 2 * events > n
         p = np.where(flipped, 1 - p, p)
@@ -267,7 +314,8 @@ def _with_exact(
         low, high = (float(end) for end in clopper_pearson(rarer * trials / n, trials, 1 - alpha))
         reach = np.minimum(1, n * high / size) - 2 * np.add.reduceat(w * p, first) / size
         most = float(w @ (p * p)) / n + high * max(0.0, float(reach.max()))
-        mean, rows = float(w @ p) / n, f"{rarer:,.6g} of {n:,.12g}"
+        mean = float(w @ p) / n
+        rows = f"{rarer:,.6g} of {n:,.12g}"
         ends = max(0.0, low - mean, mean - high) ** 2, most if rarer == 0 else max(ends[1], most)
         why = f"{rows} labels are the less probable one" if folded else f"one class has {rows} rows"
         note = f"Exact binomial limits: {why}."
@@ -276,28 +324,40 @@ def _with_exact(
 
 
 def given_score_set(scores: BinnedScores, sums: PairSums, alpha: float, seed: int) -> ScoreSet:
-    """The score set in given bins; it includes zero if the exact test does not reject calibration."""
+    """The score set in given bins.
+
+    It includes zero if the exact test does not reject calibration.
+    """
     variance, implied = null_moments(scores.z, scores.count, scores.first, sums.s)
-    ends, note = _part(sums, variance, implied).ends(alpha), ""
+    ends = _part(sums, variance, implied).ends(alpha)
+    note = ""
     if scores.k == 1:
         rows = scores.z[:, 0], scores.count, scores.hits[:, 0], scores.first
         ends, note = _with_exact(ends, sums.statistic, alpha, *rows)
     zero = not rejects_calibration(scores, sums.statistic, alpha, seed)
-    return ScoreSet(sums.statistic, _region(ends, zero=zero), int(sums.total), scores.bins, note=note)
+    return ScoreSet(
+        sums.statistic, _region(ends, zero=zero), int(sums.total), scores.bins, note=note
+    )
 
 
 def given_clustered_set(
     rows: ClusteredRows, rule: BinRule, alpha: float, seed: int, draws: int | None = None
 ) -> ScoreSet:
-    """The score set in given bins for rows in clusters; zero is decided by random signs and by redrawn labels."""
+    """The score set in given bins for rows in clusters.
+
+    Zero is decided by random signs and by redrawn labels.
+    """
     residuals = residuals_in(rows, rule)
-    pvalue = wild_pvalue(pair_statistic(residuals, rows.p), rows.clusters, draws or required_draws(alpha), seed)
+    pvalue = wild_pvalue(
+        pair_statistic(residuals, rows.p), rows.clusters, draws or required_draws(alpha), seed
+    )
     region = _region(_clustered_part(rows, residuals).ends(alpha), zero=pvalue > alpha)
     return ScoreSet(residuals.estimate, region, rows.n, bins_in_words(rule, residuals.first.size))
 
 
 def _clustered_part(rows: ClusteredRows, residuals: BinnedResiduals) -> _Part:
-    null, paired = max(sign_variance(residuals), label_variance(residuals, rows.p)), np.diff(residuals.start) > 1
+    null = max(sign_variance(residuals), label_variance(residuals, rows.p))
+    paired = np.diff(residuals.start) > 1
     return _Part(residuals.estimate, null, *_noise(rows, residuals), rows.n, bool(paired.any()))
 
 
@@ -333,22 +393,29 @@ def label_variance(residuals: BinnedResiduals, p: Floats) -> float:
 def _noise(rows: ClusteredRows, residuals: BinnedResiduals) -> tuple[float, float]:
     r"""R₁, the variance of cluster sums along the error, at least that of the rows of a cluster in a bin; and R₂.
 
-    With the mean :math:`m_i` of the bin of row i, and :math:`m_{-i}` that of its rows of other clusters, the larger of
-    :math:`\sum_g (\sum_{i \in g} m_i (u_i - m_{-i}))^2 / \sum m_i^2` and
+    With the mean :math:`m_i` of the bin of row i, and :math:`m_{-i}` that of its rows of other
+    clusters, the larger of :math:`\sum_g (\sum_{i \in g} m_i (u_i - m_{-i}))^2 / \sum m_i^2` and
     :math:`\frac1n \sum_{g, b} (\sum_{i \in g, b} (u_i - m_{-i}))^2`. A cluster is left out of the mean of its bin
-    because it pulls that mean towards itself. The mean of the others varies too, which inflates the variance of a row
-    of weight w by the factor :math:`1 / (1 - w / W_b)`; this is divided out if every row is its own cluster. Weights
-    are scaled to mean 1. R₂ is n times the relative variance of the mean squared error over rows.
+    because it pulls that mean towards itself. The mean of the others varies too, which inflates the
+    variance of a row of weight w by the factor :math:`1 / (1 - w / W_b)`; this is divided out if
+    every row is its own cluster. Weights are scaled to mean 1. R₂ is n times the relative variance
+    of the mean squared error over rows.
     """
     w = residuals.row_weight * (rows.n / residuals.row_weight.sum())
-    size, excess = (np.add.reduceat(part, residuals.first)[residuals.bin_of] for part in (residuals.n, residuals.s))
-    n, s = residuals.n[residuals.entry], residuals.s[residuals.entry]
+    size, excess = (
+        np.add.reduceat(part, residuals.first)[residuals.bin_of]
+        for part in (residuals.n, residuals.s)
+    )
+    n = residuals.n[residuals.entry]
+    s = residuals.s[residuals.entry]
     error = excess / size
     others = np.divide(excess - s, size - n, out=np.zeros(n.size), where=size > n)
-    # Rows of one cluster may be correlated, and then the mean of the others varies less than their own sum.
+    # Rows of one cluster may be correlated, and then the mean of the others varies less than their
+    # own sum.
     share = 1 - n / size if residuals.unit.size == residuals.u.size else np.ones(n.size)
     rest = w * (residuals.u - others) * np.sqrt(share)
-    least, mean = squared_sums(rest, residuals.entry) / rows.n, float((w * error * error).sum()) / rows.n
+    least = squared_sums(rest, residuals.entry) / rows.n
+    mean = float((w * error * error).sum()) / rows.n
     if mean == 0:
         return least, 0.0
     along = squared_sums(error * rest, rows.cluster) / (rows.n * mean)

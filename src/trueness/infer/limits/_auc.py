@@ -21,20 +21,24 @@ def auc_limits(cells: Cells, level: float, cluster_rows: ClusteredRows | None = 
     r"""The area :math:`A` under the ROC curve: on the logit scale, by the variance of the placements of m and n rows.
 
     :math:`A (1 - A) (1/m^2 + 1/n^2)` is added to the variance: a pseudo-row per class, without which a few well-ranked
-    events would look certain (for clusters a quarter of that, with effective numbers and Student's t). Limits are never
-    wider than the Clopper-Pearson limits of :math:`\min(m, n)` independent pairs, which are all there is at
-    :math:`A = 1`. At 95 % they covered 77 % for heavy tails with :math:`1 - A` below one event's share.
+    events would look certain (for clusters a quarter of that, with effective numbers and Student's
+    t). Limits are never wider than the Clopper-Pearson limits of :math:`\min(m, n)` independent
+    pairs, which are all there is at :math:`A = 1`. At 95 % they covered 77 % for heavy tails with
+    :math:`1 - A` below one event's share.
 
-    E. R. DeLong, D. M. DeLong and D. L. Clarke-Pearson, Comparing the areas under two or more correlated receiver
-    operating characteristic curves: a nonparametric approach, Biometrics 44 (1988), 837-845.
-    N. A. Obuchowski, Nonparametric analysis of clustered ROC curve data, Biometrics 53 (1997), 567-578.
+    E. R. DeLong, D. M. DeLong and D. L. Clarke-Pearson, Comparing the areas under two or more
+    correlated receiver operating characteristic curves: a nonparametric approach, Biometrics 44
+    (1988), 837-845. N. A. Obuchowski, Nonparametric analysis of clustered ROC curve data,
+    Biometrics 53 (1997), 567-578.
     """
     value = area(cells)
     if math.isnan(value):
         return Limits(note="There is only one class: the AUC is undefined.")
-    name, spread = "DeLong", _independent_spread(cells, value)
+    name = "DeLong"
+    spread = _independent_spread(cells, value)
     if cluster_rows is not None:
-        name, spread = "Obuchowski", _clustered_spread(cells, value, cluster_rows)
+        name = "Obuchowski"
+        spread = _clustered_spread(cells, value, cluster_rows)
     method = f"{name} with a pseudo-row per class, on the logit scale"
     return Limits(*_limits(value, spread, level), method, math.sqrt(spread.variance), value=value)
 
@@ -57,14 +61,24 @@ def _independent_spread(cells: Cells, auc: float) -> _Spread:
     (squares, event_squares), found = cells.square_sums, placements(cells)
     assert found is not None
     each = zip(found[:2], (event_squares, squares - event_squares), found[2:], strict=True)
-    # For events and non-events: Σw, Σw² and the sum of w² times the squared distance of placements from the area.
-    sums = [(w.sum(), square.sum(), (square * (placement - auc) ** 2).sum()) for w, square, placement in each]
-    freedom = math.inf if cells.whole else max(1.0, float(cells.totals.weight**2 / squares.sum()) - 1)
-    (of_events, events), (of_others, others) = (_class_variance(auc, *map(float, one)) for one in sums)
+    # For events and non-events: Σw, Σw² and the sum of w² times the squared distance of placements
+    # from the area.
+    sums = [
+        (w.sum(), square.sum(), (square * (placement - auc) ** 2).sum())
+        for w, square, placement in each
+    ]
+    freedom = (
+        math.inf if cells.whole else max(1.0, float(cells.totals.weight**2 / squares.sum()) - 1)
+    )
+    (of_events, events), (of_others, others) = (
+        _class_variance(auc, *map(float, one)) for one in sums
+    )
     return _Spread(of_events + of_others, events, others, freedom)
 
 
-def _class_variance(auc: float, total: float, squares: float, distance: float) -> tuple[float, float]:
+def _class_variance(
+    auc: float, total: float, squares: float, distance: float
+) -> tuple[float, float]:
     """The part of the variance that the rows of one class contribute, and their effective number."""
     number = total**2 / squares
     if number <= 1:  # one row has no spread: take the largest variance it may have
@@ -73,15 +87,21 @@ def _class_variance(auc: float, total: float, squares: float, distance: float) -
 
 
 def _clustered_spread(cells: Cells, auc: float, rows: ClusteredRows) -> _Spread:
-    y, w = rows.y, rows.w
+    y = rows.y
+    w = rows.w
     at = np.searchsorted(cells.score, rows.p)
-    total, rest = float(w @ y), float(w @ (1 - y))
+    total = float(w @ y)
+    rest = float(w @ (1 - y))
     found = placements(cells)
     assert found is not None
     influence = w * np.where(y > 0, (found.below[at] - auc) / total, (found.above[at] - auc) / rest)
-    of_events, of_others = (effective_number(rows.cluster, of_class) for of_class in (w * y, w * (1 - y)))
+    of_events, of_others = (
+        effective_number(rows.cluster, of_class) for of_class in (w * y, w * (1 - y))
+    )
     variance = variance_of_sum(influence, rows.cluster)
-    return _Spread(variance, of_events, of_others, effective_number(rows.cluster, rows.weight) - 1, _PSEUDO)
+    return _Spread(
+        variance, of_events, of_others, effective_number(rows.cluster, rows.weight) - 1, _PSEUDO
+    )
 
 
 def _limits(auc: float, spread: _Spread, level: float) -> tuple[float, float]:

@@ -45,8 +45,12 @@ _STEPS = 60
 
 
 def ece_limits_of(evidence: Evidence, *, bins: BinsLike = 10, level: float, seed: int) -> Limits:
-    """The ECE in given bins, which must not depend on the labels; each of its limits holds at the level."""
-    gaps, alpha = bin_gaps(evidence, bins), Level(level).alpha
+    """The ECE in given bins, which must not depend on the labels.
+
+    Each of its limits holds at the level.
+    """
+    gaps = bin_gaps(evidence, bins)
+    alpha = Level(level).alpha
     return Limits(gaps.low(alpha, seed), gaps.high(alpha), value=gaps.ece)
 
 
@@ -67,9 +71,12 @@ def bin_gaps(evidence: Evidence, bins: BinsLike) -> "BinGaps | ClusteredGaps":
 def too_good_in_bins(bins: Bins) -> float | None:
     """P-value for rates that agree with the scores better than chance allows: the lower tail of Σ S²/V over bins.
 
-    The sum of the residuals y − p of a bin has variance V; bins with V < 5 are left out. None if there is none else.
+    The sum of the residuals y − p of a bin has variance V; bins with V < 5 are left out. None if
+    there is none else.
     """
-    square = bins.sum_square if bins.moments else bins.sum_score**2 / np.maximum(bins.weight, 1e-300)
+    square = (
+        bins.sum_square if bins.moments else bins.sum_score**2 / np.maximum(bins.weight, 1e-300)
+    )
     variance = bins.sum_score - square
     some = variance >= _LEAST_VARIANCE
     if not bins.whole or not some.any():
@@ -95,7 +102,8 @@ class BinGaps(NamedTuple):
         """From sums."""
         filled = bins.weight > 0
         weight = bins.weight[filled].astype(np.float64)
-        score, rate = bins.score[filled], bins.rate[filled]
+        score = bins.score[filled]
+        rate = bins.rate[filled]
         square = bins.sum_square[filled] / weight if bins.moments else score**2
         product = bins.sum_event_score[filled] / weight if bins.moments else score * rate
         worth = float(weight.sum() ** 2 / bins.squares.sum())
@@ -103,12 +111,21 @@ class BinGaps(NamedTuple):
 
     @classmethod
     def of_means(
-        cls, n: int, rows: float, share: Floats, score: Floats, rate: Floats, square: Floats, product: Floats
+        cls,
+        n: int,
+        rows: float,
+        share: Floats,
+        score: Floats,
+        rate: Floats,
+        square: Floats,
+        product: Floats,
     ) -> "BinGaps":
         """From the means of p, y, p² and py in each bin."""
-        spread, common = square - score**2, product - score * rate
+        spread = square - score**2
+        common = product - score * rate
         line = np.divide(common**2, spread, out=np.zeros(share.size), where=spread > 1e-12)
-        # Two degrees of freedom are lost to the line; where few rows are left, the scores alone must do.
+        # Two degrees of freedom are lost to the line; where few rows are left, the scores alone
+        # must do.
         freedom = np.where(rows * share > 3, 1 - 2 / (rows * share), np.inf)
         residual = np.clip(rate * (1 - rate) - line, 0, None) / freedom
         return cls(n, rows, share, score, rate, np.clip(score - square, 0, None), residual)
@@ -122,23 +139,30 @@ class BinGaps(NamedTuple):
         return min(max(self._upper(alpha), self.ece), 1.0)
 
     def _upper(self, alpha: float) -> float:
-        expected = self.rows * min(float(self.share @ self.score), float(self.share @ (1 - self.score)))
+        expected = self.rows * min(
+            float(self.share @ self.score), float(self.share @ (1 - self.score))
+        )
         if expected < _FEW_EVENTS:
             return self._exact_upper(alpha)
         most = float(np.abs(1 - 2 * self.score).max())
-        mean, least, n = float(self.share @ self.variance), float(self.share @ self.residual), self.rows
+        mean = float(self.share @ self.variance)
+        least = float(self.share @ self.residual)
+        n = self.rows
 
         def spread(theta: float) -> float:
             return math.sqrt(max(mean + theta * most - theta * theta, least) / n)
 
         # Bins with few events have a skewed gap, of which absolute values add less.
-        size, v = self.share * n, np.minimum(self.variance, self.rate * (1 - self.rate))
+        size = self.share * n
+        v = np.minimum(self.variance, self.rate * (1 - self.rate))
         noise = float(self.share @ np.where(size * v >= _LEAST_VARIANCE, np.sqrt(v / size), 0))
         return _largest_mean(self.ece, noise, spread, -float(ndtri(alpha)))
 
     def _exact_upper(self, alpha: float) -> float:
         """The largest limit for the mean of s·(y − p) over all signs s, by the exact limit of a binomial count."""
-        n, hits, mean = self.rows, self.rows * self.share * self.rate, self.share * self.score
+        n = self.rows
+        hits = self.rows * self.share * self.rate
+        mean = self.share * self.score
         if hits.size <= _MOST_SIGNS:
             plus = np.array(list(product((True, False), repeat=hits.size)))
             count = plus @ hits + ~plus @ (n * self.share - hits)
@@ -149,21 +173,31 @@ class BinGaps(NamedTuple):
 
     def low(self, alpha: float, seed: int) -> float:
         """The lower limit."""
-        rate = np.where(self.rate * (1 - self.rate) > self.score * (1 - self.score), self.rate, self.score)
+        rate = np.where(
+            self.rate * (1 - self.rate) > self.score * (1 - self.score), self.rate, self.score
+        )
         size = np.rint(self.rows * self.share).astype(np.int64)
         draws = max(199, min(_DRAWS, int(_DRAWN / size.size)))
         noise = stream(seed, "resample").binomial(size, rate, (draws, size.size)) - size * rate
         spread = math.sqrt(float(size @ (rate * (1 - rate)))) / self.rows
-        return max(_lower_limit(self.share * (self.rate - self.score), noise / self.rows, spread, alpha), 0.0)
+        return max(
+            _lower_limit(self.share * (self.rate - self.score), noise / self.rows, spread, alpha),
+            0.0,
+        )
 
 
 class ClusteredGaps:
-    """Gaps with their covariance over clusters; limits are at least as wide as for independent rows."""
+    """Gaps with their covariance over clusters.
+
+    Limits are at least as wide as for independent rows.
+    """
 
     def __init__(self, rows: ClusteredRows, rule: BinRule) -> None:
         bin_of = bin_numbers(rows.top, rule, rows.cells)
         weight = rows.w
-        total, n_bins, clusters = weight.sum(), int(bin_of.max()) + 1, rows.clusters
+        total = weight.sum()
+        n_bins = int(bin_of.max()) + 1
+        clusters = rows.clusters
         cell = bin_of * clusters + rows.cluster
         sums = np.bincount(cell, weight * rows.u, n_bins * clusters).reshape(n_bins, clusters)
         gap = np.bincount(bin_of, weight * rows.u, n_bins) / total
@@ -171,13 +205,19 @@ class ClusteredGaps:
         covariance = covariance_of_sums(influence)
         own = np.sqrt(np.diag(covariance))
         scale = np.where(own > 0, own, 1)
-        worst = float(np.linalg.eigvalsh(covariance / np.outer(scale, scale))[-1]) * float(own @ own)
+        worst = float(np.linalg.eigvalsh(covariance / np.outer(scale, scale))[-1]) * float(
+            own @ own
+        )
         share = np.bincount(bin_of, weight, n_bins) / total
         means = rows.p, rows.p**2, rows.p * rows.y
-        score, square, product = (np.bincount(bin_of, weight * x, n_bins) / total / share for x in means)
+        score, square, product = (
+            np.bincount(bin_of, weight * x, n_bins) / total / share for x in means
+        )
         rate = np.clip(score + gap / share, 0, 1)
         self.n = rows.n
-        self._gap, self._own, self._covariance = gap, own, covariance
+        self._gap = gap
+        self._own = own
+        self._covariance = covariance
         self._spread = math.sqrt(min(float(np.abs(covariance).sum()), worst))
         self._freedom = max(effective_number(rows.cluster, rows.weight) - 1, 1)
         worth = float(total**2 / rows.squares.sum())
@@ -192,28 +232,37 @@ class ClusteredGaps:
         root = np.linalg.cholesky(self._covariance + 1e-12 * np.diag(self._own**2 + 1e-300))
         scale = t_over_normal(alpha, self._freedom)
         noise = stream(seed, "resample").standard_normal((_DRAWS, self._gap.size)) @ root.T * scale
-        return max(min(_lower_limit(self._gap, noise, self._spread, alpha), self._alone.low(alpha, seed)), 0)
+        return max(
+            min(_lower_limit(self._gap, noise, self._spread, alpha), self._alone.low(alpha, seed)),
+            0,
+        )
 
     def high(self, alpha: float) -> float:
         """The upper limit."""
-        own = _largest_mean(self.ece, float(self._own.sum()), lambda _: self._spread, self._quantile(alpha))
+        own = _largest_mean(
+            self.ece, float(self._own.sum()), lambda _: self._spread, self._quantile(alpha)
+        )
         return min(max(own, self._alone.high(alpha)), 1)
 
 
 def _largest_mean(value: float, noise: float, spread: Any, z: float) -> float:
     """The largest θ that is no more than z spreads above the observed ECE, once its mean is taken into account.
 
-    The mean is at least that of |θ + noise·Z|, Z standard normal. An ECE below its noise floor counts as that floor.
+    The mean is at least that of |θ + noise·Z|, Z standard normal. An ECE below its noise floor
+    counts as that floor.
     """
 
     def mean(theta: float) -> float:
         if noise == 0:
             return theta
         t = theta / noise
-        return noise * (math.sqrt(2 / math.pi) * math.exp(-t * t / 2) + t * (1 - 2 * float(ndtr(-t))))
+        return noise * (
+            math.sqrt(2 / math.pi) * math.exp(-t * t / 2) + t * (1 - 2 * float(ndtr(-t)))
+        )
 
     value = max(value, mean(0.0))
-    low, high = 0.0, 1.0
+    low = 0.0
+    high = 1.0
     for _ in range(_STEPS):
         middle = (low + high) / 2
         low, high = (middle, high) if mean(middle) <= value + z * spread(middle) else (low, middle)
@@ -224,7 +273,9 @@ def _lower_limit(gap: Floats, noise: Floats, spread: float, alpha: float) -> flo
     """The larger of the two lower limits, from draws of the noise of the gaps."""
     sums = float(np.abs(gap).sum()), float(_one_change(gap[np.newaxis])[0])
     drawn = np.abs(noise).sum(axis=1), _one_change(noise)
-    return max(value - _quantile(one, spread, alpha / 2) for value, one in zip(sums, drawn, strict=True))
+    return max(
+        value - _quantile(one, spread, alpha / 2) for value, one in zip(sums, drawn, strict=True)
+    )
 
 
 def _one_change(gap: Floats) -> Floats:
@@ -234,7 +285,10 @@ def _one_change(gap: Floats) -> Floats:
 
 
 def _quantile(drawn: Floats, spread: float, alpha: float) -> float:
-    """The upper quantile of draws; far out, the bound for a function of normal variables that varies by `spread`."""
+    """The upper quantile of draws.
+
+    Far out, the bound for a function of normal variables that varies by `spread`.
+    """
     if alpha * drawn.size < 20:
         return float(drawn.mean()) - float(ndtri(alpha)) * spread
     return float(np.quantile(drawn, 1 - alpha, method="higher"))
@@ -255,7 +309,8 @@ class Gaps(NamedTuple):
 
 def gaps_of(function: str, options: Options) -> Gaps | None:
     """The bins and norm of a measure of gaps; None for other losses."""
-    bins, norm = options.get("bins", 10), exponent(options.get("norm", "l1"))
+    bins = options.get("bins", 10)
+    norm = exponent(options.get("norm", "l1"))
     if function == "ace":
         return Gaps(bins if isinstance(bins, BinRule) else EqualMass(bins), norm, 1)
     if function == "mce":
@@ -267,28 +322,40 @@ def gaps_of(function: str, options: Options) -> Gaps | None:
 
 
 def gap_limits(function: str, asked: Asked) -> Limits:
-    """Two one-sided limits of the l1 error, those of `ece_interval` for the l2 error; none for other norms."""
+    """Two one-sided limits of the l1 error, those of `ece_interval` for the l2 error.
+
+    None for other norms.
+    """
     gaps = gaps_of(function, asked.options)
     if gaps is None or not gaps.blind or (gaps.norm, gaps.power) not in ((1, 1), (2, 1), (1, 2)):
         return biased(asked)
     if gaps.norm * gaps.power == 2:
-        return _l2_limits(asked, gaps.rule, squared=gaps.power == 2)._replace(value=math.nan, known=False)
+        return _l2_limits(asked, gaps.rule, squared=gaps.power == 2)._replace(
+            value=math.nan, known=False
+        )
     if asked.evidence.one is None:
         return Limits(note=SEVERAL)
     found = quietly(bin_gaps, asked.evidence, gaps.rule)
-    low, high = found.low(asked.tail, asked.seed), found.high(asked.tail)
+    low = found.low(asked.tail, asked.seed)
+    high = found.high(asked.tail)
     return Limits(low, high, "signed sums of gaps, and redrawn labels")
 
 
 def largest_gap(asked: Asked) -> Limits:
-    """No limits of the largest gap; a note says to which rows it belongs, unless there is one in every class."""
-    data, bins = asked.evidence, asked.options.get("bins", 10)
+    """No limits of the largest gap.
+
+    A note says to which rows it belongs, unless there is one in every class.
+    """
+    data = asked.evidence
+    bins = asked.options.get("bins", 10)
     if data.one is None:
         return biased(asked)
     (part,) = quietly(data.binned, bins, moments=False).parts
     worst = int(np.argmax(np.where(part.weight > 0, np.abs(part.gap), -1)))
     low, high = part.edges[worst : worst + 2]
-    size, total = (part.weight, part.totals.weight) if part.whole else (part.count, part.totals.rows)
+    size, total = (
+        (part.weight, part.totals.weight) if part.whole else (part.count, part.totals.rows)
+    )
     where = f"{int(size[worst]):,} of {int(total):,} rows, in the bin from {low:.4g} to {high:.4g}"
     return Limits(note=f"The largest gap is that of {where}. {BIASED}", where=where)
 
@@ -304,11 +371,18 @@ def squared_error_of(
     """The debiased squared error: what :func:`trueness.ece_interval` estimates, of rows or sums that have been read."""
     if k not in (None, 1):
         if evidence.view not in ("binary", "confidence"):
-            raise InputError("kind", "must be 'confidence' here, or be left out", f"got {evidence.view!r}")
+            raise InputError(
+                "kind", "must be 'confidence' here, or be left out", f"got {evidence.view!r}"
+            )
         return top_k_squared_ece(evidence.matrix, k, bins, smoothness, weight_type or "frequency")
     if (rows := evidence.in_clusters) is not None:
-        given = default_width(rows.n, checked_smoothness(smoothness, bins)) if smoothness is not None else bins
-        rule = default_rule(rows.cells, rows.n) if given is None else blind_to_labels(as_rule(given))
+        if smoothness is not None:
+            given: BinsLike | None = default_width(rows.n, checked_smoothness(smoothness, bins))
+        else:
+            given = bins
+        rule = (
+            default_rule(rows.cells, rows.n) if given is None else blind_to_labels(as_rule(given))
+        )
         return residuals_in(rows, rule, check=False).estimate
     weight_type = weight_type or ("importance" if evidence.importance else "frequency")
     return squared_ece(evidence.sums, bins=bins, smoothness=smoothness, weight_type=weight_type)
@@ -318,19 +392,26 @@ def squared_limits(asked: Asked, *, squared: bool) -> Limits:
     """Limits of the l2 error or of its square."""
     k, bins, smoothness = (asked.options.get(name) for name in ("k", "bins", "smoothness"))
     if smoothness is not None and k in (None, 1):
-        bins, smoothness = default_width(asked.evidence.weight, checked_smoothness(smoothness, bins)), None
+        bins = default_width(asked.evidence.weight, checked_smoothness(smoothness, bins))
+        smoothness = None
     found = _l2_limits(asked, bins, squared=squared, k=k, smoothness=smoothness)
     # The typical error is the estimate of its confidence set; its square has a function of its own.
-    return found._replace(value=math.nan, known=False) if squared else found
+    if squared:
+        return found._replace(value=math.nan, known=False)
+    return found
 
 
-def _l2_limits(asked: Asked, bins: Any, *, squared: bool, k: Any = None, smoothness: Any = None) -> Limits:
+def _l2_limits(
+    asked: Asked, bins: Any, *, squared: bool, k: Any = None, smoothness: Any = None
+) -> Limits:
     """The score set of `ece_interval`; with zero, its hull."""
     data = asked.evidence
     if k in (None, 1) and data.one is None:
         return Limits(note=SEVERAL)
     if data.rows is None and not data.whole:
-        return Limits(note="No interval from sums with weights that are not whole numbers. Pass labels and scores.")
+        return Limits(
+            note="No interval from sums with weights that are not whole numbers. Pass labels and scores."
+        )
     if isinstance(data.one, Bins):
         part = data.one if bins is None else data.one.coarsen(as_rule(bins))
         assert data.given is not None
@@ -338,7 +419,12 @@ def _l2_limits(asked: Asked, bins: Any, *, squared: bool, k: Any = None, smoothn
         buckets = None if known is None else known.map(lambda of_bucket: of_bucket.at_means())
         data = Evidence.of_sums(Tally("binary", (part.at_means(),), None, buckets))
         bins = Distinct() if buckets is None else Edges(part.edges)
-    settings: Any = {"smoothness": smoothness, "level": asked.level, "squared": squared, "seed": asked.seed}
+    settings: Any = {
+        "smoothness": smoothness,
+        "level": asked.level,
+        "squared": squared,
+        "seed": asked.seed,
+    }
     found = quietly(interval_of, data, k=k, bins=bins, **settings)
     low, high = found.hull
     above = not found.includes_zero and low == 0

@@ -1,4 +1,7 @@
-"""Confidence limits of any measure: what they are made from and what they may depend on; bootstrap limits."""
+"""Confidence limits of any measure: what they are made from and what they may depend on.
+
+Bootstrap limits.
+"""
 
 import math
 from collections.abc import Callable
@@ -79,7 +82,12 @@ def no_limits(note: str) -> LimitsOf:
 biased = no_limits(BIASED)
 
 
-def of_one(limits: Callable[[Any, float, ClusteredRows | None], Limits], asked: Asked, *, bins: bool = False) -> Limits:
+def of_one(
+    limits: Callable[[Any, float, ClusteredRows | None], Limits],
+    asked: Asked,
+    *,
+    bins: bool = False,
+) -> Limits:
     """Limits from the sums of the only score of each row, per distinct score or perhaps per bin, and its clusters."""
     sums = asked.evidence.one
     if sums is None or (isinstance(sums, Bins) and not bins):
@@ -95,7 +103,9 @@ def limits_or_note(limits: LimitsOf, asked: Asked) -> Limits:
         return Limits(note=f"No interval: {str(reason)[:1].lower()}{str(reason)[1:]}")
 
 
-def wald_limits(estimate: float, variance: float, freedom: float, level: float) -> tuple[float, float]:
+def wald_limits(
+    estimate: float, variance: float, freedom: float, level: float
+) -> tuple[float, float]:
     """Limits by Student's t, or by the normal law if the degrees of freedom are infinite."""
     if not variance > 0 or math.isnan(estimate):
         return -math.inf, math.inf
@@ -110,9 +120,12 @@ def bootstrap_limits(function: Callable[[Any], float], asked: Asked) -> Limits:
 
     They make up for a bias that is the same for rows and resamples, as percentile limits do not.
     """
-    value, draw = asked.value, _resampler(asked.evidence, stream(asked.seed, "resample"))
+    value = asked.value
+    draw = _resampler(asked.evidence, stream(asked.seed, "resample"))
     if draw is None:
-        return Limits(note="No bootstrap: these sums do not keep the rows apart. Pass labels and scores.")
+        return Limits(
+            note="No bootstrap: these sums do not keep the rows apart. Pass labels and scores."
+        )
     drawn = np.array([float(quietly(function, draw())) for _ in range(_RESAMPLES)])
     known = drawn[~np.isnan(drawn)]
     if known.size < 2 or math.isnan(value):
@@ -124,12 +137,15 @@ def bootstrap_limits(function: Callable[[Any], float], asked: Asked) -> Limits:
 
 def _resampler(evidence: Evidence, rng: np.random.Generator) -> Callable[[], Tally] | None:
     """A function that resamples clusters, or rows of whole weights, as a tally."""
-    tally, rows = evidence.tally, evidence.in_clusters
+    tally = evidence.tally
+    rows = evidence.in_clusters
     sample, codes = (None, None) if rows is None else (rows.top, rows.cluster)
     if evidence.view == "classwise" and evidence.rows is not None:
-        sample, codes = evidence.matrix, None
+        sample = evidence.matrix
+        codes = None
         if evidence.dependent:
-            sample, codes = evidence.expanded.matrix, evidence.expanded.cluster
+            sample = evidence.expanded.matrix
+            codes = evidence.expanded.cluster
     if sample is not None and tally is not None and (codes is not None or sample.w is None):
         groups = []
         if codes is not None:
@@ -140,7 +156,9 @@ def _resampler(evidence: Evidence, rng: np.random.Generator) -> Callable[[], Tal
             n = len(groups) or sample.y.size
             some = rng.integers(0, n, n)
             some = np.concatenate([groups[i] for i in some]) if groups else some
-            cells = tally_of(sample.at(some, None if sample.w is None else sample.w[some]), "classwise").parts
+            cells = tally_of(
+                sample.at(some, None if sample.w is None else sample.w[some]), "classwise"
+            ).parts
             return Tally(tally.kind, cells, tally.classes)
 
         return of_sample

@@ -15,25 +15,30 @@ from trueness._tally.clusters import ClusteredRows
 from trueness.infer.limits._limits import Limits
 from trueness.typing import Floats, Ints
 
-# As many strata of the scores as bear five expected events and non-events each, but no more than this.
-_MOST_STRATA, _EXPECTED = 10, 5
+# As many strata of the scores as bear five expected events and non-events each, but no more than
+# this.
+_MOST_STRATA = 10
+_EXPECTED = 5
 # More distinct scores than this are pooled.
 _MANY_SCORES = 2**15
 
 
-def ratio_limits(sums: Cells | Bins, level: float, cluster_rows: ClusteredRows | None = None) -> Limits:
+def ratio_limits(
+    sums: Cells | Bins, level: float, cluster_rows: ClusteredRows | None = None
+) -> Limits:
     r"""The event probability of the rows divided by their mean score.
 
-    Clopper-Pearson limits of the event rate with an effective number of rows (Korn and Graubard 1998), divided by the
-    mean score. The effective number is :math:`r(1 - r)/\hat v`, where :math:`r` is the rate and :math:`\hat v` its
-    variance within up to ten strata of the scores: scores that separate the labels leave less to chance than one
-    rate for all rows would. A pseudo-row per stratum keeps :math:`\hat v` away from 0, and for unweighted rows
-    :math:`\hat v` is never above the binomial variance. For clusters, :math:`\hat v` is the variance of cluster
-    sums and the effective number is reduced for Student's t. If all labels are equal, the effective number is that of
-    the rows (weights: of rows of equal weight; clusters: of clusters of equal size).
+    Clopper-Pearson limits of the event rate with an effective number of rows (Korn and Graubard
+    1998), divided by the mean score. The effective number is :math:`r(1 - r)/\hat v`, where
+    :math:`r` is the rate and :math:`\hat v` its variance within up to ten strata of the scores: scores that separate the labels leave less to chance than one
+    rate for all rows would. A pseudo-row per stratum keeps :math:`\hat v` away from 0, and for
+    unweighted rows :math:`\hat v` is never above the binomial variance. For clusters, :math:`\hat
+    v` is the variance of cluster sums and the effective number is reduced for Student's t. If all
+    labels are equal, the effective number is that of the rows (weights: of rows of equal weight;
+    clusters: of clusters of equal size).
 
-    E. L. Korn and B. I. Graubard, Confidence intervals for proportions with small expected number of positive counts
-    estimated from survey data, Survey Methodology 24 (1998), 193-201.
+    E. L. Korn and B. I. Graubard, Confidence intervals for proportions with small expected number
+    of positive counts estimated from survey data, Survey Methodology 24 (1998), 193-201.
     """
     return EffectiveEvents.of(sums, cluster_rows).limits(Level(level).tail)
 
@@ -54,9 +59,12 @@ class EffectiveEvents(NamedTuple):
         if isinstance(sums, Cells) and sums.size > _MANY_SCORES and cluster_rows is None:
             sums = pool_cells(sums)  # ten strata need no more
         if isinstance(sums, Bins) and cluster_rows is not None:
-            sums = cluster_rows.cells  # buckets of clusters, each at the mean scores of its own rows
+            sums = (
+                cluster_rows.cells
+            )  # buckets of clusters, each at the mean scores of its own rows
         strata = _Strata(sums)
-        events, rate = float(strata.events.sum()), min(float(strata.events.sum()) / strata.total, 1.0)
+        events = float(strata.events.sum())
+        rate = min(float(strata.events.sum()) / strata.total, 1.0)
         if strata.expected == 0:
             return cls(math.inf if events > 0 else math.nan, rate, 0.0, 0.0, math.inf)
         size, freedom = _effective_rows(strata, rate, cluster_rows)
@@ -68,39 +76,66 @@ class EffectiveEvents(NamedTuple):
         if self.mean_score == 0:
             return Limits(self.value, self.value, method, value=self.value)
         unknown = self.rate in (0, 1)
-        error = math.nan if unknown else math.sqrt(self.rate * (1 - self.rate) / self.rows) / self.mean_score
-        low, high = 0.0, 1.0
+        if unknown:
+            error = math.nan
+        else:
+            error = math.sqrt(self.rate * (1 - self.rate) / self.rows) / self.mean_score
+        low = 0.0
+        high = 1.0
         if self.freedom > 0:
             size = self.rows / t_over_normal(tail, self.freedom) ** 2
-            low, high = (float(end) for end in clopper_pearson(self.rate * size, size, 1 - 2 * tail))
-        return Limits(low / self.mean_score, high / self.mean_score, method, error, value=self.value)
+            low, high = (
+                float(end) for end in clopper_pearson(self.rate * size, size, 1 - 2 * tail)
+            )
+        return Limits(
+            low / self.mean_score, high / self.mean_score, method, error, value=self.value
+        )
 
 
 class _Strata:
-    """Sums of the rows in strata of neighbouring scores; a whole weight counts as that number of rows."""
+    """Sums of the rows in strata of neighbouring scores.
+
+    A whole weight counts as that number of rows.
+    """
 
     def __init__(self, sums: Cells | Bins) -> None:
         cells = sums.at_means()
-        self.score, self.whole = cells.score, cells.whole
+        self.score = cells.score
+        self.whole = cells.whole
         weight, (squares, event_squares) = cells.weight.astype(np.float64), cells.square_sums
-        self.total, self.expected = float(weight.sum()), float((weight * self.score).sum())
+        self.expected = float((weight * self.score).sum())
+        self.total = float(weight.sum())
         # A frequency counts its rows, another weight the rows of equal weight that it is worth.
         rows = self.total / float(squares.sum())
         bearable = int(min(self.expected, self.total - self.expected) * rows / _EXPECTED + 1e-9)
         size = max(1, min(bearable, _MOST_STRATA))
         middle = np.cumsum(weight) - weight / 2
         self.number: Ints = np.minimum((middle / self.total * size).astype(np.int64), size - 1)
-        columns = weight, cells.events, weight if self.whole else cells.count, squares, event_squares
-        each = (np.asarray(np.bincount(self.number, column, size), np.float64) for column in columns)
+        columns = (
+            weight,
+            cells.events,
+            weight if self.whole else cells.count,
+            squares,
+            event_squares,
+        )
+        each = (
+            np.asarray(np.bincount(self.number, column, size), np.float64) for column in columns
+        )
         self.weight, self.events, self.count, self.squares, self.event_squares = each
 
     @property
     def rate(self) -> Floats:
         """The event rate of each stratum."""
-        return np.asarray(np.divide(self.events, self.weight, out=np.zeros_like(self.events), where=self.weight > 0))
+        return np.asarray(
+            np.divide(
+                self.events, self.weight, out=np.zeros_like(self.events), where=self.weight > 0
+            )
+        )
 
 
-def _effective_rows(strata: _Strata, rate: float, clustered: ClusteredRows | None) -> tuple[float, float]:
+def _effective_rows(
+    strata: _Strata, rate: float, clustered: ClusteredRows | None
+) -> tuple[float, float]:
     """Number of independent, equally weighted rows with the same variance of the rate, and degrees of freedom."""
     one_class = rate in (0, 1)
     filled = strata.count > 0
@@ -109,7 +144,9 @@ def _effective_rows(strata: _Strata, rate: float, clustered: ClusteredRows | Non
         groups = effective_number(clustered.cluster, clustered.weight)
         if one_class:
             return groups, math.inf
-        number = strata.number[np.clip(np.searchsorted(strata.score, clustered.p), 0, strata.score.size - 1)]
+        number = strata.number[
+            np.clip(np.searchsorted(strata.score, clustered.p), 0, strata.score.size - 1)
+        ]
         residual = clustered.w * (clustered.y - strata.rate[number])
         variance = variance_of_sum(residual, clustered.cluster) + pseudo
         return strata.total**2 * rate * (1 - rate) / variance, groups - 1
@@ -121,4 +158,6 @@ def _effective_rows(strata: _Strata, rate: float, clustered: ClusteredRows | Non
     inflation = strata.count / np.maximum(strata.count - 1, 1)
     variance = float((residual * inflation).sum()) + pseudo
     effective = strata.total**2 * rate * (1 - rate) / variance
-    return (max(effective, equal), math.inf) if strata.whole else (effective, max(equal - 1, 1.0))
+    if strata.whole:
+        return (max(effective, equal), math.inf)
+    return (effective, max(equal - 1, 1.0))

@@ -24,11 +24,14 @@ from trueness.infer.limits._observed_expected import EffectiveEvents
 from trueness.results import Estimate, Powered
 from trueness.typing import ArrayLike, Floats, Ints, RowOptions
 
-_LEAST_LABELS, _SELECTED = 10, 0.01
+_LEAST_LABELS = 10
+_SELECTED = 0.01
 _LEAST_SCORE = 1e-100
 """The squares of smaller scores are too small for a float."""
-_CELLS, _DRAWS = 32, 4_999
-_RIDGE, _STEEPEST = 1.0, 5.0
+_CELLS = 32
+_DRAWS = 4_999
+_RIDGE = 1.0
+_STEEPEST = 5.0
 _METHOD = "prediction-powered, effective Clopper-Pearson"
 
 
@@ -47,20 +50,22 @@ def powered(
 ) -> Powered:
     r"""Calibration from human labels of some rows and a judge's labels of all, without trust in the judge.
 
-    A judge, such as a language model that grades answers, is cheap and wrong in ways that nobody knows. Human labels
-    correct it: the better it is, the narrower the limits; a useless judge gives those of the human labels alone.
+    A judge, such as a language model that grades answers, is cheap and wrong in ways that nobody
+    knows. Human labels correct it: the better it is, the narrower the limits; a useless judge gives
+    those of the human labels alone.
 
     Parameters
     ----------
     y_human : array-like of shape (n,)
         Labels by humans; nan or None where no human looked.
     judge : array-like of shape (n,)
-        Scores of the judge for every row, or labels: 0 and 1, or those of `y_human` if `pos_label` names the event.
+        Scores of the judge for every row, or labels: 0 and 1, or those of `y_human` if `pos_label`
+        names the event.
     y_prob : array-like of shape (n,)
         As for :func:`trueness.ece`. Predicted probabilities, for every row.
     human_prob : array-like of shape (n,), optional
-        The probability with which each row was given to a human, if not the same for all; above 0 in every row, also
-        where no human looked.
+        The probability with which each row was given to a human, if not the same for all; above 0
+        in every row, also where no human looked.
     bins : int, sequence of edges or bin rule, optional
         Bins of the gaps; by default five of equal mass.
     level : float, default 0.95
@@ -75,26 +80,30 @@ def powered(
     Returns
     -------
     Powered
-        P-value, event rate, O/E, Brier score and gaps of bins with limits; ``labels_needed`` plans more labels.
+        P-value, event rate, O/E, Brier score and gaps of bins with limits; ``labels_needed`` plans
+        more labels.
 
     Notes
     -----
-    With :math:`\hat m` the prediction of the label from judge and score by ridge regression without the row's cluster,
-    N rows, and human labels of weight :math:`w_i`, the inverse of `human_prob`, any mean of :math:`b(p)(Y - p)` is
+    With :math:`\hat m` the prediction of the label from judge and score by ridge regression without
+    the row's cluster, N rows, and human labels of weight :math:`w_i`, the inverse of `human_prob`,
+    any mean of :math:`b(p)(Y - p)` is
 
     .. math:: \frac1N \sum_{i=1}^N b(p_i) (\hat m_i - p_i) + \frac{\sum_i w_i b(p_i) (Y_i - \hat m_i)}{\sum_i w_i} .
 
-    Errors of :math:`\hat m` cancel, whatever the judge does. Bins have the level ``level**(1/bins)``; limits and test
-    are derived in ``docs/methods/powered.md``.
+    Errors of :math:`\hat m` cancel, whatever the judge does. Bins have the level
+    ``level**(1/bins)``; limits and test are derived in ``docs/methods/powered.md``.
 
-    Rows given to humans must be a random sample, or drawn with `human_prob`. If scores and judge differ between rows
-    with and without a human label (p < 0.01), a warning says so; nothing shows a choice that depends on the labels.
+    Rows given to humans must be a random sample, or drawn with `human_prob`. If scores and judge
+    differ between rows with and without a human label (p < 0.01), a warning says so; nothing shows
+    a choice that depends on the labels.
 
     References
     ----------
-    A. N. Angelopoulos, S. Bates, C. Fannjiang, M. I. Jordan, T. Zrnic, Prediction-powered inference, Science 382
-    (2023). E. L. Korn, B. I. Graubard, Confidence intervals for proportions with small expected number of positive
-    counts estimated from survey data, Survey Methodology 24 (1998).
+    A. N. Angelopoulos, S. Bates, C. Fannjiang, M. I. Jordan, T. Zrnic, Prediction-powered
+    inference, Science 382 (2023). E. L. Korn, B. I. Graubard, Confidence intervals for proportions
+    with small expected number of positive counts estimated from survey data, Survey Methodology 24
+    (1998).
 
     Examples
     --------
@@ -111,37 +120,53 @@ def powered(
     >>> found.labels_needed(half_width=0.03) > 0
     True
     """
-    level, rng = checked_level(level), generator(seed)
+    level = checked_level(level)
+    rng = generator(seed)
     rule = blind_to_labels(as_rule(EqualMass(5) if bins is None else bins))
     for name in ("kind", "sample_weight"):
         if rows.get(name) is not None:
-            raise InputError(name, "must be left out", "labels of humans and judge are those of single rows")
+            raise InputError(
+                name, "must be left out", "labels of humans and judge are those of single rows"
+            )
     refuse_shuffled_index(y_human, {"judge": judge, "y_prob": y_prob, "human_prob": human_prob})
     given = _one_per_row(y_human, "y_human")
     absent = labels_missing(given)
     known = np.ones(len(given.values), bool) if absent is None else ~absent
-    demand = f"must have labels in at least {_LEAST_LABELS} {'rows' if cluster is None else 'clusters'}"
+    demand = (
+        f"must have labels in at least {_LEAST_LABELS} {'rows' if cluster is None else 'clusters'}"
+    )
     if not known.any():
         raise InputError("y_human", demand, "got none")
     labels = np.where(known, given.values, _placeholder(given.values[known], rows))
     evidence = _evidence(labels, y_prob, cluster, rows)
     at: Any = evidence.position
-    verdict, weight = _numbers(_judgements(judge, set(labels.tolist()), rows), "judge", known.size, at), known[at] * 1.0
+    verdict = _numbers(_judgements(judge, set(labels.tolist()), rows), "judge", known.size, at)
+    weight = known[at] * 1.0
     if human_prob is not None:
         if isinstance(human_prob, Number):
-            each, remedy = f"must have one entry per row ({known.size:,})", "Leave it out if it is the same for all."
+            each = f"must have one entry per row ({known.size:,})"
+            remedy = "Leave it out if it is the same for all."
             raise InputError("human_prob", each, "got a number", remedy=remedy)
         chance = _numbers(human_prob, "human_prob", known.size, at)
         if (sure := (chance == 1) & ~known[at]).any():
-            refuse_bad("human_prob", "must be below 1 where no human looked", sure, "values are 1, the first", at)
+            refuse_bad(
+                "human_prob",
+                "must be below 1 where no human looked",
+                sure,
+                "values are 1, the first",
+                at,
+            )
         weight /= chance
     codes = np.arange(at.size) if evidence.cluster is None else evidence.cluster
     units = np.unique(codes[known[at]]).size
     if units < _LEAST_LABELS:
         raise InputError("y_human", demand, f"got {units}")
-    p, y = np.asarray(evidence.sample.p, np.float64), np.asarray(evidence.sample.y, np.float64)
+    p = np.asarray(evidence.sample.p, np.float64)
+    y = np.asarray(evidence.sample.y, np.float64)
     if p.max() < _LEAST_SCORE:
-        raise InputError("y_prob", f"must have a score above {_LEAST_SCORE:g}", f"all {p.size:,} are below")
+        raise InputError(
+            "y_prob", f"must have a score above {_LEAST_SCORE:g}", f"all {p.size:,} are below"
+        )
     alone = _Rows(p, y, p, weight / weight.sum(), codes)
     verdict = verdict - verdict.mean()
     found = alone._replace(m=p + _correction(alone, verdict))
@@ -150,7 +175,14 @@ def powered(
         text = f"Rows with and without a human label differ in score or judge (p = {selection:.2g})"
         warn(f"{text}: the limits assume a random sample, or `human_prob`.", SelectedRowsWarning)
     pvalue = _test(found, bin_numbers(evidence.sample, EqualMass(_CELLS)), rng)
-    return _record(found, alone, bin_numbers(evidence.sample, rule), level, pvalue=pvalue, selection_pvalue=selection)
+    return _record(
+        found,
+        alone,
+        bin_numbers(evidence.sample, rule),
+        level,
+        pvalue=pvalue,
+        selection_pvalue=selection,
+    )
 
 
 def _one_per_row(values: ArrayLike, name: str) -> Column:
@@ -162,28 +194,43 @@ def _one_per_row(values: ArrayLike, name: str) -> Column:
     demand = "must have one value per row"
     if not shape:
         raise InputError(name, demand, "got a single number")
-    raise InputError(name, demand, f"got shape {shape}", remedy="Pass the column of the event as a vector.")
+    raise InputError(
+        name, demand, f"got shape {shape}", remedy="Pass the column of the event as a vector."
+    )
 
 
 def _placeholder(labels: Any, rows: RowOptions) -> Any:
     """A label for the rows that no human looked at: it is never used, but is read and must not be one to ignore."""
     ignored = rows.get("ignore_index")
     check_ignore_index(ignored)
-    if isinstance(labels[0], Number) and rows.get("pos_label") is None and rows.get("labels") is None:
-        return 1 if ignored == 0 else 0
+    if (
+        isinstance(labels[0], Number)
+        and rows.get("pos_label") is None
+        and rows.get("labels") is None
+    ):
+        if ignored == 0:
+            return 1
+        return 0
     return next((label for label in labels if label != ignored), labels[0])
 
 
-def _evidence(labels: Any, y_prob: ArrayLike, cluster: ArrayLike | None, rows: RowOptions) -> Evidence:
+def _evidence(
+    labels: Any, y_prob: ArrayLike, cluster: ArrayLike | None, rows: RowOptions
+) -> Evidence:
     """The rows; errors name `y_human`."""
     try:
         evidence = Evidence.of(labels, y_prob, rows, cluster=cluster)
         if evidence.view != "binary":
-            raise InputError("y_prob", "must be a vector of probabilities", f"got {evidence.view} scores")
+            raise InputError(
+                "y_prob", "must be a vector of probabilities", f"got {evidence.view} scores"
+            )
         evidence.memory["one class"] = True  # the limits are valid if all human labels are equal
         _ = evidence.sums  # checks every value
     except InputError as error:
-        own = {one: getattr(error, one).replace("y_true", "y_human") for one in ("argument", "demand", "got")}
+        own = {
+            one: getattr(error, one).replace("y_true", "y_human")
+            for one in ("argument", "demand", "got")
+        }
         raise error.but(**own) from None
     return evidence
 
@@ -193,30 +240,48 @@ def _judgements(judge: ArrayLike, human: set[Any], rows: RowOptions) -> Any:
     values = _one_per_row(judge, "judge").values
     if values.dtype.kind != "U" and not any(isinstance(one, str) for one in values.tolist()):
         return judge
-    event = rows["pos_label"] if rows.get("pos_label") is not None else (rows.get("labels") or [None])[-1]
+    if rows.get("pos_label") is not None:
+        event = rows["pos_label"]
+    else:
+        event = (rows.get("labels") or [None])[-1]
     given = {one for one in values.tolist() if one is not None and one == one}
     if event is None or event not in given | human or len(given | human) > 2:
         names = ", ".join(map(repr, sorted(given, key=str)[:4]))
         demand = "must hold numbers, or the two labels of `y_human` with `pos_label`"
-        raise InputError("judge", demand, f"got {names}", remedy="Write 1 for the event and 0 for the other label.")
+        raise InputError(
+            "judge",
+            demand,
+            f"got {names}",
+            remedy="Write 1 for the event and 0 for the other label.",
+        )
     return [math.nan if one not in given else float(one == event) for one in values.tolist()]
 
 
 def _numbers(values: ArrayLike, name: str, n: int, at: Ints) -> Floats:
     found = numeric(column(values, name), name)
     if found.values.shape != (n,):
-        raise InputError(name, f"must have one entry per row ({n:,})", f"got shape {found.values.shape}")
-    numbers = np.where(np.False_ if found.missing is None else found.missing, np.nan, found.values)[at]
+        raise InputError(
+            name, f"must have one entry per row ({n:,})", f"got shape {found.values.shape}"
+        )
+    numbers = np.where(np.False_ if found.missing is None else found.missing, np.nan, found.values)[
+        at
+    ]
     judged = name == "judge"
     bad = ~(np.abs(numbers) < 1e100 if judged else (numbers > 0) & (numbers <= 1))
     if bad.any():
-        demand = "must be a number within ±1e100 in every row" if judged else "must lie above 0 and at most at 1"
+        if judged:
+            demand = "must be a number within ±1e100 in every row"
+        else:
+            demand = "must lie above 0 and at most at 1"
         refuse_bad(name, demand, bad, "values are missing or outside, the first", at)
     return np.asarray(numbers, np.float64)
 
 
 class _Rows(NamedTuple):
-    """Rows in clusters, and a prediction `m` of each label; `share` is the weight of a human label, 0 without one."""
+    """Rows in clusters, and a prediction `m` of each label.
+
+    `share` is the weight of a human label, 0 without one.
+    """
 
     p: Floats
     y: Floats
@@ -238,13 +303,19 @@ class _Rows(NamedTuple):
         return squared_sums(terms, self.cluster)
 
     def mean(self, base: Floats, factor: Floats | float, ratio: float = 0.0) -> "_Mean":
-        """The mean of base + factor · (label − score); its variance beyond a ratio times the mean score."""
-        rows, label = base + factor * (self.m - self.p), factor * (self.y - self.m)
+        """The mean of base + factor · (label − score).
+
+        Its variance beyond a ratio times the mean score.
+        """
+        rows = base + factor * (self.m - self.p)
+        label = factor * (self.y - self.m)
         correction = float(self.share @ label)
-        value, label = float(rows.mean()) + correction, self.share * (label - correction)
+        value = float(rows.mean()) + correction
+        label = self.share * (label - correction)
         rows = rows - ratio * self.p
         # Predictions are not nearer to 0 and 1 than so few labels can tell.
-        near, small = min(0.5, 4 / self.units), self.units / max(self.units - 1, 0.5)
+        near = min(0.5, 4 / self.units)
+        small = self.units / max(self.units - 1, 0.5)
         m = np.clip(self.m, near * self.p, 1 - near * (1 - self.p))
         least = float((factor**2 * m * (1 - m)).mean()) / self.units
         labels = max(self.squares(label) * small, least)
@@ -269,7 +340,9 @@ class _Mean(NamedTuple):
             return self.value, self.value
         rows = min(max(self.value * (1 - self.value), self.one) / self.variance, self.n)
         freedom = self.units - 1 if self.units > 1 + 1e-9 else 0.0
-        found = EffectiveEvents(self.value, self.value, 1.0, rows, freedom).limits(Level(level).tail)
+        found = EffectiveEvents(self.value, self.value, 1.0, rows, freedom).limits(
+            Level(level).tail
+        )
         return found.low, found.high
 
     def parts(self, unit: float = 1.0) -> tuple[float, float]:
@@ -278,17 +351,26 @@ class _Mean(NamedTuple):
 
 
 def _correction(rows: _Rows, verdict: Floats) -> Floats:
-    """Ridge regression of label − score on score and judge; that of a row leaves out its cluster."""
-    spread, slope = np.sqrt(rows.p * (1 - rows.p)), rows.p - 0.5
-    x = np.column_stack([spread, spread * slope, spread * verdict, spread * slope * verdict, verdict])
+    """Ridge regression of label − score on score and judge.
+
+    That of a row leaves out its cluster.
+    """
+    spread = np.sqrt(rows.p * (1 - rows.p))
+    slope = rows.p - 0.5
+    x = np.column_stack(
+        [spread, spread * slope, spread * verdict, spread * slope * verdict, verdict]
+    )
     x = x / np.sqrt(np.maximum((x**2).mean(axis=0), 1e-300))
     known = np.flatnonzero(rows.share)
-    some, weight = x[known], rows.share[known] * known.size
+    some = x[known]
+    weight = rows.share[known] * known.size
     names, code = np.unique(rows.cluster[known], return_inverse=True)
-    squares, products = np.zeros((names.size, 5, 5)), np.zeros((names.size, 5))
+    squares = np.zeros((names.size, 5, 5))
+    products = np.zeros((names.size, 5))
     np.add.at(squares, code, some[:, :, None] * some[:, None, :] * weight[:, None, None])
     np.add.at(products, code, some * (weight * (rows.y - rows.p)[known])[:, None])
-    square, product = squares.sum(axis=0) + _RIDGE * np.eye(5), products.sum(axis=0)
+    square = squares.sum(axis=0) + _RIDGE * np.eye(5)
+    product = products.sum(axis=0)
     found = np.asarray(x @ np.linalg.solve(square, product))
     without = np.linalg.solve(square - squares, (product - products)[..., None])[..., 0]
     place = np.minimum(np.searchsorted(names, rows.cluster), names.size - 1)
@@ -305,64 +387,117 @@ def _selection(rows: _Rows, x: Floats) -> float:
     away = rows.share @ centred
     rank = np.linalg.matrix_rank(covariance, hermitian=True)
     far = float(away @ np.linalg.pinv(covariance, hermitian=True) @ away)
-    return float(chdtrc(rank, far)) if rank and room > 1e-12 else 1.0
+    if rank and room > 1e-12:
+        return float(chdtrc(rank, far))
+    return 1.0
 
 
 def _test(rows: _Rows, cell: Ints, rng: np.random.Generator) -> float:
     """Squares of the mean gap, of its slope and of cumulative sums from both ends, against their normal law."""
-    n, units, lead, error = rows.p.size, rows.units, rows.m - rows.p, rows.share * (rows.y - rows.m)
+    n = rows.p.size
+    units = rows.units
+    lead = rows.m - rows.p
+    error = rows.share * (rows.y - rows.m)
     terms = csr_array((lead / n + error, (rows.cluster, cell)))
     share = np.bincount(cell) / n
-    ends = np.vstack([np.tril(np.ones((share.size, share.size))), np.triu(np.ones((share.size, share.size)))])
+    ends = np.vstack(
+        [np.tril(np.ones((share.size, share.size))), np.triu(np.ones((share.size, share.size)))]
+    )
     ends *= np.sqrt(np.tile(share, 2))[:, None]
-    # If the scores are calibrated, predictions are right on average at every score. Human labels vary at least as much
-    # as labels drawn from these; what is short is added: the rows' own part, all there is of a good judge, is known.
+    # If the scores are calibrated, predictions are right on average at every score. Human labels
+    # vary at least as much as labels drawn from these; what is short is added: the rows' own part,
+    # all there is of a good judge, is known.
     fit = np.column_stack([np.ones(n), rows.p])
     m = np.clip(rows.m - fit @ np.linalg.lstsq(fit, lead, rcond=None)[0], 0, 1)
     least = np.bincount(cell, m * (1 - m)) / n / units
     short = max(0.0, 1 - float(error @ error) / max(float(least.sum()), 1e-300))
     covariance = (terms.T @ terms).toarray() + np.diag(short * least)
-    # Cumulative sums see a wrong mean and slope late: these have terms of their own, one apart from the other.
+    # Cumulative sums see a wrong mean and slope late: these have terms of their own, one apart from
+    # the other.
     slope = np.bincount(cell, np.clip(logit(rows.p), -_STEEPEST, _STEEPEST)) / n / share
     slope -= (covariance @ slope).sum() / max(covariance.sum(), 1e-300)
     parts = [ends, np.ones((1, share.size)), slope[None, :]]
-    ends = np.vstack([one / math.sqrt(max(float(np.trace(one @ covariance @ one.T)), 1e-300)) for one in parts])
+    ends = np.vstack(
+        [one / math.sqrt(max(float(np.trace(one @ covariance @ one.T)), 1e-300)) for one in parts]
+    )
     law = np.linalg.eigvalsh(ends @ covariance @ ends.T) * units / (units - 1)
     law = law[law > 1e-6 * law.max()]
     value = float(((ends @ terms.sum(axis=0)) ** 2).sum())
-    drawn = rng.standard_normal((_DRAWS, law.size)) ** 2 @ law * (units - 1) / rng.chisquare(units - 1, _DRAWS)
+    drawn = (
+        rng.standard_normal((_DRAWS, law.size)) ** 2
+        @ law
+        * (units - 1)
+        / rng.chisquare(units - 1, _DRAWS)
+    )
     return (1 + int((drawn >= value).sum())) / (_DRAWS + 1)
 
 
 def _record(rows: _Rows, alone: _Rows, bin_of: Ints, level: float, **known: Any) -> Powered:
-    expected, p, humans = float(rows.p.mean()), rows.p, int(np.count_nonzero(rows.share))
-    event, oe = rows.mean(p, 1.0), "Observed events divided by the sum of the scores."
+    expected = float(rows.p.mean())
+    p = rows.p
+    humans = int(np.count_nonzero(rows.share))
+    event = rows.mean(p, 1.0)
+    oe = "Observed events divided by the sum of the scores."
     ratio = rows.mean(p, 1.0, event.value / expected)
     found: dict[str, Any] = {}
     variance = {}
     for name, mean, unit, title, definition in (
         ("event_rate", event, 1.0, "event rate", "Share of events."),
         ("observed_expected", ratio, expected, "observed/expected", oe),
-        ("brier", rows.mean(p * (1 - p), 1 - 2 * p), 1.0, "Brier score", "Mean of (score − label)²."),
-        ("humans_alone", alone.mean(p, 1.0), 1.0, "event rate", "Share of events, without the judge."),
+        (
+            "brier",
+            rows.mean(p * (1 - p), 1 - 2 * p),
+            1.0,
+            "Brier score",
+            "Mean of (score − label)².",
+        ),
+        (
+            "humans_alone",
+            alone.mean(p, 1.0),
+            1.0,
+            "event rate",
+            "Share of events, without the judge.",
+        ),
     ):
         (low, high), error = mean.limits(level), math.sqrt(mean.variance) / unit
         ends = mean.value / unit, low / unit, high / unit
         found[name] = Estimate(title, *ends, level, _METHOD, humans, definition, error)
         variance[name] = mean.parts(unit)
     variance["bins"] = (0.0, 0.0)
-    lines, n_bins = [], int(bin_of.max()) + 1
+    lines = []
+    n_bins = int(bin_of.max()) + 1
     for b in range(n_bins):
-        part, labels = p[bin_of == b], np.count_nonzero(rows.share[bin_of == b])
-        rate, low, high = math.nan, 0.0, 1.0
+        part = p[bin_of == b]
+        labels = np.count_nonzero(rows.share[bin_of == b])
+        rate = math.nan
+        low = 0.0
+        high = 1.0
         if labels:
             some = rows.at(bin_of == b)
             mean = some.mean(some.p, 1.0, 1.0)
             rate, (low, high) = mean.value, mean.limits(level ** (1 / n_bins))
             variance["bins"] = max(variance["bins"], mean.parts(), key=sum)
         score = float(part.mean())
-        lines.append((part.min(), part.max(), part.size, labels, score, rate, rate - score, low - score, high - score))
+        lines.append(
+            (
+                part.min(),
+                part.max(),
+                part.size,
+                labels,
+                score,
+                rate,
+                rate - score,
+                low - score,
+                high - score,
+            )
+        )
     found |= zip(Powered._columns, map(np.array, zip(*lines, strict=True)), strict=True)
     label, row = ({name: both[i] for name, both in variance.items()} for i in (0, 1))
-    more: Any = {"level": level, "n": p.size, "humans": humans, "label_variance": label, "row_variance": row}
+    more: Any = {
+        "level": level,
+        "n": p.size,
+        "humans": humans,
+        "label_variance": label,
+        "row_variance": row,
+    }
     return Powered(**known, **found, **more)

@@ -9,7 +9,12 @@ from scipy.special import entr, gammaincinv, logit, ndtri
 
 from trueness._input.sample import Sample
 from trueness._level import Level
-from trueness._numerics.clustered import cluster_sums, effective_number, for_fitted_mean, squared_sums
+from trueness._numerics.clustered import (
+    cluster_sums,
+    effective_number,
+    for_fitted_mean,
+    squared_sums,
+)
 from trueness._numerics.gaffke import gaffke_limit
 from trueness._numerics.streams import stream
 from trueness._numerics.students_t import t_over_normal, t_quantile
@@ -32,8 +37,9 @@ _Pair: TypeAlias = Callable[[Floats], tuple[Floats, Floats]]
 _BY_ROW = "No interval from class-wise sums: they do not keep the scores of a row together. Pass labels and scores."
 # Below this skewness a gamma distribution is taken for normal.
 _SYMMETRIC = 1e-4
-# Rows whose mean possible loss stands for the largest. With that of the boldest row alone limits reach up to 1.75 times
-# as far above the value on ordinary rows; with the fourth boldest alone they cover .86 to .90 (400 rows, 300 samples).
+# Rows whose mean possible loss stands for the largest. With that of the boldest row alone limits
+# reach up to 1.75 times as far above the value on ordinary rows; with the fourth boldest alone they
+# cover .86 to .90 (400 rows, 300 samples).
 _MOST_COSTLY = 4
 # Sets of labels that estimate how much an isotonic fit gains on its own rows.
 _DRAWS = 39
@@ -43,21 +49,28 @@ _ASSUMED = "The event probability is assumed to rise with the score; the value i
 
 
 def mean_loss_limits(
-    sums: Cells | Bins, loss: Loss, mean: float, level: float, cluster_rows: ClusteredRows | None = None
+    sums: Cells | Bins,
+    loss: Loss,
+    mean: float,
+    level: float,
+    cluster_rows: ClusteredRows | None = None,
 ) -> Limits:
     r"""The mean Brier loss, :math:`(p - y)^2`, or log loss of the rows, which must be finite.
 
-    For the Brier score sums may be those of bins, where all scores of a bin are taken to be near their mean. Student's
-    t alone covers too seldom if a few wrong rows decide the mean: 0.74 instead of 0.95 for one expected event in 100
-    rows. So half a row with the loss of a wrong label, :math:`\sum_i m_i \ell(m_i) / \sum_i m_i` with
-    :math:`m = \min(p, 1 - p)`, is added, and the limits are quantiles of a gamma distribution with the mean, the
-    variance and twice the skewness of the mean of the rows. For a rate this is Jeffreys' interval, in general the
-    Cornish-Fisher correction of a studentised mean. Clusters enter by their sums. The upper limit of the log loss,
-    where a few confident rows may cost more than all others, is at least that of :func:`with_unseen_rows`.
+    For the Brier score sums may be those of bins, where all scores of a bin are taken to be near
+    their mean. Student's t alone covers too seldom if a few wrong rows decide the mean: 0.74
+    instead of 0.95 for one expected event in 100 rows. So half a row with the loss of a wrong
+    label, :math:`\sum_i m_i \ell(m_i) / \sum_i m_i` with :math:`m = \min(p, 1 - p)`, is added, and
+    the limits are quantiles of a gamma distribution with the mean, the variance and twice the
+    skewness of the mean of the rows. For a rate this is Jeffreys' interval, in general the
+    Cornish-Fisher correction of a studentised mean. Clusters enter by their sums. The upper limit
+    of the log loss, where a few confident rows may cost more than all others, is at least that of
+    :func:`with_unseen_rows`.
 
-    N. J. Johnson, Modified t tests and confidence intervals for asymmetrical populations, Journal of the American
-    Statistical Association 73 (1978), 536-544. M. P. Fay and E. J. Feuer, Confidence intervals for directly
-    standardized rates: a method based on the gamma distribution, Statistics in Medicine 16 (1997), 791-801.
+    N. J. Johnson, Modified t tests and confidence intervals for asymmetrical populations, Journal
+    of the American Statistical Association 73 (1978), 536-544. M. P. Fay and E. J. Feuer,
+    Confidence intervals for directly standardized rates: a method based on the gamma distribution,
+    Statistics in Medicine 16 (1997), 791-801.
     """
     pair = _PAIRS[loss]
     moments = _moments(sums, pair, mean, cluster_rows)
@@ -81,10 +94,11 @@ class LossTable(NamedTuple):
 def with_unseen_rows(limits: Limits, table: LossTable, unit: float, level: float) -> Limits:
     """The upper limit raised to Gaffke's, with half a row more that has the largest loss of all.
 
-    The rows that decide a mean of rare large values may not have been seen. The largest loss is the mean possible one
-    of the four rows that could lose most: the very largest made limits up to twice as long where one score was extreme,
-    and covered no better in simulations (docs/evidence/coverage-measures.md). `unit` is the weight of one row, or of
-    the rows of a cluster that are right or wrong together.
+    The rows that decide a mean of rare large values may not have been seen. The largest loss is the
+    mean possible one of the four rows that could lose most: the very largest made limits up to
+    twice as long where one score was extreme, and covered no better in simulations
+    (docs/evidence/coverage-measures.md). `unit` is the weight of one row, or of the rows of a
+    cluster that are right or wrong together.
     """
     method = f"{limits.method}, upper end at least Gaffke's"
     if not math.isfinite(limits.high) or table.possible.size == 0:
@@ -93,7 +107,8 @@ def with_unseen_rows(limits: Limits, table: LossTable, unit: float, level: float
     reached = np.minimum(np.cumsum(table.rows[order]), _MOST_COSTLY * unit)
     taken = np.diff(reached, prepend=0.0)
     largest = float(taken @ table.possible[order]) / float(taken.sum())
-    values, shape = np.append(table.loss, largest), np.append(table.weight / unit, 0.5)
+    values = np.append(table.loss, largest)
+    shape = np.append(table.weight / unit, 0.5)
     high = gaffke_limit(values, shape, (1 + level) / 2)
     return limits._replace(high=max(high, limits.high), method=method)
 
@@ -103,7 +118,10 @@ def _log_loss_with_unseen(limits: Limits, table: LossTable, unit: float, level: 
     finite = np.isfinite(table.possible)
     certain = float(table.rows[~finite].sum())
     limits = with_unseen_rows(
-        limits, table._replace(possible=table.possible[finite], rows=table.rows[finite]), unit, level
+        limits,
+        table._replace(possible=table.possible[finite], rows=table.rows[finite]),
+        unit,
+        level,
     )
     if not certain or not math.isfinite(limits.high):
         return limits
@@ -128,7 +146,9 @@ def _loss_table(sums: Cells | Bins, pair: _Pair, cluster_rows: ClusteredRows | N
 
 def loss_limits(loss: Loss, asked: Asked) -> Limits:
     """The mean of a loss over rows: t, corrected for skewness."""
-    data, value, level = asked.evidence, asked.value, asked.level
+    data = asked.evidence
+    value = asked.value
+    level = asked.level
     if not math.isfinite(value):
         return Limits(note=f"{_contradicted(data)}: the log loss is infinite and has no interval.")
     if data.one is not None:
@@ -142,7 +162,9 @@ def loss_limits(loss: Loss, asked: Asked) -> Limits:
         matrix = data.expanded.matrix  # whole weights are repetitions
         losses, surprise = _class_losses(matrix, loss)
         scale = 2 if loss == "brier" and matrix.p.shape[1] == 2 else 1
-        return mean_row_limits(losses / scale, surprise / scale, level, matrix.w, data.expanded.cluster)
+        return mean_row_limits(
+            losses / scale, surprise / scale, level, matrix.w, data.expanded.cluster
+        )
     if loss == "log" and data.view == "classwise" and data.tally is not None:
         return class_log_loss_limits(data.tally, value, level)
     return Limits(note=_BY_ROW)
@@ -165,7 +187,11 @@ def _joined(tally: Tally) -> Cells:
 
 
 def mean_row_limits(
-    losses: Floats, surprise: float, level: float, weight: Floats | None = None, cluster: Ints | None = None
+    losses: Floats,
+    surprise: float,
+    level: float,
+    weight: Floats | None = None,
+    cluster: Ints | None = None,
 ) -> Limits:
     """The mean of losses known row by row; `surprise` is the mean loss of a wrong label."""
     w = np.ones(losses.size) if weight is None else weight
@@ -184,10 +210,17 @@ def mean_value_limits(values: Floats, counts: Floats, surprise: float, level: fl
     mean = float(values @ counts) / n
     deviation = values - mean
     weighted = counts * deviation**2
-    return _mean_limits(mean, _Moments(n, float(weighted.sum()), float(weighted @ deviation), n, 1.0), surprise, level)
+    return _mean_limits(
+        mean,
+        _Moments(n, float(weighted.sum()), float(weighted @ deviation), n, 1.0),
+        surprise,
+        level,
+    )
 
 
-def paired_limits(each: Floats, level: float, cluster: Ints | None = None, surprise: float = 0.0) -> Limits:
+def paired_limits(
+    each: Floats, level: float, cluster: Ints | None = None, surprise: float = 0.0
+) -> Limits:
     """The mean of differences of rows, of either sign: Student's t of rows or clusters, with a row of `surprise`."""
     mean = float(each.mean())
     moments = _row_moments(each - mean, np.ones(each.size), cluster)
@@ -198,7 +231,9 @@ def paired_limits(each: Floats, level: float, cluster: Ints | None = None, surpr
 
 def _class_losses(sample: Sample, loss: Loss) -> tuple[Floats, float]:
     """The loss of each row of a matrix of scores, and the mean loss of a label other than the top one."""
-    losses, sums, most = [], np.zeros(2), -math.inf
+    losses = []
+    sums = np.zeros(2)
+    most = -math.inf
     step = max(1, _BLOCK // sample.p.shape[1])
     for some in (slice(i, i + step) for i in range(0, sample.y.size, step)):
         P = np.asarray(sample.p[some], np.float64)
@@ -219,15 +254,16 @@ def _class_losses(sample: Sample, loss: Loss) -> tuple[Floats, float]:
 def scaled_brier_limits(asked: Asked) -> Limits:
     r"""The scaled Brier score, :math:`1 - B / (r (1 - r))` with event rate r.
 
-    The hull of the delta method for the ratio and for its logarithm, with Student's t whose degrees of freedom are at
-    most the number of rows of the rarer class.
+    The hull of the delta method for the ratio and for its logarithm, with Student's t whose degrees
+    of freedom are at most the number of rows of the rarer class.
     """
     sums = asked.evidence.one
     if sums is None:
         return Limits(note=SEVERAL)
     cells = sums.at_means() if isinstance(sums, Bins) else pool_cells(sums)
     rate = cells.events.sum().item() / cells.weight.sum().item()
-    unit, ratio = rate * (1 - rate), 1 - asked.value
+    unit = rate * (1 - rate)
+    ratio = 1 - asked.value
     if unit <= 0:
         return Limits(note="There is only one class: the scaled Brier score is undefined.")
     tilt = ratio * (1 - 2 * rate)
@@ -237,17 +273,21 @@ def scaled_brier_limits(asked: Asked) -> Limits:
 
     moments = _moments(cells, influence, ratio * unit, asked.evidence.in_clusters)
     rarer = min(rate, 1 - rate) * moments.units
-    error, method = moments.error / unit, "delta method, t"
+    error = moments.error / unit
+    method = "delta method, t"
     freedom = min(moments.units - 1, rarer)
     if freedom <= 0 or ratio <= 0:
         return Limits(-math.inf, 1.0, method, error)
     reach = t_quantile(asked.level, freedom) * error
     fold = math.exp(min(reach / ratio, 700.0))
-    low, high = 1 - max(ratio + reach, ratio * fold), 1 - max(min(ratio - reach, ratio / fold), 0.0)
+    low = 1 - max(ratio + reach, ratio * fold)
+    high = 1 - max(min(ratio - reach, ratio / fold), 0.0)
     return Limits(low, high, method, error)
 
 
-def rate_limits(sums: Cells | Bins, level: float, cluster_rows: ClusteredRows | None = None) -> Limits:
+def rate_limits(
+    sums: Cells | Bins, level: float, cluster_rows: ClusteredRows | None = None
+) -> Limits:
     """The event rate: Clopper-Pearson, with the effective number of rows of clusters."""
     if isinstance(sums, Bins):
         one = sums.coarsen(Edges(sums.edges[[0, -1]])).at_means()
@@ -255,39 +295,55 @@ def rate_limits(sums: Cells | Bins, level: float, cluster_rows: ClusteredRows | 
         one = pool_runs(sums, np.zeros(1, np.int64))
     one.score[:] = 0.5  # O/E is then twice the rate
     found = ratio_limits(one, level, cluster_rows)
-    rate, weight, squares = (float(x[0]) for x in (one.events / one.weight, one.weight, one.square_sums[0]))
+    rate, weight, squares = (
+        float(x[0]) for x in (one.events / one.weight, one.weight, one.square_sums[0])
+    )
     if cluster_rows is None:
         error = math.sqrt(rate * (1 - rate) / (weight**2 / squares))
     else:
-        error = _row_moments(cluster_rows.y - rate, cluster_rows.w, cluster_rows.cluster, cluster_rows.squares).error
+        error = _row_moments(
+            cluster_rows.y - rate, cluster_rows.w, cluster_rows.cluster, cluster_rows.squares
+        ).error
     method = "Clopper-Pearson" if one.whole and cluster_rows is None else found.method
     return Limits(found.low / 2, found.high / 2, method, error)
 
 
 def uncertainty_limits(asked: Asked) -> Limits:
     """The Brier score r(1 − r) of the event rate r, or its log score, from the limits of the rate."""
-    sums, score = asked.evidence.one, asked.options.get("score", "brier")
+    sums = asked.evidence.one
+    score = asked.options.get("score", "brier")
     if sums is None:
         return Limits(note=SEVERAL)
     found = rate_limits(sums, asked.level, asked.evidence.in_clusters)
-    low, high, rate = found.low, found.high, float(sums.events.sum()) / float(sums.weight.sum())
+    low = found.low
+    high = found.high
+    rate = float(sums.events.sum()) / float(sums.weight.sum())
     if score == "brier":
-        ends, steepness, peak = (low * (1 - low), high * (1 - high)), abs(1 - 2 * rate), 0.25
+        ends = (low * (1 - low), high * (1 - high))
+        steepness = abs(1 - 2 * rate)
+        peak = 0.25
     else:
         ends = float(entr(low) + entr(1 - low)), float(entr(high) + entr(1 - high))
-        steepness, peak = abs(float(logit(rate))) if 0 < rate < 1 else math.nan, math.log(2)
+        steepness = abs(float(logit(rate))) if 0 < rate < 1 else math.nan
+        peak = math.log(2)
     most = peak if low <= 0.5 <= high else max(ends)
-    return Limits(min(ends), most, f"{found.method} of the event rate", steepness * found.standard_error)
+    return Limits(
+        min(ends), most, f"{found.method} of the event rate", steepness * found.standard_error
+    )
 
 
 def class_log_loss_limits(tally: Tally, mean: float, level: float) -> Limits:
     """The log loss of several classes, from class-wise sums: only the true class enters."""
     every = _joined(tally)
     some = every.events > 0
-    events, squares = every.events[some], None if every.whole else every.square_sums[1][some]
+    events = every.events[some]
+    squares = None if every.whole else every.square_sums[1][some]
     labels = Cells(every.score[some], events.astype(np.int64), events, events, squares, squares)
-    lesser = (every.score > 0) & (every.score <= 0.5)  # at most one class of a row is above one half
-    score, share = every.score[lesser], (every.weight * every.score)[lesser]
+    lesser = (every.score > 0) & (
+        every.score <= 0.5
+    )  # at most one class of a row is above one half
+    score = every.score[lesser]
+    share = (every.weight * every.score)[lesser]
     surprise = float((share * -np.log(score)).sum() / share.sum()) if share.size else math.inf
     return _mean_limits(mean, _moments(labels, _log_pair, mean, None), surprise, level)
 
@@ -313,7 +369,9 @@ class _Moments(NamedTuple):
         return math.sqrt(for_fitted_mean(max(self.second, 0.0), self.units)) / self.total
 
 
-def _moments(sums: Cells | Bins, pair: _Pair, mean: float, cluster_rows: ClusteredRows | None) -> _Moments:
+def _moments(
+    sums: Cells | Bins, pair: _Pair, mean: float, cluster_rows: ClusteredRows | None
+) -> _Moments:
     if cluster_rows is not None:
         event, other = pair(cluster_rows.p)
         deviation = np.where(cluster_rows.top.y, event, other) - mean
@@ -321,28 +379,35 @@ def _moments(sums: Cells | Bins, pair: _Pair, mean: float, cluster_rows: Cluster
     cells = sums.at_means()
     total = float(cells.weight.sum())
     every, e = cells.square_sums
-    o, squares = every - e, float(every.sum())
+    o = every - e
+    squares = float(every.sum())
     event, other = (each - mean for each in pair(cells.score))
     event[cells.events == 0] = 0  # a label that does not occur may have an infinite loss
     other[cells.events == cells.weight] = 0
     sizes = every / cells.weight  # Σw³ is not known: rows of one score weigh about the same
-    second, third = float((e * event**2 + o * other**2).sum()), float((sizes * (e * event**3 + o * other**3)).sum())
+    second = float((e * event**2 + o * other**2).sum())
+    third = float((sizes * (e * event**3 + o * other**3)).sum())
     if isinstance(sums, Bins):
         second += _within_bins(sums)
     return _Moments(total, second, third, total**2 / squares, squares / total)
 
 
-def _row_moments(deviation: Floats, w: Floats, cluster: Ints | None, w2: Floats | None = None) -> _Moments:
+def _row_moments(
+    deviation: Floats, w: Floats, cluster: Ints | None, w2: Floats | None = None
+) -> _Moments:
     w2 = w * w if w2 is None else w2
-    total, squares = float(w.sum()), float(w2.sum())
+    total = float(w.sum())
+    squares = float(w2.sum())
     rows = w * deviation
-    second, unit = float(w2 @ deviation**2), squares / total
+    second = float(w2 @ deviation**2)
+    unit = squares / total
     if cluster is None:
         return _Moments(total, second, float((rows**3).sum()), total**2 / squares, unit)
     sums = cluster_sums(rows, cluster)
     units = effective_number(cluster, w)
     clustered = squared_sums(rows, cluster)
-    # Rows that agree with their cluster are wrong together; equal losses do not show whether they would be.
+    # Rows that agree with their cluster are wrong together; equal losses do not show whether they
+    # would be.
     most = total / units / unit
     together = most if np.ptp(deviation) == 0 else min(max(clustered / second, 1.0), most)
     return _Moments(total, clustered, float((sums**3).sum()), units, unit * together, True)
@@ -350,13 +415,15 @@ def _row_moments(deviation: Floats, w: Floats, cluster: Ints | None, w2: Floats 
 
 def _mean_limits(mean: float, moments: _Moments, surprise: float, level: float) -> Limits:
     """Quantiles of a gamma distribution around the mean, with half a surprise added."""
-    freedom, unit = moments.units - 1, moments.unit
+    freedom = moments.units - 1
+    unit = moments.unit
     method = "t of clusters, skewness-corrected" if moments.clustered else "t, skewness-corrected"
     if freedom <= 0 or not math.isfinite(surprise):
         return Limits(0.0, math.inf, method, moments.error)
     centre = mean + (surprise - mean) * (unit / 2) / (moments.total + unit / 2)
     excess = unit * (surprise - centre)
-    second, third = moments.second + excess**2 / 2, moments.third + excess**3 / 2
+    second = moments.second + excess**2 / 2
+    third = moments.third + excess**3 / 2
     if second <= 0:
         return Limits(mean, mean, method, moments.error)
     tail = Level(level).tail
@@ -384,13 +451,17 @@ def _surprise(sums: Cells | Bins, pair: _Pair, loss: Loss) -> float:
     some = share > 0
     if some.any():
         return float((share[some] * np.maximum(*pair(p[some]))).sum() / share.sum())
-    return 1.0 if loss == "brier" else math.inf
+    if loss == "brier":
+        return 1.0
+    return math.inf
 
 
 def _within_bins(bins: Bins) -> float:
     """Sum of squares that scores add by differing from the mean of their bin, for the Brier score."""
     filled = bins.weight > 0
-    w, e, p = (np.asarray(column, np.float64)[filled] for column in (bins.weight, bins.events, bins.score))
+    w, e, p = (
+        np.asarray(column, np.float64)[filled] for column in (bins.weight, bins.events, bins.score)
+    )
     spread = np.clip(bins.sum_square[filled] / w - p**2, 0, None)
     each = w if bins.whole else bins.squares[filled]
     return float((4 * each / w * (e * (1 - p) ** 2 + (w - e) * p**2) * spread).sum())
@@ -407,32 +478,41 @@ _PAIRS: dict[Loss, _Pair] = {"brier": lambda p: ((1 - p) ** 2, p**2), "log": _lo
 def discrimination_limits(asked: Asked) -> Limits:
     r"""The Brier score of the event rate minus that of the true recalibration.
 
-    The isotonic fit is judged on its own rows, so the value is too high, by about as much as the fit to labels drawn
-    from :math:`\hat p` gains over :math:`\hat p`. The lower limit subtracts that; the upper one does not, so that
-    neither depends on the estimate of the bias being good. Both are Student's t limits of the mean of
-    :math:`(\bar y - y_i)^2 - (\hat p_i - y_i)^2`. The event probability is assumed to rise with the score.
+    The isotonic fit is judged on its own rows, so the value is too high, by about as much as the
+    fit to labels drawn from :math:`\hat p` gains over :math:`\hat p`. The lower limit subtracts
+    that; the upper one does not, so that neither depends on the estimate of the bias being good.
+    Both are Student's t limits of the mean of :math:`(\bar y - y_i)^2 - (\hat p_i - y_i)^2`. The
+    event probability is assumed to rise with the score.
     """
-    data, value, cells = asked.evidence, asked.value, asked.evidence.one
+    data = asked.evidence
+    value = asked.value
+    cells = asked.evidence.one
     if not isinstance(cells, Cells):
         return Limits(note=SEVERAL)
     if data.dependent or not data.whole or asked.options.get("score", "brier") != "brier":
-        return Limits(note="No interval: one is known for independent rows, whole weights and the Brier score only.")
+        return Limits(
+            note="No interval: one is known for independent rows, whole weights and the Brier score only."
+        )
     found = Limits(0.0, 0.25, "t, lower limit debiased", note=_ASSUMED)
     cells = pool_cells(cells)
     fitted, blocks = _isotonic(cells)
-    total, events = float(cells.weight.sum()), float(cells.events.sum())
+    total = float(cells.weight.sum())
+    events = float(cells.events.sum())
     rate = events / total
     freedom = total - blocks
     if freedom <= 0 or rate in (0, 1):
         return found
-    event, other = (1 - rate) ** 2 - (1 - fitted) ** 2, rate**2 - fitted**2
-    e, o = cells.events, cells.weight - cells.events
+    event = (1 - rate) ** 2 - (1 - fitted) ** 2
+    other = rate**2 - fitted**2
+    e = cells.events
+    o = cells.weight - cells.events
     mean = float(e @ event + o @ other) / total
     error = math.sqrt(float(e @ (event - mean) ** 2 + o @ (other - mean) ** 2) / freedom / total)
     reach = t_quantile(asked.level, freedom) * error
     rng = stream(asked.seed, "resample")
     gains = [_gain(cells, fitted, rng) for _ in range(_DRAWS)]
-    low, high = max(value - float(np.mean(gains)) - reach, 0.0), min(value + reach, 0.25)
+    low = max(value - float(np.mean(gains)) - reach, 0.0)
+    high = min(value + reach, 0.25)
     return found._replace(low=low, high=high, standard_error=error)
 
 
@@ -447,5 +527,6 @@ def _gain(cells: Cells, rate: Floats, rng: np.random.Generator) -> float:
     """By how much the isotonic fit to labels drawn from a rate beats that rate."""
     drawn = rng.binomial(cells.weight.astype(np.int64), rate)
     fitted, _ = _isotonic(Cells(cells.score, cells.count, cells.weight, drawn))
-    event, other = (1 - rate) ** 2 - (1 - fitted) ** 2, rate**2 - fitted**2
+    event = (1 - rate) ** 2 - (1 - fitted) ** 2
+    other = rate**2 - fitted**2
     return float(drawn @ event + (cells.weight - drawn) @ other) / float(cells.weight.sum())

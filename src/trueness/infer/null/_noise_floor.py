@@ -8,7 +8,14 @@ import numpy as np
 
 from trueness._tally.evidence import Evidence
 from trueness._tally.rules import as_rule
-from trueness.errors import InputError, NoEstimateWarning, OneClassWarning, collected_warnings, quietly, warn
+from trueness.errors import (
+    InputError,
+    NoEstimateWarning,
+    OneClassWarning,
+    collected_warnings,
+    quietly,
+    warn,
+)
 from trueness.infer._floors import floor_draws, pooled_tally, require_whole_floor, upper_value
 from trueness.infer._questions import Question
 from trueness.results import NoiseFloor
@@ -33,7 +40,8 @@ def noise_floor_of(
 ) -> NoiseFloor:
     """The noise floor of rows or sums that have been read, as :func:`noise_floor`.
 
-    Without labels (`labelled` is False) those of the evidence are placeholders, and nothing is said of them.
+    Without labels (`labelled` is False) those of the evidence are placeholders, and nothing is said
+    of them.
     """
     require_whole_floor(evidence)
     with nullcontext() if labelled else collected_warnings(OneClassWarning):
@@ -49,13 +57,21 @@ def noise_floor_of(
     values = draws({"": question}, evidence, seed)[""]
     if not values.size:
         quietly(question.value, evidence)  # raises if the measure itself does not take these rows
-        raise InputError("y_prob", "must keep each score for a noise floor", _why_none(evidence), remedy=_PASS_ROWS)
+        raise InputError(
+            "y_prob",
+            "must keep each score for a noise floor",
+            _why_none(evidence),
+            remedy=_PASS_ROWS,
+        )
     compared = observed
     if labelled and question.measure.floor == "pooled" and evidence.tally is not None:
-        # Drawn labels are measured in pools of scores; for an exact p-value the observed ones must be, too.
+        # Drawn labels are measured in pools of scores; for an exact p-value the observed ones must
+        # be, too.
         compared = question.value_of_tally(pooled_tally(evidence.tally))
     n = round(evidence.weight) if evidence.whole else evidence.sums.n
-    return floor_of_draws(name, values, observed, level, alternative, n=n, kind=evidence.view, compared=compared)
+    return floor_of_draws(
+        name, values, observed, level, alternative, n=n, kind=evidence.view, compared=compared
+    )
 
 
 _PASS_ROWS = "Pass labels and scores; of very many rows and classes, pass `resamples`."
@@ -85,7 +101,8 @@ def floor_of_draws(
     compared = observed if compared is None else compared
     known = _defined(draws)
     # A value below the lower end is as rare as one above the upper end.
-    low, high = -upper_value(-known, level), upper_value(known, level)
+    low = -upper_value(-known, level)
+    high = upper_value(known, level)
     return NoiseFloor(
         measure=name,
         mean=float(known.mean()),
@@ -107,7 +124,11 @@ def _defined(draws: Floats) -> Floats:
     known = draws[~np.isnan(draws)]
     if known.size < draws.size:
         if not known.size:
-            raise InputError("measure", "must be defined for some set of simulated labels", "it is nan for every set")
+            raise InputError(
+                "measure",
+                "must be defined for some set of simulated labels",
+                "it is nan for every set",
+            )
         warn(
             f"The measure is undefined for {draws.size - known.size:,} of {draws.size:,} sets of simulated labels.",
             NoEstimateWarning,
@@ -121,4 +142,6 @@ def _pvalue(draws: Floats, observed: float, alternative: Alternative) -> float:
     undefined = np.isnan(draws)
     greater = (1 + int((undefined | (draws >= observed - slack)).sum())) / (draws.size + 1)
     less = (1 + int((undefined | (draws <= observed + slack)).sum())) / (draws.size + 1)
-    return {"greater": greater, "less": less, "two-sided": min(1.0, 2 * min(greater, less))}[alternative]
+    return {"greater": greater, "less": less, "two-sided": min(1.0, 2 * min(greater, less))}[
+        alternative
+    ]

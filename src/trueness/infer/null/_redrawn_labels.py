@@ -1,8 +1,8 @@
 """Labels redrawn from the scores: what any statistic would be if the scores were the true probabilities.
 
-Two forms: counts of events for many draws at once, for statistics that are arrays (:func:`label_batches`), and whole
-tallies one at a time, for any function of a tally (:class:`Redraw`). Scores of exactly 0 and 1 rule labels out, unless
-rounding has produced them.
+Two forms: counts of events for many draws at once, for statistics that are arrays
+(:func:`label_batches`), and whole tallies one at a time, for any function of a tally
+(:class:`Redraw`). Scores of exactly 0 and 1 rule labels out, unless rounding has produced them.
 """
 
 import math
@@ -24,30 +24,41 @@ from trueness._tally.multiclass import parts_of
 from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
-from trueness.infer.test._method import Options, Outcome, entries_of_equal_weights, entries_of_rows, require_counts
+from trueness.infer.test._method import (
+    Options,
+    Outcome,
+    entries_of_equal_weights,
+    entries_of_rows,
+    require_counts,
+)
 from trueness.typing import Floats, Ints, Numbers
 
 Hits: TypeAlias = list[NDArray[Any]]
 WeightType: TypeAlias = Literal["frequency", "importance"]
 _Generator: TypeAlias = np.random.Generator
 
-# Numbers drawn at a time, so that they stay in the processor's cache; but at least 32 draws, which are summed together,
-# as long as memory stays small.
-_BATCH, _DRAWS, _MOST = 1 << 16, 32, 1 << 22
+# Numbers drawn at a time, so that they stay in the processor's cache; but at least 32 draws, which
+# are summed together, as long as memory stays small.
+_BATCH = 1 << 16
+_DRAWS = 32
+_MOST = 1 << 22
 # Blocks are drawn whole, so they must not be much larger than what is usually asked for: 999 draws.
 _MOST_AT_ONCE = 1024
 # Up to this many rows of one score, drawing them one by one is faster than one binomial number.
 _LIGHT = 8
 # Tables of binomial numbers pay off from this many draws, and from this many numbers in all.
-_TABLE_DRAWS, _TABLE_NUMBERS = 100, 1 << 17
+_TABLE_DRAWS = 100
+_TABLE_NUMBERS = 1 << 17
 # Tables have outcomes of 32 bits.
 _TABLE_ROWS = (1 << 31) - 1
-# Statistics that differ by less, relative to their spread, are equal: different labels may give the same number with
-# a different last digit, and an observed value must not beat its equals.
+# Statistics that differ by less, relative to their spread, are equal: different labels may give the
+# same number with a different last digit, and an observed value must not beat its equals.
 _EQUAL = 1e-7
 _STEPS = 1 << 16
-# The largest Lyapunov ratio of a sum that is taken for normal, and the number of labels drawn by default.
-_LYAPUNOV, _MOST_LABELS = 0.2, 2 * 10**8
+# The largest Lyapunov ratio of a sum that is taken for normal, and the number of labels drawn by
+# default.
+_LYAPUNOV = 0.2
+_MOST_LABELS = 2 * 10**8
 
 
 def monte_carlo_outcome(
@@ -60,22 +71,27 @@ def monte_carlo_outcome(
 ) -> Outcome:
     """The outcome of a test by redrawn labels; large values are evidence against calibration.
 
-    `statistic` maps hits of the cells to an array of shape (draws,); `rows` and `detail` are the first and the last
-    part of the assumptions.
+    `statistic` maps hits of the cells to an array of shape (draws,); `rows` and `detail` are the
+    first and the last part of the assumptions.
     """
     resamples = options.resamples or 999
     (observed,) = statistic([cells.events[:, np.newaxis]])
     drawn = [statistic(hits) for hits in _event_batches(cells, options, resamples)]
     pvalue = float(monte_carlo_pvalue(observed, np.concatenate(drawn)))
     level = f"the level is exact at any n: {resamples:,} sets of labels were drawn from the scores."
-    return Outcome(float(observed), pvalue, f"{rows}; {level} {detail}".rstrip(), 1 / (resamples + 1))
+    return Outcome(
+        float(observed), pvalue, f"{rows}; {level} {detail}".rstrip(), 1 / (resamples + 1)
+    )
 
 
 def _event_batches(cells: Cells, options: Options, resamples: int) -> Iterator[Hits]:
     """Drawn events of each cell: one label per row, times its weight."""
-    entries, rng = options.entries, stream(options.seed, "labels")
+    entries = options.entries
+    rng = stream(options.seed, "labels")
     if cells.whole or entries is None:
-        yield from label_batches(*count_entries(require_counts(cells, "redrawing labels")), resamples, rng)
+        yield from label_batches(
+            *count_entries(require_counts(cells, "redrawing labels")), resamples, rng
+        )
         return
     first = np.searchsorted(entries.z, cells.score)
     for (hits,) in label_batches(entries.z[:, np.newaxis], entries.rows, resamples, rng):
@@ -87,23 +103,33 @@ def with_draws(cells: Cells, options: Options, *, accurate: bool) -> Options:
 
     Sums of rows with different weights at one score cannot be drawn, and very many labels are not.
     """
-    size = options.entries.rows.size if options.entries is not None else cells.size if cells.whole else math.inf
+    if options.entries is not None:
+        size = float(options.entries.rows.size)
+    elif cells.whole:
+        size = float(cells.size)
+    else:
+        size = math.inf
     affordable = size * 999 <= _MOST_LABELS
-    return options if options.resamples or accurate or not affordable else options._replace(resamples=999)
+    if options.resamples or accurate or not affordable:
+        return options
+    return options._replace(resamples=999)
 
 
 def caveat(*, accurate: bool) -> str:
     """What the assumptions add if labels should have been redrawn and were not."""
-    return "" if accurate else " The approximation is not accurate here, and the p-value may be too small."
+    if accurate:
+        return ""
+    return " The approximation is not accurate here, and the p-value may be too small."
 
 
 def is_nearly_normal(cells: Cells, *coefficients: Floats) -> bool:
     r"""Whether each sum of c(y − p) is close enough to normal: Lyapunov's ratio is at most 0.2.
 
-    In simulations of 20 to 2,000 rows, rare, confident, tied and lumpy, tests at 0.05 and 0.01 then rejected at most
-    0.06 and 0.015 of calibrated data sets.
+    In simulations of 20 to 2,000 rows, rare, confident, tied and lumpy, tests at 0.05 and 0.01 then
+    rejected at most 0.06 and 0.015 of calibrated data sets.
     """
-    p, squares = cells.score, cells.square_sums[0]
+    p = cells.score
+    squares = cells.square_sums[0]
     v = squares * p * (1 - p)
     # Σw³, if rows of one score have equal weights.
     third = v * (p * p + (1 - p) ** 2) * (1.0 if cells.whole else squares / cells.weight)
@@ -120,9 +146,10 @@ def of_events(statistic: Callable[[Floats], Floats]) -> Callable[[Hits], Floats]
 def monte_carlo_pvalue(observed: Any, drawn: Floats) -> Any:
     """The Monte-Carlo p-value (1 + #{drawn ≥ observed}) / (draws + 1).
 
-    Under calibration the observed and the drawn statistics are exchangeable given the scores. So P(p-value ≤ α) ≤ α
-    for every α and number of rows, with equality, except for ties, if α · (draws + 1) is whole. The first axis of
-    `drawn` is draws; further axes are statistics that share the draws.
+    Under calibration the observed and the drawn statistics are exchangeable given the scores. So
+    P(p-value ≤ α) ≤ α for every α and number of rows, with equality, except for ties, if α ·
+    (draws + 1) is whole. The first axis of `drawn` is draws; further axes are statistics that share
+    the draws.
     """
     with np.errstate(invalid="ignore"):  # nearly impossible labels may give an infinite statistic
         spread = np.nan_to_num(drawn.std(axis=0))
@@ -140,15 +167,19 @@ def label_batches(
 ) -> Iterator[Hits]:
     """Drawn labels in batches of at most `at_most` draws, `resamples` draws in total; memory is bounded.
 
-    What is drawn first does not depend on how many draws follow, nor on the size of the batches: a test of 999 draws
-    and a noise floor of 99 of the same scores read the same labels.
+    What is drawn first does not depend on how many draws follow, nor on the size of the batches: a
+    test of 999 draws and a noise floor of 99 of the same scores read the same labels.
     """
-    for hits, width in _blocks(resamples, _labels_at_once(z, count), lambda size: draw_hits(z, count, size, rng)):
+    for hits, width in _blocks(
+        resamples, _labels_at_once(z, count), lambda size: draw_hits(z, count, size, rng)
+    ):
         for begin, end in _pieces(width, at_most):
             yield [column[:, begin:end] for column in hits]
 
 
-def sign_batches(units: int, draws: int, rng: _Generator, at_most: int | None = None) -> Iterator[Floats]:
+def sign_batches(
+    units: int, draws: int, rng: _Generator, at_most: int | None = None
+) -> Iterator[Floats]:
     """Random signs of units in batches of shape (units, draws), drawn as :func:`label_batches` draws labels."""
 
     def signs(size: int) -> NDArray[np.int8]:
@@ -189,7 +220,8 @@ def _labels_at_once(z: Floats, count: Ints) -> int:
 def draw_hits(z: Floats, count: Ints, draws: int, rng: _Generator) -> Hits:
     """Number of rows of each entry with the class of the j-th score: k arrays of shape (m, draws).
 
-    `z`, of shape (m, k), are the probabilities of k classes of each entry, and `count` its independent rows.
+    `z`, of shape (m, k), are the probabilities of k classes of each entry, and `count` its
+    independent rows.
     """
     if z.shape[1] == 1:
         return [_binomials(count, z[:, 0], draws, rng)]
@@ -229,7 +261,9 @@ def _tabulated(n: Ints, p: Floats, draws: int) -> Ints:
     several = np.flatnonzero((n > _LIGHT) & (n <= _TABLE_ROWS))
     outcomes = binomial_outcomes(n[several], p[several])
     several = several[outcomes <= min(MOST_OUTCOMES, 8 * draws)]
-    return several if several.size * draws >= _TABLE_NUMBERS else several[:0]
+    if several.size * draws >= _TABLE_NUMBERS:
+        return several
+    return several[:0]
 
 
 def _separate_binomials(n: Ints, p: Floats, draws: int, rng: _Generator) -> NDArray[Any]:
@@ -240,20 +274,25 @@ def _separate_binomials(n: Ints, p: Floats, draws: int, rng: _Generator) -> NDAr
         events[entry] += _trials(p[entry], draws, rng)
     heavy = np.flatnonzero(n > _LIGHT)
     if heavy.size:  # entry by entry, so that the generator is set up once for each pair (n, p)
-        events[heavy] = rng.binomial(n[heavy, np.newaxis], p[heavy, np.newaxis], (heavy.size, draws))
+        events[heavy] = rng.binomial(
+            n[heavy, np.newaxis], p[heavy, np.newaxis], (heavy.size, draws)
+        )
     return events
 
 
 def _trials(p: Floats, draws: int, rng: _Generator) -> NDArray[np.uint8]:
     """One label per score, 1 with probability p, decided by 16 random bits or, where these tie, by more.
 
-    A uniform number U is below p if ⌊2¹⁶ U⌋ is below ⌊2¹⁶ p⌋; if they are equal, once in 65,536 times, the remainder of
-    U is compared with that of p. The distribution is that of comparing U itself, at a third of the cost.
+    A uniform number U is below p if ⌊2¹⁶ U⌋ is below ⌊2¹⁶ p⌋; if they are equal, once in 65,536
+    times, the remainder of U is compared with that of p. The distribution is that of comparing U
+    itself, at a third of the cost.
     """
     scaled = p * _STEPS
     step = np.minimum(scaled, _STEPS - 1).astype(np.uint16)
     # Little-endian, so that a seed gives the same labels on every machine.
-    words = rng.integers(0, 1 << 64, -(-p.size * draws // 4), dtype=np.uint64).astype("<u8", copy=False)
+    words = rng.integers(0, 1 << 64, -(-p.size * draws // 4), dtype=np.uint64).astype(
+        "<u8", copy=False
+    )
     first = words.view("<u2")[: p.size * draws].reshape(p.size, draws)
     hits = np.less(first, step[:, np.newaxis])
     undecided = np.flatnonzero(first == step[:, np.newaxis])
@@ -272,7 +311,8 @@ class PartEntries(NamedTuple):
     weight: Floats | None = None
     """The weight of each of these rows; None where weights count rows."""
     start: Ints | None = None
-    """The first entry of each cell, where a cell is a pool of several scores; None where each has its own."""
+    """The first entry of each cell, where a cell is a pool of several scores; None where each has
+    its own."""
 
     @property
     def first(self) -> Ints:
@@ -318,7 +358,10 @@ class Redraw:
 
     def tallies(self, resamples: int, seed: int) -> Iterator[Tally]:
         """The tally of each set of labels."""
-        drawn = self._of_parts(resamples, seed) if self.parts is not None else self._of_rows(resamples, seed)
+        if self.parts is not None:
+            drawn = self._of_parts(resamples, seed)
+        else:
+            drawn = self._of_rows(resamples, seed)
         for parts in drawn:
             yield Tally(self.tally.kind, parts, self.tally.classes)
 
@@ -326,11 +369,14 @@ class Redraw:
         assert self.parts is not None
         for hits in hits_of_parts(self.parts, resamples, seed):
             for draw in range(hits[0].shape[1]):
-                yield tuple(part.with_hits(own[:, draw]) for part, own in zip(self.parts, hits, strict=True))
+                yield tuple(
+                    part.with_hits(own[:, draw]) for part, own in zip(self.parts, hits, strict=True)
+                )
 
     def _of_rows(self, resamples: int, seed: int) -> Iterator[tuple[Cells, ...]]:
         """One class per row: the columns of a row depend on each other."""
-        sample, tally = self.sample, self.tally
+        sample = self.sample
+        tally = self.tally
         assert sample is not None
         kept = slice(None) if sample.w is None else sample.w > 0
         P = np.asarray(sample.p, dtype=np.float64)[kept]
@@ -338,9 +384,13 @@ class Redraw:
         rows, columns = order_by_content(P, w if self.importance else None)
         w = None if w is None else w[rows]
         if w is not None and not self.importance:
-            rows, w = np.repeat(rows, w.astype(np.int64)), None
+            rows = np.repeat(rows, w.astype(np.int64))
+            w = None
         bounds = np.cumsum([0] + [part.size for part in tally.parts])
-        cell = np.stack([np.searchsorted(part.score, p) for part, p in zip(tally.parts, P.T, strict=True)], axis=1)
+        cell = np.stack(
+            [np.searchsorted(part.score, p) for part, p in zip(tally.parts, P.T, strict=True)],
+            axis=1,
+        )
         reached = np.cumsum(P[:, columns], axis=1)[rows]
         reached /= reached[:, -1:]
         rng = stream(seed, "labels")
@@ -360,7 +410,8 @@ def hits_of_parts(
 ) -> Iterator[Hits]:
     """Events in the entries of each part, in batches of arrays of shape (entries, draws).
 
-    Parts share no rows: they are drawn one after another, in an order that ignores that of the classes.
+    Parts share no rows: they are drawn one after another, in an order that ignores that of the
+    classes.
     """
     order = sorted(range(len(parts)), key=lambda j: parts[j].cells.content)
     score = np.concatenate([parts[j].score for j in order])[:, np.newaxis]
@@ -377,7 +428,8 @@ def redraw_of_tally(tally: Tally, weight_type: WeightType) -> Redraw:
     if tally.n == 0:
         raise InputError("y_prob", "must have scores", "got an empty Tally")
     if tally.kind == "classwise":
-        demand, remedy = "must keep the scores of a row together", "Pass the matrix of scores."
+        demand = "must keep the scores of a row together"
+        remedy = "Pass the matrix of scores."
         raise InputError("y_prob", demand, "a class-wise Tally does not", remedy=remedy)
     if weight_type == "importance":
         return Redraw(tally, tuple(map(_entries_of_equal_weight, tally.parts)))
@@ -391,8 +443,11 @@ def redraw_of(evidence: Evidence) -> Redraw:
     if evidence.rows is None:
         return redraw_of_tally(evidence.tally_in(), "frequency" if frequency else "importance")
     if evidence.rows.logits:
-        evidence = replace(evidence, rows=evidence.matrix)  # the cell of a row is found by its probability
-    tally, sample = evidence.tally_in(), evidence.need_rows("")
+        evidence = replace(
+            evidence, rows=evidence.matrix
+        )  # the cell of a row is found by its probability
+    tally = evidence.tally_in()
+    sample = evidence.need_rows("")
     if frequency:
         tally = _frequency_tally(tally)
     if tally.kind == "classwise":
@@ -413,7 +468,9 @@ def pooled_redraw(tally: Tally, few: Tally) -> Redraw:
     for every, pooled in zip(tally.parts, few.parts, strict=True):
         last = np.searchsorted(np.cumsum(every.weight), np.cumsum(pooled.weight))
         start = np.concatenate([[0], last[:-1] + 1])
-        parts.append(PartEntries(pooled, every.score, every.weight.astype(np.int64, copy=False), start=start))
+        parts.append(
+            PartEntries(pooled, every.score, every.weight.astype(np.int64, copy=False), start=start)
+        )
     return Redraw(few, tuple(parts))
 
 
@@ -421,8 +478,12 @@ def _frequency_tally(tally: Tally) -> Tally:
     """The tally with its weights as counts: a weight of 2 counts the row twice."""
     if not all(part.whole for part in tally.parts):
         remedy = "For other weights use `weight_type='importance'`, with one label per row."
-        raise InputError("sample_weight", "must be whole numbers that sum to less than 2³⁵", remedy=remedy)
-    parts = (Cells(part.score, cast(Ints, part.weight), part.weight, part.events) for part in tally.parts)
+        raise InputError(
+            "sample_weight", "must be whole numbers that sum to less than 2³⁵", remedy=remedy
+        )
+    parts = (
+        Cells(part.score, cast(Ints, part.weight), part.weight, part.events) for part in tally.parts
+    )
     return Tally(tally.kind, tuple(parts), tally.classes)
 
 
@@ -441,7 +502,9 @@ def _entries_of_equal_weight(cells: Cells) -> PartEntries:
 def _entries_of_rows(sample: Sample) -> PartEntries:
     """One label per row, whatever its weight; rows of equal score and weight are drawn together."""
     assert sample.w is not None
-    entries = entries_of_rows(np.asarray(sample.y), np.asarray(sample.p, dtype=np.float64), sample.w)
+    entries = entries_of_rows(
+        np.asarray(sample.y), np.asarray(sample.p, dtype=np.float64), sample.w
+    )
     return PartEntries(cells_of_rows(sample), entries.z, entries.rows, entries.weight)
 
 
@@ -461,19 +524,19 @@ def draw_classes(reached: Floats, at: Floats) -> Ints:
     K stands for none of the K classes.
     """
     classes = reached.shape[1]
-    low, high = np.zeros(at.shape, dtype=np.int64), np.full(at.shape, classes)
+    low = np.zeros(at.shape, dtype=np.int64)
+    high = np.full(at.shape, classes)
     rows = np.arange(len(reached))[:, np.newaxis]
     for _ in range(classes.bit_length()):
         middle = (low + high) // 2
         beyond = reached[rows, np.minimum(middle, classes - 1)] <= at
         undecided = low < high
-        low, high = np.where(undecided & beyond, middle + 1, low), np.where(undecided & ~beyond, middle, high)
+        low = np.where(undecided & beyond, middle + 1, low)
+        high = np.where(undecided & ~beyond, middle, high)
     return low
 
 
-_IF_ROUNDED = (
-    "If scores were rounded, say to 0.01, pass `rounded_to=0.01`: those of 0 and 1 are then moved by up to half of it."
-)
+_IF_ROUNDED = "If scores were rounded, say to 0.01, pass `rounded_to=0.01`: those of 0 and 1 are then moved by up to half of it."
 
 
 def contradictions(cells: Cells) -> int:
@@ -512,10 +575,11 @@ def moved_inside(cells: Cells, unit: float) -> Cells:
 def moved_scores(score: Floats, rows: NDArray[Any], hits: NDArray[Any], unit: float) -> Floats:
     """Ascending scores, those of 0 and 1 moved to the share of their labels 1, by at most half a unit.
 
-    A rounded score may be anything within half a unit; among many rows, its end would be refuted as well. Scores do
-    not pass others that are nearer to 0 or 1.
+    A rounded score may be anything within half a unit; among many rows, its end would be refuted as
+    well. Scores do not pass others that are nearer to 0 or 1.
     """
-    zero, one = score == 0, score == 1
+    zero = score == 0
+    one = score == 1
     inside = score[~(zero | one)]
     low, high = (inside[0], 1 - inside[-1]) if inside.size else (1.0, 1.0)
     low = min(unit / 2, low / 2, hits[zero].sum() / max(rows[zero].sum(), 1))
@@ -525,8 +589,16 @@ def moved_scores(score: Floats, rows: NDArray[Any], hits: NDArray[Any], unit: fl
 
 def impossible_outcome(impossible: str, contradicted: int) -> Outcome:
     """The outcome of labels that scores of exactly 0 or 1 rule out."""
-    details = {"contradicted": contradicted, "strongest": "labels that are impossible under the scores"}
-    return Outcome(0.0, 0.0, f"Labels are impossible under the scores: {impossible}. {_IF_ROUNDED}", details=details)
+    details = {
+        "contradicted": contradicted,
+        "strongest": "labels that are impossible under the scores",
+    }
+    return Outcome(
+        0.0,
+        0.0,
+        f"Labels are impossible under the scores: {impossible}. {_IF_ROUNDED}",
+        details=details,
+    )
 
 
 def impossible_in_words(impossible: str, unit: float) -> str:

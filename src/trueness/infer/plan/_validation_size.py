@@ -15,19 +15,36 @@ from trueness._numerics.roots import bracketed_root
 from trueness._progress import Progress, reporter
 from trueness._tally.cells import Cells
 from trueness.errors import InputError
-from trueness.infer.plan._power import MOST_ROWS, Accepted, ScoreLaw, acceptance_size, moved, rows_for, score_law
+from trueness.infer.plan._power import (
+    MOST_ROWS,
+    Accepted,
+    ScoreLaw,
+    acceptance_size,
+    moved,
+    rows_for,
+    score_law,
+)
 from trueness.infer.test._omnibus import power_function
 from trueness.results import ValidationSize
 from trueness.typing import ArrayLike
 
-# The widths that software for Riley's criteria plans for by default; that of the Brier score is ours.
-_LEAST_TARGET, _MOST_TARGET = 1e-9, 1e9
+# The widths that software for Riley's criteria plans for by default; that of the Brier score is
+# ours.
+_LEAST_TARGET = 1e-9
+_MOST_TARGET = 1e9
 _WIDTHS = {"oe_width": 0.2, "slope_width": 0.2, "brier_width": 0.02, "c_width": 0.1}
-_TITLES = {"oe_width": "O/E", "slope_width": "slope", "brier_width": "Brier score", "c_width": "c-statistic"}
+_TITLES = {
+    "oe_width": "O/E",
+    "slope_width": "slope",
+    "brier_width": "Brier score",
+    "c_width": "c-statistic",
+}
 # Distinct scores for which power is simulated at most; above, neighbours share one.
 _MANY = 1024
-_DRAWS, _NULL_DRAWS = 400, 999
-_LEAST_ROWS, _STEPS = 10, 12
+_DRAWS = 400
+_NULL_DRAWS = 999
+_LEAST_ROWS = 10
+_STEPS = 12
 
 
 @suggests_keywords
@@ -58,31 +75,33 @@ def validation_size(
     Parameters
     ----------
     prevalence : float, optional
-        The event rate. Alone, it is enough for O/E; with `c_statistic`, for everything: the log-odds are then taken
-        to be normal, with the mean and standard deviation that give these two.
+        The event rate. Alone, it is enough for O/E; with `c_statistic`, for everything: the
+        log-odds are then taken to be normal, with the mean and standard deviation that give these
+        two.
     c_statistic : float, optional
         The area under the ROC curve that is expected, above 0.5.
     log_odds : (float, float), optional
         Mean and standard deviation of the log-odds of the scores, which are taken to be normal.
     scores : array-like of shape (n,), optional
-        Scores of the model on earlier rows, instead of `log_odds`. Prevalence and c-statistic follow from either,
-        unless they are given too.
+        Scores of the model on earlier rows, instead of `log_odds`. Prevalence and c-statistic
+        follow from either, unless they are given too.
     oe_width, slope_width, brier_width, c_width : float, optional
-        The distance between the confidence limits of observed/expected events, of the calibration slope, the Brier
-        score and the c-statistic. By default, if no other criterion is given: 0.2, 0.2, 0.02 and 0.1, as far as they
-        can be planned.
+        The distance between the confidence limits of observed/expected events, of the calibration
+        slope, the Brier score and the c-statistic. By default, if no other criterion is given: 0.2,
+        0.2, 0.02 and 0.1, as far as they can be planned.
     oe_se : float, optional
         Standard error of log O/E, instead of `oe_width`.
     detect_oe : float, optional
-        A value of O/E that the omnibus test of :func:`trueness.calibration_test` must detect: all log-odds are off by
-        the same shift.
+        A value of O/E that the omnibus test of :func:`trueness.calibration_test` must detect: all
+        log-odds are off by the same shift.
     detect_slope : float, optional
         A slope that the omnibus test must detect, at O/E = 1; below 1, the scores are too extreme.
     accept_oe : float, optional
-        Margin within which O/E must be shown to be 1 ± margin, by two one-sided tests, if the scores are calibrated.
+        Margin within which O/E must be shown to be 1 ± margin, by two one-sided tests, if the
+        scores are calibrated.
     accept_l2, accept_ece, accept_band : float, optional
-        Margin within which :func:`trueness.equivalence_test` must accept calibrated scores by this criterion: the l2
-        error, the ECE in ten bins of equal width, or the monotone band.
+        Margin within which :func:`trueness.equivalence_test` must accept calibrated scores by this
+        criterion: the l2 error, the ECE in ten bins of equal width, or the monotone band.
     level : float, default 0.95
         Confidence level; tests reject at 1 − level.
     power : float, default 0.8
@@ -90,7 +109,8 @@ def validation_size(
     seed : int or numpy.random.Generator, default 0
         For the simulated power.
     progress : bool or callable, default True
-        Whether to show a progress bar on a terminal if acceptance takes long, or a function of (done, total).
+        Whether to show a progress bar on a terminal if acceptance takes long, or a function of
+        (done, total).
 
     Returns
     -------
@@ -99,37 +119,39 @@ def validation_size(
 
     Notes
     -----
-    With z the normal quantile of the level, φ the prevalence, p the scores and x their log-odds, all for a calibrated
-    model (Riley et al. 2021; Brier score: ours):
+    With z the normal quantile of the level, φ the prevalence, p the scores and x their log-odds,
+    all for a calibrated model (Riley et al. 2021; Brier score: ours):
 
     .. math::
 
-        n_{O/E} &= \frac{1 - \varphi}{\varphi\, s^2} , \quad s = \mathrm{asinh}(\text{width} / 2) / z , \\
-        n_{slope} &= \frac{I_0}{s^2 (I_0 I_2 - I_1^2)} , \quad I_k = E[p (1 - p) x^k] , \quad s = \text{width} / 2z , \\
-        n_{Brier} &= \frac{E[v (1 - 3 v)] - E[v]^2}{s^2} , \quad v = p (1 - p) ,
+        n_{O/E} &= \frac{1 - \varphi}{\varphi\, s^2} , \quad s = \mathrm{asinh}(\text{width} / 2) /
+        z , \\ n_{slope} &= \frac{I_0}{s^2 (I_0 I_2 - I_1^2)} , \quad I_k = E[p (1 - p) x^k] , \quad
+        s = \text{width} / 2z , \\ n_{Brier} &= \frac{E[v (1 - 3 v)] - E[v]^2}{s^2} , \quad v = p
+        (1 - p) ,
 
     and for the c-statistic C the smallest n at which Newcombe's (2006) standard error,
 
     .. math:: \sqrt{\frac{C (1 - C) \left[ 1 + (n / 2 - 1) \left( \frac{1 - C}{2 - C} + \frac{C}{1 + C} \right)
               \right]}{n^2 \varphi (1 - \varphi)}} ,
 
-    is at most width/2z. O/E has the limits exp(±z s); its size is on the safe side, as it ignores how the scores
-    separate the labels.
+    is at most width/2z. O/E has the limits exp(±z s); its size is on the safe side, as it ignores
+    how the scores separate the labels.
 
-    **Acceptance of O/E.** With :math:`s = \sqrt{(1 - \varphi)/n\varphi}`, two one-sided tests at 1 − level accept with
-    probability :math:`\Phi(\log(1 + m)/s - z') + \Phi(-\log(1 - m)/s - z') - 1`, z' the one-sided quantile.
+    **Acceptance of O/E.** With :math:`s = \sqrt{(1 - \varphi)/n\varphi}`, two one-sided tests at 1
+    − level accept with probability :math:`\Phi(\log(1 + m)/s - z') + \Phi(-\log(1 - m)/s - z') -
+    1`, z' the one-sided quantile.
 
-    **Simulated power.** For detection, 400 sets of labels with log-odds :math:`a + b x` (slope b, and the a that gives
-    the O/E) are drawn for each number of rows, at scores on quantiles of their distribution; for acceptance of the l2
-    error, ECE or band up to 100, or 40 for the band, from the scores. Numbers are rounded up to two digits, and good to
-    about 10 %.
+    **Simulated power.** For detection, 400 sets of labels with log-odds :math:`a + b x` (slope b,
+    and the a that gives the O/E) are drawn for each number of rows, at scores on quantiles of their
+    distribution; for acceptance of the l2 error, ECE or band up to 100, or 40 for the band, from
+    the scores. Numbers are rounded up to two digits, and good to about 10 %.
 
     References
     ----------
-    R. D. Riley, T. P. A. Debray, G. S. Collins, L. Archer, J. Ensor, M. van Smeden, K. I. E. Snell, Minimum sample
-    size for external validation of a clinical prediction model with a binary outcome, Statistics in Medicine 40 (2021).
-    R. G. Newcombe, Confidence intervals for an effect size measure based on the Mann-Whitney statistic. Part 2,
-    Statistics in Medicine 25 (2006).
+    R. D. Riley, T. P. A. Debray, G. S. Collins, L. Archer, J. Ensor, M. van Smeden, K. I. E. Snell,
+    Minimum sample size for external validation of a clinical prediction model with a binary
+    outcome, Statistics in Medicine 40 (2021). R. G. Newcombe, Confidence intervals for an effect
+    size measure based on the Mann-Whitney statistic. Part 2, Statistics in Medicine 25 (2006).
 
     Examples
     --------
@@ -152,27 +174,51 @@ def validation_size(
     <BLANKLINE>
     4,287 rows meet all criteria, if 10 % of them are events.
     """
-    level, power, seed = checked_level(level), checked_fraction(power, "power"), whole_seed(seed)
-    widths = {"oe_width": oe_width, "slope_width": slope_width, "brier_width": brier_width, "c_width": c_width}
+    level = checked_level(level)
+    power = checked_fraction(power, "power")
+    seed = whole_seed(seed)
+    widths = {
+        "oe_width": oe_width,
+        "slope_width": slope_width,
+        "brier_width": brier_width,
+        "c_width": c_width,
+    }
     errors = {"detect_oe": detect_oe, "detect_slope": detect_slope}
-    margins: dict[Accepted, float | None] = {"l2": accept_l2, "ece": accept_ece, "band": accept_band}
-    accepted = {"accept_oe": accept_oe, **{f"accept_{name}": margin for name, margin in margins.items()}}
+    margins: dict[Accepted, float | None] = {
+        "l2": accept_l2,
+        "ece": accept_ece,
+        "band": accept_band,
+    }
+    accepted = {
+        "accept_oe": accept_oe,
+        **{f"accept_{name}": margin for name, margin in margins.items()},
+    }
     targets = {**widths, "oe_se": oe_se, **errors, **accepted}
     _check_targets(targets)
     law = score_law(prevalence, c_statistic, log_odds, scores)
     rate = float(prevalence) if prevalence is not None else law.prevalence  # type: ignore[union-attr]  # without a prevalence there is a law
     nothing = all(value is None for value in targets.values())
     if nothing:
-        widths = {name: width if law is not None or name == "oe_width" else None for name, width in _WIDTHS.items()}
+        widths = {
+            name: width if law is not None or name == "oe_width" else None
+            for name, width in _WIDTHS.items()
+        }
     plan = _Plan(law, rate, c_statistic, level, power)
     found = [plan.precision(name, width) for name, width in widths.items() if width is not None]
     if oe_se is not None:
-        found.append(_Criterion("O/E", f"standard error of log O/E {oe_se:g}", _whole((1 - rate) / rate / oe_se**2)))
-    found += [plan.detection(name, value, seed) for name, value in errors.items() if value is not None]
+        found.append(
+            _Criterion(
+                "O/E", f"standard error of log O/E {oe_se:g}", _whole((1 - rate) / rate / oe_se**2)
+            )
+        )
+    found += [
+        plan.detection(name, value, seed) for name, value in errors.items() if value is not None
+    ]
     if accept_oe is not None:
         found.append(plan.acceptance(accept_oe))
     wanted = {name: margin for name, margin in margins.items() if margin is not None}
-    report, total = reporter(progress), _STEPS * len(wanted)
+    report = reporter(progress)
+    total = _STEPS * len(wanted)
     for i, (name, margin) in enumerate(wanted.items()):
         # About ten numbers of rows are tried, each of which is a step.
         steps = (report(done, total) for done in range(_STEPS * i + 1, _STEPS * (i + 1)))
@@ -205,13 +251,20 @@ class _Plan(NamedTuple):
     def c_statistic(self) -> float:
         """As given, or as the law implies."""
         implied = math.nan if self.law is None else self.law.c_statistic
-        return implied if self.c is None else float(self.c)
+        if self.c is None:
+            return implied
+        return float(self.c)
 
     def known_law(self, name: str) -> ScoreLaw:
         """The law; an error that names the argument if there is none."""
         if self.law is None:
             remedy = "Give `c_statistic`, `log_odds` or `scores`, too."
-            raise InputError(name, "needs the spread of the scores", "only the prevalence is known", remedy=remedy)
+            raise InputError(
+                name,
+                "needs the spread of the scores",
+                "only the prevalence is known",
+                remedy=remedy,
+            )
         return self.law
 
     def precision(self, name: str, width: float) -> _Criterion:
@@ -224,7 +277,9 @@ class _Plan(NamedTuple):
             size = _c_size(self.rate, c, se)
         else:
             size = (_slope_size if name == "slope_width" else _brier_size)(self.known_law(name), se)
-        return _Criterion(_TITLES[name], f"{100 * self.level:g} % limits {width:g} apart", _whole(size))
+        return _Criterion(
+            _TITLES[name], f"{100 * self.level:g} % limits {width:g} apart", _whole(size)
+        )
 
     def detection(self, name: str, value: float, seed: int) -> _Criterion:
         """Rows with which the omnibus test detects the error with the probability `power`."""
@@ -235,18 +290,26 @@ class _Plan(NamedTuple):
         def simulated(n: int) -> float:
             """The share of data sets of n rows that the test rejects."""
             score, count = law.rows(n, _MANY)
-            cells, truth = Cells(score, count, count, np.zeros_like(count)), moved(score, slope, shift)
-            return power_function(cells, 1 - self.level, null_draws=_NULL_DRAWS, seed=seed)(truth, _DRAWS)
+            cells = Cells(score, count, count, np.zeros_like(count))
+            truth = moved(score, slope, shift)
+            return power_function(cells, 1 - self.level, null_draws=_NULL_DRAWS, seed=seed)(
+                truth, _DRAWS
+            )
 
         target = f"{title} {value:g} detected with probability {self.power:g}"
         # As many rows as the best single test would need.
-        first = (self.z + max(float(ndtri(self.power)), 0.0)) ** 2 / law.strength(moved(law.score, slope, shift))
+        first = (self.z + max(float(ndtri(self.power)), 0.0)) ** 2 / law.strength(
+            moved(law.score, slope, shift)
+        )
         size = rows_for(simulated, self.power, first, least=_LEAST_ROWS, times=2, draws=_DRAWS)
-        return _Criterion("omnibus test", target, None if size is None else _two_digits(max(size, _LEAST_ROWS)))
+        return _Criterion(
+            "omnibus test", target, None if size is None else _two_digits(max(size, _LEAST_ROWS))
+        )
 
     def acceptance(self, margin: float) -> _Criterion:
         """Rows with which two one-sided tests accept O/E = 1 ± margin, if it is 1."""
-        quantile, above = float(ndtri(self.level)), math.log1p(margin)
+        quantile = float(ndtri(self.level))
+        above = math.log1p(margin)
 
         def missing(errors: float) -> float:
             """The power that is missing if log(1 + margin) is this many standard errors."""
@@ -256,9 +319,13 @@ class _Plan(NamedTuple):
         # Margins may be smaller than the precision of a root; numbers of standard errors are not.
         errors = bracketed_root(missing, 0.0, 50.0) if missing(0.0) > 0 else 0.0
         target = f"accepted within 1 ± {margin:g} with probability {self.power:g}"
-        return _Criterion("O/E", target, _whole((1 - self.rate) / self.rate * (errors / above) ** 2))
+        return _Criterion(
+            "O/E", target, _whole((1 - self.rate) / self.rate * (errors / above) ** 2)
+        )
 
-    def equivalence(self, criterion: Accepted, margin: float, seed: int, step: Callable[[], None]) -> _Criterion:
+    def equivalence(
+        self, criterion: Accepted, margin: float, seed: int, step: Callable[[], None]
+    ) -> _Criterion:
         """Rows with which the equivalence test accepts calibrated scores."""
         law = self.known_law(f"accept_{criterion}")
         title = {"l2": "l2 error", "ece": "ECE", "band": "monotone band"}[criterion]
@@ -271,7 +338,9 @@ class _Plan(NamedTuple):
         sizes = tuple(one.size for one in found)
         notes = []
         if self.law is None and explain:
-            notes.append("The prevalence alone plans O/E only; `c_statistic`, `log_odds` or `scores` plan the others.")
+            notes.append(
+                "The prevalence alone plans O/E only; `c_statistic`, `log_odds` or `scores` plan the others."
+            )
         if self.law is not None and not 0.9 < self.law.prevalence / self.rate < 1.1:
             notes.append(
                 f"The scores imply a prevalence of {100 * self.law.prevalence:.3g} %; O/E and c-statistic are planned "
@@ -280,7 +349,8 @@ class _Plan(NamedTuple):
         if None in sizes:
             notes.append(f"–: more than {MOST_ROWS:,} rows; the test has hardly any power.")
         largest = None if None in sizes else max(size for size in sizes if size is not None)
-        titles, targets = tuple(one.title for one in found), tuple(one.target for one in found)
+        titles = tuple(one.title for one in found)
+        targets = tuple(one.target for one in found)
         events = tuple(None if size is None else round(size * self.rate) for size in sizes)
         about = (self.rate, self.c_statistic, self.level, self.power)
         return ValidationSize(largest, titles, targets, sizes, events, *about, tuple(notes))
@@ -322,10 +392,14 @@ def _check_targets(targets: dict[str, Any]) -> None:
         if not (is_number(value) and value > 0):
             raise InputError(name, "must be a finite number above 0", f"got {value!r}")
         if not _LEAST_TARGET <= value <= _MOST_TARGET:
-            raise InputError(name, f"must lie between {_LEAST_TARGET:g} and {_MOST_TARGET:g}", f"got {value!r}")
+            raise InputError(
+                name, f"must lie between {_LEAST_TARGET:g} and {_MOST_TARGET:g}", f"got {value!r}"
+            )
         if name.startswith("detect_") and value == 1:
             raise InputError(name, "must differ from 1, which is no error", f"got {value!r}")
         if name in ("accept_l2", "accept_ece", "accept_band") and value > 1:
             raise InputError(name, "must be at most 1", f"got {value!r}")
     if targets["oe_se"] is not None and targets["oe_width"] is not None:
-        raise InputError("oe_se", "must be given without `oe_width`, which follows from it", "got both")
+        raise InputError(
+            "oe_se", "must be given without `oe_width`, which follows from it", "got both"
+        )

@@ -35,7 +35,16 @@ from trueness.infer.test._pair_tests import Divisor, adaptive_t_cal, exact, pair
 from trueness.results import Significance
 
 TestMethod: TypeAlias = Literal[
-    "omnibus", "exact", "analytic", "t-cal", "adaptive-t-cal", "ks", "kuiper", "spiegelhalter", "cox", "hosmer-lemeshow"
+    "omnibus",
+    "exact",
+    "analytic",
+    "t-cal",
+    "adaptive-t-cal",
+    "ks",
+    "kuiper",
+    "spiegelhalter",
+    "cox",
+    "hosmer-lemeshow",
 ]
 
 _RESAMPLES = 999
@@ -79,14 +88,20 @@ def test_of(
     options = _options(method, bins, resamples, fitted, k, seed, evidence.dependent)
     options = options._replace(rounded_to=evidence.rounded_to)
     # Whole-number weights count rows here, whatever they mean elsewhere.
-    evidence = replace(evidence, weight_type="auto") if evidence.weight_type == "importance" else evidence
+    evidence = (
+        replace(evidence, weight_type="auto") if evidence.weight_type == "importance" else evidence
+    )
     if evidence.view == "multilabel" or evidence.has_images:
         if k is not None and k > 1:
-            raise InputError("k", "must be None or 1 where each column is tested by itself", f"got {k}")
+            raise InputError(
+                "k", "must be None or 1 where each column is tested by itself", f"got {k}"
+            )
         return _each_label(evidence, method, bins, resamples, fitted, seed)
     if evidence.dependent:
         if evidence.weights == "fractional":
-            raise InputError("sample_weight", "must be whole numbers with `cluster`: they count rows")
+            raise InputError(
+                "sample_weight", "must be whole numbers with `cluster`: they count rows"
+            )
         if evidence.rows is None:
             evidence.tally_in(options.rule)  # refuses bins
         rows = evidence.clustered
@@ -100,24 +115,47 @@ def test_of(
         if evidence.view not in ("binary", "confidence"):
             raise _several_questions(evidence.view)
         (cells,) = evidence.tally_in(options.rule).parts
-        options = options._replace(classes=None if evidence.classes is None else len(evidence.classes))
+        options = options._replace(
+            classes=None if evidence.classes is None else len(evidence.classes)
+        )
         if not cells.whole:
             options = options._replace(entries=_weighted_entries(evidence, cells, method))
         found = significance(cells, method, _METHODS[method].test(cells, options))
-    return replace(found, assumptions=f"{found.assumptions} {evidence.note}") if evidence.note else found
+    if evidence.note:
+        return replace(found, assumptions=f"{found.assumptions} {evidence.note}")
+    return found
 
 
 def _each_label(
-    evidence: Evidence, method: TestMethod, bins: BinsLike | None, resamples: int | None, fitted: bool, seed: int
+    evidence: Evidence,
+    method: TestMethod,
+    bins: BinsLike | None,
+    resamples: int | None,
+    fitted: bool,
+    seed: int,
 ) -> Significance:
-    """Every label, or class of images, by itself; the smallest p-value times their number is the joint one."""
+    """Every label, or class of images, by itself.
+
+    The smallest p-value times their number is the joint one.
+    """
     problems = dict(evidence.each_class())
     # Draws enough for the smallest p-value to survive the correction.
-    few = 40 * len(problems) <= _RESAMPLES or not (evidence.dependent or method in ("omnibus", "exact", "t-cal"))
+    few = 40 * len(problems) <= _RESAMPLES or not (
+        evidence.dependent or method in ("omnibus", "exact", "t-cal")
+    )
     enough = None if few else 40 * len(problems) - 1
-    settings: Any = {"method": method, "bins": bins, "resamples": resamples or enough, "fitted": fitted}
-    # Every label has the same random numbers, whatever the order of labels: the correction holds under dependence.
-    found = {str(x): test_of(replace(one, notes=()), seed=seed, **settings) for x, one in problems.items()}
+    settings: Any = {
+        "method": method,
+        "bins": bins,
+        "resamples": resamples or enough,
+        "fitted": fitted,
+    }
+    # Every label has the same random numbers, whatever the order of labels: the correction holds
+    # under dependence.
+    found = {
+        str(x): test_of(replace(one, notes=()), seed=seed, **settings)
+        for x, one in problems.items()
+    }
     alone = {label: one.pvalue for label, one in found.items()}
     adjusted = dict(zip(alone, holm(np.array(list(alone.values()))).tolist(), strict=True))
     worst = min(alone, key=lambda label: alone[label])
@@ -132,7 +170,8 @@ def _each_label(
         assumptions=f"{text}{found[worst].assumptions} {evidence.note}".rstrip(),
         alone=alone,
         adjusted=adjusted,
-        strongest=f"{what} {worst!r}" + (f", {found[worst].strongest}" if found[worst].strongest else ""),
+        strongest=f"{what} {worst!r}"
+        + (f", {found[worst].strongest}" if found[worst].strongest else ""),
         too_good=None,
         contradicted=sum(one.contradicted for one in found.values()),
         smallest_pvalue=min(1.0, found[worst].smallest_pvalue * len(found)),
@@ -140,9 +179,14 @@ def _each_label(
 
 
 def _weighted_entries(evidence: Evidence, cells: Cells, method: str) -> Entries | None:
-    """One label per row, whatever its weight; from sums, rows of one score must have equal weights."""
+    """One label per row, whatever its weight.
+
+    From sums, rows of one score must have equal weights.
+    """
     if evidence.rows is None:
-        return entries_of_equal_weights(cells) if method == "omnibus" or have_equal_weights(cells) else None
+        if method == "omnibus" or have_equal_weights(cells):
+            return entries_of_equal_weights(cells)
+        return None
     top = evidence.sample
     assert top.w is not None
     return entries_of_rows(np.asarray(top.y), np.asarray(top.p, dtype=np.float64), top.w)
@@ -150,23 +194,34 @@ def _weighted_entries(evidence: Evidence, cells: Cells, method: str) -> Entries 
 
 def _parts_significance(tally: Tally, options: Options) -> Significance:
     """The top label of each predicted class: problems that share no row."""
-    parts = [require_counts(part, "`kind='top-label'`", "`kind='confidence'`") for part in tally.parts]
+    parts = [
+        require_counts(part, "`kind='top-label'`", "`kind='confidence'`") for part in tally.parts
+    ]
     if not any(part.size for part in parts):
         raise InputError("", "A test needs rows", "there are none")
-    return parts_outcome(parts, tally.classes or (), options).significance("omnibus", int(tally.weight))
+    return parts_outcome(parts, tally.classes or (), options).significance(
+        "omnibus", int(tally.weight)
+    )
 
 
-def _matrix_significance(evidence: Evidence, method: str, k: int | None, options: Options) -> Significance:
+def _matrix_significance(
+    evidence: Evidence, method: str, k: int | None, options: Options
+) -> Significance:
     """Every class, or the k largest scores."""
     if evidence.view == "binary":
         raise InputError("k", "must be None or 1 for a vector of scores", f"got {k}")
     if method in _DIVISORS and k is not None and evidence.view == "confidence":
         sample = evidence.matrix
         sample = evidence.at(order_by_content(sample.p, sample.w)[0]).matrix
-        scores = of_matrix(sample, k, None if options.rule is None else cells_per_axis(options.rule))
+        scores = of_matrix(
+            sample, k, None if options.rule is None else cells_per_axis(options.rule)
+        )
         detail = f"The {scores.k} largest scores of each row; {scores.bins}."
         if method == "analytic":
-            per_axis = default_cells(scores.n, k, scores.classes) if options.rule is None else options.rule.n_requested
+            if options.rule is None:
+                per_axis = default_cells(scores.n, k, scores.classes)
+            else:
+                per_axis = options.rule.n_requested
             outcome = analytic_outcome(scores, per_axis, detail)
         else:
             outcome = pair_test(scores, options, _DIVISORS[method], detail)
@@ -181,20 +236,36 @@ def _matrix_significance(evidence: Evidence, method: str, k: int | None, options
         raise InputError("sample_weight", demand)
     evidence.sample  # noqa: B018  # checks every value
     sample = evidence.expanded.matrix
-    y, names = np.asarray(sample.y), evidence.classes or tuple(range(classes))
+    y = np.asarray(sample.y)
+    names = evidence.classes or tuple(range(classes))
     return matrix_outcome(np.asarray(sample.p), y, names, k, options).significance(method, y.size)
 
 
 def _options(
-    method: str, bins: BinsLike | None, resamples: Any, fitted: Any, k: Any, seed: int, clustered: bool
+    method: str,
+    bins: BinsLike | None,
+    resamples: Any,
+    fitted: Any,
+    k: Any,
+    seed: int,
+    clustered: bool,
 ) -> Options:
     if not isinstance(fitted, bool | np.bool_):
         raise InputError("fitted", "must be True or False", f"got {fitted!r}")
     if clustered and method not in CLUSTERED_TESTS:
         *most, last = map(repr, CLUSTERED_TESTS)
         takers = f"{', '.join(most)} or {last}"
-        raise InputError("cluster", f"is only accepted by {takers}", f"`method={method!r}` needs independent rows")
-    passed = {"bins": bins is not None, "resamples": resamples is not None, "fitted": fitted, "k": checked_k(k) > 1}
+        raise InputError(
+            "cluster",
+            f"is only accepted by {takers}",
+            f"`method={method!r}` needs independent rows",
+        )
+    passed = {
+        "bins": bins is not None,
+        "resamples": resamples is not None,
+        "fitted": fitted,
+        "k": checked_k(k) > 1,
+    }
     if clustered and passed["k"]:
         raise InputError("k", "must be 1 with `cluster`", f"got {k}")
     for option in (name for name, is_passed in passed.items() if is_passed):
@@ -220,4 +291,6 @@ def refuse_unused(option: str, method: str) -> None:
 
 def _several_questions(view: str) -> InputError:
     demand = f"A single test poses one question; kind={view!r} poses one per class"
-    return InputError("", demand, remedy="Use `method='omnibus'` on labels and scores, or `kind='confidence'`.")
+    return InputError(
+        "", demand, remedy="Use `method='omnibus'` on labels and scores, or `kind='confidence'`."
+    )

@@ -9,7 +9,13 @@ from trueness._tally.binned_scores import bin_starts
 from trueness._tally.cells import Cells, pool_cells, segment_sums
 from trueness._tally.rules import EqualMass
 from trueness.errors import InputError
-from trueness.infer.null._redrawn_labels import caveat, is_nearly_normal, monte_carlo_outcome, of_events, with_draws
+from trueness.infer.null._redrawn_labels import (
+    caveat,
+    is_nearly_normal,
+    monte_carlo_outcome,
+    of_events,
+    with_draws,
+)
 from trueness.infer.test._method import Options, Outcome, observed_events, require_counts
 from trueness.typing import Floats
 
@@ -26,8 +32,11 @@ def _weighted_sums(values: Floats, weights: Floats) -> Floats:
 
 def spiegelhalter(cells: Cells, options: Options) -> Outcome:
     """The z of Σ (y − p)(1 − 2p), two-sided: whether the Brier score is what the scores expect."""
-    slope, expected = 1 - 2 * cells.score, cells.weight * cells.score
-    spread = math.sqrt(float((cells.square_sums[0] * slope**2 * cells.score * (1 - cells.score)).sum()))
+    slope = 1 - 2 * cells.score
+    expected = cells.weight * cells.score
+    spread = math.sqrt(
+        float((cells.square_sums[0] * slope**2 * cells.score * (1 - cells.score)).sum())
+    )
 
     def z_of(excess: Floats) -> Floats:
         if spread > 0:
@@ -36,33 +45,41 @@ def spiegelhalter(cells: Cells, options: Options) -> Outcome:
         return np.where(excess == 0, 0.0, np.copysign(np.inf, excess))
 
     z = float(z_of((cells.events - expected) @ slope))
-    rows, detail = "Rows are independent; two-sided", "Detects only departures that change the Brier score."
+    rows = "Rows are independent; two-sided"
+    detail = "Detects only departures that change the Brier score."
     few = pool_cells(cells)
     accurate = is_nearly_normal(few, 1 - 2 * few.score)
     options = with_draws(cells, options, accurate=accurate)
     if options.resamples:
         size = of_events(lambda events: np.abs(z_of(_weighted_sums(events - expected, slope))))
-        return monte_carlo_outcome(size, cells, options, rows=rows, detail=detail)._replace(statistic=z)
+        return monte_carlo_outcome(size, cells, options, rows=rows, detail=detail)._replace(
+            statistic=z
+        )
     limit = "z is approximately normal: this needs many rows, none of which dominates the variance"
-    return Outcome(z, float(2 * ndtr(-abs(z))), f"{rows}; {limit}. {detail}{caveat(accurate=accurate)}")
+    return Outcome(
+        z, float(2 * ndtr(-abs(z))), f"{rows}; {limit}. {detail}{caveat(accurate=accurate)}"
+    )
 
 
 def cox(cells: Cells, options: Options) -> Outcome:
     """The score test of slope 1 and intercept 0, with the information at these values."""
     score = _Score(cells)
-    statistic, freedom = float(score(observed_events(cells))[0]), score.freedom
-    detail = (
-        f"Chi-squared with {_degrees(freedom)}: detects only departures in the slope and intercept of the log-odds."
-    )
+    statistic = float(score(observed_events(cells))[0])
+    freedom = score.freedom
+    detail = f"Chi-squared with {_degrees(freedom)}: detects only departures in the slope and intercept of the log-odds."
     # An infinite score is impossible, whatever could be drawn.
     few = pool_cells(cells)
     accurate = math.isinf(statistic) or _Score(few).is_nearly_normal(few)
     options = with_draws(cells, options, accurate=accurate)
     if options.resamples:
         return monte_carlo_outcome(of_events(score), cells, options, detail=detail)
-    pvalue = float(chdtrc(max(freedom, 1), statistic))  # without any freedom the statistic is 0 or infinite
+    pvalue = float(
+        chdtrc(max(freedom, 1), statistic)
+    )  # without any freedom the statistic is 0 or infinite
     limit = "the score is approximately normal: this needs many rows, none of which dominates the information"
-    return Outcome(statistic, pvalue, f"Rows are independent; {limit}. {detail}{caveat(accurate=accurate)}")
+    return Outcome(
+        statistic, pvalue, f"Rows are independent; {limit}. {detail}{caveat(accurate=accurate)}"
+    )
 
 
 def _degrees(freedom: int) -> str:
@@ -72,8 +89,8 @@ def _degrees(freedom: int) -> str:
 class _Score:
     """S' V⁻¹ S for S = Σ (y − p)(1, x), x the log-odds, as the squares of two uncorrelated parts.
 
-    Scores of 0 and 1, whose log-odds are infinite, enter by their limits: nothing if the label agrees, an
-    infinite score if it does not.
+    Scores of 0 and 1, whose log-odds are infinite, enter by their limits: nothing if the label
+    agrees, an infinite score if it does not.
     """
 
     def __init__(self, cells: Cells) -> None:
@@ -107,7 +124,9 @@ class _Score:
                 value += excess.sum(axis=1) ** 2 / self.information
             if self.freedom > 1:
                 value += _weighted_sums(excess, self.away) ** 2 / self.second
-        wrong = np.abs(events[:, self.certain] - self.certain_events) > _ROUNDED * self.certain_weight
+        wrong = (
+            np.abs(events[:, self.certain] - self.certain_events) > _ROUNDED * self.certain_weight
+        )
         value[wrong.any(axis=1)] = np.inf
         return value
 
@@ -120,7 +139,9 @@ def hosmer_lemeshow(cells: Cells, options: Options) -> Outcome:
     """Σ (observed − expected)² / (n p̄ (1 − p̄)) over the groups."""
     rule = options.rule or EqualMass(10)
     first = bin_starts(cells, rule)
-    weight, squares = (segment_sums(w.astype(np.float64), first) for w in (cells.weight, cells.square_sums[0]))
+    weight, squares = (
+        segment_sums(w.astype(np.float64), first) for w in (cells.weight, cells.square_sums[0])
+    )
     expected = segment_sums(cells.weight * cells.score, first)
     mean = np.clip(expected / weight, 0, 1)
     variance = squares * mean * (1 - mean)
@@ -141,22 +162,33 @@ def hosmer_lemeshow(cells: Cells, options: Options) -> Outcome:
     (value,) = statistic(observed_events(cells))
     # In units of the mean weight, so that fractional weights count too.
     enough = (variance * weight**2 >= _LEAST_VARIANCE * squares**2)[varies]
-    # An infinite value is impossible. Few rows with large weights dominate a group, whatever its variance.
+    # An infinite value is impossible. Few rows with large weights dominate a group, whatever its
+    # variance.
     accurate = bool((cells.whole and enough.all()) or np.isinf(value))
     if not options.fitted:
         options = with_draws(cells, options, accurate=accurate)
     elif require_counts(cells, "`fitted=True`") and used < 3:
         demand = "leaves g − 2 degrees of freedom and needs g ≥ 3 groups"
-        raise InputError("fitted", demand, f"there are {used}", remedy="Use more `bins`, or rows not used to fit.")
+        raise InputError(
+            "fitted",
+            demand,
+            f"there are {used}",
+            remedy="Use more `bins`, or rows not used to fit.",
+        )
     if options.resamples:
         rows = "Rows are independent and were not used to fit the model"
         return monte_carlo_outcome(of_events(statistic), cells, options, rows=rows, detail=groups)
     freedom = used - 2 if options.fitted else used
-    fitted = "were used to fit a logistic model with intercept" if options.fitted else "were not used to fit the model"
+    if options.fitted:
+        fitted = "were used to fit a logistic model with intercept"
+    else:
+        fitted = "were not used to fit the model"
     few = int((~enough).sum())
     several = f"{few} of {used} groups have few" if few else "Every group that counts has several"
     assumptions = (
         f"Rows are independent and {fitted}: {_degrees(freedom)}. {several} expected events and non-events. "
         f"{groups}{caveat(accurate=accurate)}"
     )
-    return Outcome(float(value), float(chdtrc(freedom, value)) if freedom else float(value == 0), assumptions)
+    return Outcome(
+        float(value), float(chdtrc(freedom, value)) if freedom else float(value == 0), assumptions
+    )

@@ -1,12 +1,13 @@
 """Tests for rows in clusters, by random signs of whole clusters (the wild bootstrap).
 
-If the scores are calibrated, the residuals y − p of a cluster have mean zero, whatever their dependence: a sum over
-clusters varies like the same sum with a random sign for each. Where few events are expected, labels drawn from the
-scores, as if rows were independent, say more. A statistic must therefore be large by both.
+If the scores are calibrated, the residuals y − p of a cluster have mean zero, whatever their
+dependence: a sum over clusters varies like the same sum with a random sign for each. Where few
+events are expected, labels drawn from the scores, as if rows were independent, say more. A
+statistic must therefore be large by both.
 
-References: Wu, "Jackknife, bootstrap and other resampling methods in regression analysis", Annals of Statistics, 1986;
-Cameron, Gelbach, Miller, "Bootstrap-based improvements for inference with clustered errors", Review of Economics and
-Statistics, 2008.
+References: Wu, "Jackknife, bootstrap and other resampling methods in regression analysis", Annals
+of Statistics, 1986; Cameron, Gelbach, Miller, "Bootstrap-based improvements for inference with
+clustered errors", Review of Economics and Statistics, 2008.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,16 +22,28 @@ from trueness._numerics.runs import NestedRuns
 from trueness._numerics.streams import stream
 from trueness._tally.clusters import ClusteredRows
 from trueness.infer.interval._residuals import BinnedResiduals, residuals_in
-from trueness.infer.null._redrawn_labels import label_batches, monte_carlo_pvalue, moved_inside, sign_batches
+from trueness.infer.null._redrawn_labels import (
+    label_batches,
+    monte_carlo_pvalue,
+    moved_inside,
+    sign_batches,
+)
 from trueness.infer.test._cumulative import ks_statistic, kuiper_statistic
 from trueness.infer.test._method import Options, Outcome
-from trueness.infer.test._omnibus import OmnibusTest, combined_pvalues, lower_tail, omnibus_outcome, omnibus_test
+from trueness.infer.test._omnibus import (
+    OmnibusTest,
+    combined_pvalues,
+    lower_tail,
+    omnibus_outcome,
+    omnibus_test,
+)
 from trueness.infer.test._omnibus_statistics import Statistics, evidence
 from trueness.infer.test._pair_tests import score_test_bins
 from trueness.typing import Floats, Ints
 
 # Numbers drawn at a time, so that they stay in the processor's cache; but at least this many draws.
-_BATCH, _LEAST = 1 << 18, 16
+_BATCH = 1 << 18
+_LEAST = 16
 
 ClusteredTest: TypeAlias = Callable[[ClusteredRows, Options, int], Outcome]
 
@@ -46,20 +59,27 @@ class ClusterStatistic(NamedTuple):
     of_signs: Callable[[Floats], Floats]
     """From signs of the clusters, of shape (clusters, draws), to values of shape (draws,)."""
     of_labels: Callable[[NDArray[Any]], Floats]
-    """From labels of the rows (or events among them), of shape (n, draws), to values of shape (draws,)."""
+    """From labels of the rows (or events among them), of shape (n, draws), to values of shape
+    (draws,)."""
 
 
 def wild_pvalue(statistic: ClusterStatistic, clusters: int, draws: int, seed: int) -> float:
     """The larger of two p-values: from random signs of the clusters, and from labels of independent rows.
 
-    Signs alone make the test valid for many clusters; labels make it valid for any number if rows are independent.
+    Signs alone make the test valid for many clusters; labels make it valid for any number if rows
+    are independent.
     """
     at_most = max(_LEAST, _BATCH // statistic.p.size)
     signs = sign_batches(clusters, draws, stream(seed, "signs"), at_most)
-    labels = label_batches(statistic.p[:, np.newaxis], statistic.rows, draws, stream(seed, "labels"), at_most)
+    labels = label_batches(
+        statistic.p[:, np.newaxis], statistic.rows, draws, stream(seed, "labels"), at_most
+    )
     by_signs = [statistic.of_signs(batch) for batch in signs]
     by_labels = [statistic.of_labels(hits) for (hits,) in labels]
-    return max(float(monte_carlo_pvalue(statistic.observed, np.concatenate(drawn))) for drawn in (by_signs, by_labels))
+    return max(
+        float(monte_carlo_pvalue(statistic.observed, np.concatenate(drawn)))
+        for drawn in (by_signs, by_labels)
+    )
 
 
 def _counts(rows: ClusteredRows) -> Ints:
@@ -76,12 +96,15 @@ def pair_statistic(residuals: BinnedResiduals, p: Floats) -> ClusterStatistic:
     own = float(share @ residuals.s**2)
     first = np.flatnonzero(np.diff(residuals.entry[order], prepend=-1))
     runs = NestedRuns(order.size, [first[residuals.first], first])
-    weight, p = residuals.row_weight[order], p[order]
+    weight = residuals.row_weight[order]
+    p = p[order]
     w = weight[:, np.newaxis] if residuals.weight is not None and not residuals.counts else None
     count = np.rint(weight if w is None else np.ones(weight.size)).astype(np.int64)
     dtype = np.min_scalar_type(int(count.sum())) if w is None else np.float64
     expected = (weight * p)[:, np.newaxis]
-    of_bins, of_entries = (np.asarray(runs.sums(expected, np.float64)[runs.rows[i]]) for i in range(2))
+    of_bins, of_entries = (
+        np.asarray(runs.sums(expected, np.float64)[runs.rows[i]]) for i in range(2)
+    )
 
     def of_signs(signs: Floats) -> Floats:
         excess = sums @ signs
@@ -89,7 +112,8 @@ def pair_statistic(residuals: BinnedResiduals, p: Floats) -> ClusterStatistic:
 
     def of_labels(labels: NDArray[Any]) -> Floats:
         events = runs.sums(labels if w is None else w * labels, dtype)
-        excess, alone = events.take(runs.rows[0], axis=0) - of_bins, events.take(runs.rows[1], axis=0) - of_entries
+        excess = events.take(runs.rows[0], axis=0) - of_bins
+        alone = events.take(runs.rows[1], axis=0) - of_entries
         whole = np.einsum("i,ij,ij->j", residuals.coefficient, excess, excess)
         return np.asarray(whole - np.einsum("i,ij,ij->j", share, alone, alone))
 
@@ -107,7 +131,8 @@ def _spiegelhalter(rows: ClusteredRows, options: Options, draws: int) -> Outcome
     slope = 1 - 2 * rows.p
     spread = float(np.sqrt((rows.w * slope**2 * rows.p * (1 - rows.p)).sum()))
     sums = np.bincount(rows.cluster, rows.w * rows.u * slope)
-    signed, expected = float(sums.sum()), float(slope @ (rows.w * rows.p))
+    signed = float(sums.sum())
+    expected = float(slope @ (rows.w * rows.p))
     statistic = ClusterStatistic(
         abs(signed),
         rows.p,
@@ -115,7 +140,12 @@ def _spiegelhalter(rows: ClusteredRows, options: Options, draws: int) -> Outcome
         lambda signs: np.abs(np.einsum("i,ij->j", sums, signs)),
         lambda labels: np.abs(np.einsum("i,ij->j", slope, labels.astype(np.float64)) - expected),
     )
-    z = signed / spread if spread > 0 else (0.0 if signed == 0 else float(np.copysign(np.inf, signed)))
+    if spread > 0:
+        z = signed / spread
+    elif signed == 0:
+        z = 0.0
+    else:
+        z = float(np.copysign(np.inf, signed))
     more = (
         "Two-sided; z is divided by the standard deviation of independent rows, the p-value is not. Detects only "
         "departures that change the Brier score."
@@ -124,17 +154,24 @@ def _spiegelhalter(rows: ClusteredRows, options: Options, draws: int) -> Outcome
 
 
 def _cumulative(
-    of_extremes: Callable[[Floats, Floats], Floats], rows: ClusteredRows, options: Options, draws: int
+    of_extremes: Callable[[Floats, Floats], Floats],
+    rows: ClusteredRows,
+    options: Options,
+    draws: int,
 ) -> Outcome:
     order = np.argsort(rows.p, kind="stable")
     count = _counts(rows)[order]
-    p, u, cluster = rows.p[order], count * rows.u[order], rows.cluster[order]
+    p = rows.p[order]
+    u = count * rows.u[order]
+    cluster = rows.cluster[order]
     last = np.append(np.flatnonzero(np.diff(p)), p.size - 1)
 
     def of_residuals(residuals: Floats) -> Floats:
         path = np.cumsum(residuals, axis=1, out=residuals)[:, last]
         # The path starts at 0.
-        return of_extremes(np.maximum(path.max(axis=1), 0), np.minimum(path.min(axis=1), 0)) / rows.n
+        return (
+            of_extremes(np.maximum(path.max(axis=1), 0), np.minimum(path.min(axis=1), 0)) / rows.n
+        )
 
     statistic = ClusterStatistic(
         float(of_residuals(u[np.newaxis].copy())[0]),
@@ -147,7 +184,12 @@ def _cumulative(
 
 
 def _outcome(
-    rows: ClusteredRows, statistic: ClusterStatistic, options: Options, draws: int, value: float, more: str = ""
+    rows: ClusteredRows,
+    statistic: ClusterStatistic,
+    options: Options,
+    draws: int,
+    value: float,
+    more: str = "",
 ) -> Outcome:
     pvalue = wild_pvalue(statistic, rows.clusters, draws, options.seed)
     return Outcome(value, pvalue, f"{_assumptions(rows, draws)} {more}".rstrip(), 1 / (draws + 1))
@@ -161,7 +203,9 @@ def _assumptions(rows: ClusteredRows, draws: int) -> str:
     )
 
 
-def clustered_omnibus_test(rows: ClusteredRows, draws: int, seed: int, rounded_to: float | None = None) -> OmnibusTest:
+def clustered_omnibus_test(
+    rows: ClusteredRows, draws: int, seed: int, rounded_to: float | None = None
+) -> OmnibusTest:
     """The omnibus test by labels of independent rows and by signs of the clusters, each with all its statistics.
 
     Each p-value is the larger of the two.
@@ -179,7 +223,9 @@ def clustered_omnibus_test(rows: ClusteredRows, draws: int, seed: int, rounded_t
     at = np.searchsorted(cells.score, p)
     sums = sparse.csr_array((u, (at, rows.cluster)), shape=(cells.size, rows.clusters))
     of_rows = np.searchsorted(statistics.low, p, side="right") - 1
-    finest = sparse.csr_array((u, (of_rows, rows.cluster)), shape=(statistics.low.size, rows.clusters))
+    finest = sparse.csr_array(
+        (u, (of_rows, rows.cluster)), shape=(statistics.low.size, rows.clusters)
+    )
     forms = statistics.forms @ sums
     ones = np.ones((rows.clusters, 1))
     at_most = max(_LEAST, _BATCH // max(rows.clusters, statistics.low.size))
@@ -190,8 +236,13 @@ def clustered_omnibus_test(rows: ClusteredRows, draws: int, seed: int, rounded_t
     alone, combined = combined_pvalues(evidence(values), statistics.weights)
     return by_labels._replace(
         pvalue=max(by_labels.pvalue, float(combined[0])),
-        alone={name: max(p, q) for (name, p), q in zip(by_labels.alone.items(), alone[:, 0].tolist(), strict=True)},
-        too_good=None if by_labels.too_good is None else max(by_labels.too_good, lower_tail(values)),
+        alone={
+            name: max(p, q)
+            for (name, p), q in zip(by_labels.alone.items(), alone[:, 0].tolist(), strict=True)
+        },
+        too_good=None
+        if by_labels.too_good is None
+        else max(by_labels.too_good, lower_tail(values)),
     )
 
 

@@ -18,7 +18,13 @@ from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
-from trueness.infer.null._redrawn_labels import caveat, is_nearly_normal, monte_carlo_outcome, of_events, with_draws
+from trueness.infer.null._redrawn_labels import (
+    caveat,
+    is_nearly_normal,
+    monte_carlo_outcome,
+    of_events,
+    with_draws,
+)
 from trueness.infer.test._method import Options, Outcome, observed_events, significance
 from trueness.results import Walk
 from trueness.typing import ArrayLike, Floats, Ints, RowOptions
@@ -58,7 +64,8 @@ def _outcome(cells: Cells, options: Options, statistic: _Statistic) -> Outcome:
         # The path starts at 0.
         return np.maximum(path.max(axis=1), 0), np.minimum(path.min(axis=1), 0)
 
-    accurate, v = is_nearly_normal(cells, np.ones(cells.size)), cells.square_sums[0] * cells.score * (1 - cells.score)
+    accurate = is_nearly_normal(cells, np.ones(cells.size))
+    v = cells.square_sums[0] * cells.score * (1 - cells.score)
     # A path of few steps reaches less far than Brownian motion.
     smooth = float(v.sum()) ** 2 >= _STEPS * float(v @ v)
     options = with_draws(cells, options, accurate=accurate and smooth)
@@ -70,7 +77,9 @@ def _outcome(cells: Cells, options: Options, statistic: _Statistic) -> Outcome:
     return outcome._replace(assumptions=outcome.assumptions + caveat(accurate=accurate))
 
 
-def _limit_outcome(statistic: _Statistic, high: float, low: float, variance: float, total: float) -> Outcome:
+def _limit_outcome(
+    statistic: _Statistic, high: float, low: float, variance: float, total: float
+) -> Outcome:
     """From the extremes of the cumulated differences Σw(y − p), which start at 0, Σw² p(1 − p) and Σw."""
     observed = float(statistic.of_extremes(high, low) / total)
     spread = math.sqrt(variance) / total
@@ -89,18 +98,23 @@ kuiper = partial(_outcome, statistic=_KUIPER)
 
 @partial(takes_rows, kind="confidence")
 def cumulative_walk(
-    y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None, *, level: float = 0.95, **rows: Unpack[RowOptions]
+    y_true: ArrayLike | Tally,
+    y_prob: ArrayLike | None = None,
+    *,
+    level: float = 0.95,
+    **rows: Unpack[RowOptions],
 ) -> Walk:
     r"""Observed minus expected events, cumulated over the rows in order of their scores.
 
-    Where the walk climbs, events are more frequent than predicted; its slope is the miscalibration there. It needs
-    neither bins nor a kernel.
+    Where the walk climbs, events are more frequent than predicted; its slope is the miscalibration
+    there. It needs neither bins nor a kernel.
 
     Parameters
     ----------
     y_true, y_prob
-        As for :func:`trueness.ece`, or a :class:`trueness.Tally` in place of both. For a matrix, the largest score of
-        each row is examined; a matrix of two columns is the binary problem of its second column.
+        As for :func:`trueness.ece`, or a :class:`trueness.Tally` in place of both. For a matrix,
+        the largest score of each row is examined; a matrix of two columns is the binary problem of
+        its second column.
     level : float, default 0.95
         Level of the band.
     **rows
@@ -109,23 +123,25 @@ def cumulative_walk(
     Returns
     -------
     Walk
-        At most about 2,000 points, including the highest and the lowest, and the tests 'ks' and 'kuiper' by their
-        limiting distributions.
+        At most about 2,000 points, including the highest and the lowest, and the tests 'ks' and
+        'kuiper' by their limiting distributions.
 
     Notes
     -----
-    Equal scores are one step. With :math:`W = \sum w`, the height after score :math:`s` and its variance are
+    Equal scores are one step. With :math:`W = \sum w`, the height after score :math:`s` and its
+    variance are
 
     .. math:: C(s) = \frac1W \sum_{p_i \le s} w_i (y_i - p_i), \qquad
               \frac{1}{W^2} \sum_{p_i \le s} w_i^2 p_i (1 - p_i) ,
 
-    the latter for calibrated scores. `reach` is the quantile of the largest distance of Brownian motion from 0, times
-    the final standard deviation: accurate for many rows, none of which dominates the variance.
+    the latter for calibrated scores. `reach` is the quantile of the largest distance of Brownian
+    motion from 0, times the final standard deviation: accurate for many rows, none of which
+    dominates the variance.
 
     References
     ----------
-    Arrieta-Ibarra, Gujral, Tannen, Tygert, Xu, "Metrics of calibration for probabilistic predictions", Journal of
-    Machine Learning Research, 2022.
+    Arrieta-Ibarra, Gujral, Tannen, Tygert, Xu, "Metrics of calibration for probabilistic
+    predictions", Journal of Machine Learning Research, 2022.
 
     Examples
     --------
@@ -150,7 +166,9 @@ def walk_of_cells(cells: Cells, level: float) -> Walk:
     sums = max(path.max(), 0.0), min(path.min(), 0.0), float(variances.sum()), total
     passed = _kept_steps(path)[1:] - 1
     deviation = _from_zero(np.sqrt(np.cumsum(variances)[passed]) / total)
-    reach = bracketed_root(lambda x: math.log(float(largest_distance_sf(x)) / (1 - level)), 1e-2, 30.0)
+    reach = bracketed_root(
+        lambda x: math.log(float(largest_distance_sf(x)) / (1 - level)), 1e-2, 30.0
+    )
     return Walk(
         share=_from_zero(np.cumsum(cells.weight)[passed] / total),
         score=cells.score[np.concatenate([[0], passed])],
@@ -174,6 +192,13 @@ def _kept_steps(path: Floats) -> Ints:
     if size <= 2 * _STRETCHES:
         return np.arange(size)
     ends = np.linspace(0, size, _STRETCHES + 1).astype(np.int64)
-    heights = [_from_zero(path[: ends[1] - 1]), *(path[a - 1 : b - 1] for a, b in pairwise(ends[1:]))]
-    extremes = [a + at for a, part in zip(ends, heights, strict=False) for at in (part.argmin(), part.argmax())]
+    heights = [
+        _from_zero(path[: ends[1] - 1]),
+        *(path[a - 1 : b - 1] for a, b in pairwise(ends[1:])),
+    ]
+    extremes = [
+        a + at
+        for a, part in zip(ends, heights, strict=False)
+        for at in (part.argmin(), part.argmax())
+    ]
     return np.unique(np.array([0, size - 1, *extremes], dtype=np.int64))

@@ -6,7 +6,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, Unpack
 
-from trueness._input.arguments import Seed, checked_fraction, checked_number, checked_word, whole_seed
+from trueness._input.arguments import (
+    Seed,
+    checked_fraction,
+    checked_number,
+    checked_word,
+    whole_seed,
+)
 from trueness._tally.cells import Cells, pool_cells
 from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import takes_rows
@@ -27,13 +33,16 @@ Criterion: TypeAlias = Literal["l2", "oe", "band", "ece"]
 _CRITERIA = ("l2", "oe", "band", "ece")
 TOO_GOOD: Final = 0.001
 """Labels that agree with the scores this well by chance this rarely are too good to be true."""
-_LEVEL, _PERCENT = 0.95, "95 %"
+_LEVEL = 0.95
+_PERCENT = "95 %"
 SMOOTH: Final = "the error varies smoothly with the score"
 """What acceptance by the l2 error assumes unless each distinct score is a cell of its own."""
 SHARE = 0.95
 """The share of rows whose scores the band must show to be right."""
 # The error rates among which the p-value is sought, and its relative accuracy.
-_SMALLEST, _LARGEST, _ACCURACY = 1e-9, 0.499, 1e-6
+_SMALLEST = 1e-9
+_LARGEST = 0.499
+_ACCURACY = 1e-6
 # Bins of a Binned that are fine enough for the l2 error.
 _FINE = 256
 
@@ -54,18 +63,19 @@ def equivalence_test(
 ) -> Significance:
     r"""Test whether scores are calibrated within a margin: a small p-value is evidence *for* calibration.
 
-    A test of calibration that does not reject shows nothing: there may be too few rows. Here the null hypothesis is
-    that the error exceeds `within`, and rejecting it shows that the error is small.
+    A test of calibration that does not reject shows nothing: there may be too few rows. Here the
+    null hypothesis is that the error exceeds `within`, and rejecting it shows that the error is
+    small.
 
     Parameters
     ----------
     y_true, y_prob
-        As for :func:`trueness.ece`, or sums in place of both. The labels must not have been used to fit the scores. For
-        a matrix, the largest score of each row is examined; a matrix of two columns is the binary problem of its second
-        column.
+        As for :func:`trueness.ece`, or sums in place of both. The labels must not have been used to
+        fit the scores. For a matrix, the largest score of each row is examined; a matrix of two
+        columns is the binary problem of its second column.
     within : float, default 0.02
-        The margin, above 0 and at most 1, in units of probability (for 'oe': of the ratio). Choose it before looking
-        at the data.
+        The margin, above 0 and at most 1, in units of probability (for 'oe': of the ratio). Choose
+        it before looking at the data.
     criterion : {'l2', 'oe', 'band', 'ece'}, default 'l2'
         The quantity that must be small.
 
@@ -74,60 +84,66 @@ def equivalence_test(
         'oe'
             Observed divided by expected events must lie in 1 ± `within`, by two one-sided tests.
         'band'
-            The event probability at the scores of a `share` of the rows must be within `within` of the score, by the
-            :func:`trueness.monotone_band`. Assumes that the probability rises with the score; needs very many rows.
+            The event probability at the scores of a `share` of the rows must be within `within` of
+            the score, by the :func:`trueness.monotone_band`. Assumes that the probability rises
+            with the score; needs very many rows.
         'ece'
             The ECE in given bins, by its one-sided upper limit.
     bins : int, sequence of edges or bin rule, optional
-        For 'ece': its bins, 10 of equal width by default. Rules that depend on the labels are refused.
+        For 'ece': its bins, 10 of equal width by default. Rules that depend on the labels are
+        refused.
     share : float, optional
-        For 'band': the share of rows, 0.95 by default. At the ends there are never enough rows to show anything.
+        For 'band': the share of rows, 0.95 by default. At the ends there are never enough rows to
+        show anything.
     cluster : array-like of shape (n,), optional
         A cluster name for each row; rows of one cluster may depend on each other; not for 'band'.
     weight_type : {'frequency', 'importance'}, default 'frequency'
-        'frequency': whole numbers; a weight of 2 counts the row twice. 'importance': sampling weights; each row counts
-        once, whatever its weight.
+        'frequency': whole numbers; a weight of 2 counts the row twice. 'importance': sampling
+        weights; each row counts once, whatever its weight.
     seed : int or numpy.random.Generator, default 0
         For the labels that are redrawn to see whether the labels agree with the scores too well.
     **rows
-        As for :func:`trueness.ece`. `sample_weight` must be whole numbers for 'l2' (unless `weight_type` is
-        'importance') and for 'band'.
+        As for :func:`trueness.ece`. `sample_weight` must be whole numbers for 'l2' (unless
+        `weight_type` is 'importance') and for 'band'.
 
     Returns
     -------
     Significance
-        `pvalue`: the smallest :math:`\alpha` at which the one-sided limits of level :math:`1 - \alpha` keep the
-        margin; 1 if not even those of level 1/2 do. `statistic`: the estimated error or ratio; for 'band' the share of
-        rows that the 95 % band shows to be right. `within`: the margin. `condition`: what the p-value assumes of the
-        scores, in words.
+        `pvalue`: the smallest :math:`\alpha` at which the one-sided limits of level :math:`1 -
+        \alpha` keep the margin; 1 if not even those of level 1/2 do. `statistic`: the estimated
+        error or ratio; for 'band' the share of rows that the 95 % band shows to be right. `within`:
+        the margin. `condition`: what the p-value assumes of the scores, in words.
 
     Notes
     -----
-    With the one-sided upper limit :math:`U_{1 - \alpha}` of an error :math:`\theta`, which misses it with probability
-    :math:`\alpha` at most,
+    With the one-sided upper limit :math:`U_{1 - \alpha}` of an error :math:`\theta`, which misses
+    it with probability :math:`\alpha` at most,
 
     .. math:: p = \inf \{ \alpha : U_{1 - \alpha} \le \text{within} \} ,
 
-    so that :math:`p \le \alpha` has probability :math:`\alpha` at most if :math:`\theta >` within. The limits are
-    those of ``trueness gate --require``, which is this test. 'band' is exact; 'oe' and 'ece' are conservative; 'l2' is
-    an asymptotic test with exact limits where labels hardly ever contradict the scores. Size and power
-    in simulations are in ``docs/evidence/coverage.md``; :func:`trueness.validation_size` plans the number of rows.
+    so that :math:`p \le \alpha` has probability :math:`\alpha` at most if :math:`\theta >` within.
+    The limits are those of ``trueness gate --require``, which is this test. 'band' is exact; 'oe'
+    and 'ece' are conservative; 'l2' is an asymptotic test with exact limits where labels hardly
+    ever contradict the scores. Size and power in simulations are in ``docs/evidence/coverage.md``;
+    :func:`trueness.validation_size` plans the number of rows.
 
-    **Smoothness.** 'l2' compares rows of neighbouring scores, unless each distinct score is a cell of its own: it holds
-    if the error varies smoothly with the score, as `condition` says. If each leaf of an overfitted tree has its own
-    error, no test can see it without repeated scores: a true l2 error of 0.12 over 20,000 leaves is accepted within
-    0.09 in 98 % of samples of 2,000 rows. If rows of equal score show an error above the margin, at 99 % confidence,
-    there is a :class:`trueness.FewRowsWarning`.
+    **Smoothness.** 'l2' compares rows of neighbouring scores, unless each distinct score is a cell
+    of its own: it holds if the error varies smoothly with the score, as `condition` says. If each
+    leaf of an overfitted tree has its own error, no test can see it without repeated scores: a true
+    l2 error of 0.12 over 20,000 leaves is accepted within 0.09 in 98 % of samples of 2,000 rows. If
+    rows of equal score show an error above the margin, at 99 % confidence, there is a
+    :class:`trueness.FewRowsWarning`.
 
-    **Too good to be true.** Labels that agree with the scores better than chance allows (the lower tail of the omnibus
-    test, at 0.001) say nothing about new rows: usually the scores were fitted on them. The p-value is then 1, with an
-    :class:`trueness.OwnRowsWarning`.
+    **Too good to be true.** Labels that agree with the scores better than chance allows (the lower
+    tail of the omnibus test, at 0.001) say nothing about new rows: usually the scores were fitted
+    on them. The p-value is then 1, with an :class:`trueness.OwnRowsWarning`.
 
     References
     ----------
     S. Wellek, Testing Statistical Hypotheses of Equivalence and Noninferiority, 2010.
-    D. J. Schuirmann, A comparison of the two one-sided tests procedure and the power approach for assessing the
-    equivalence of average bioavailability, Journal of Pharmacokinetics and Biopharmaceutics 15 (1987), 657-680.
+    D. J. Schuirmann, A comparison of the two one-sided tests procedure and the power approach for
+    assessing the equivalence of average bioavailability, Journal of Pharmacokinetics and
+    Biopharmaceutics 15 (1987), 657-680.
 
     See Also
     --------
@@ -146,12 +162,19 @@ def equivalence_test(
     """
     seed = whole_seed(seed)
     checked_word(weight_type, "weight_type", ("frequency", "importance"))
-    evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster, weight_type=weight_type)
-    within = checked_number(within, "within", "above 0 and at most 1", low=0, high=math.nextafter(1, 2))
+    evidence = Evidence.of(
+        y_true, y_prob, rows, kind="confidence", cluster=cluster, weight_type=weight_type
+    )
+    within = checked_number(
+        within, "within", "above 0 and at most 1", low=0, high=math.nextafter(1, 2)
+    )
     criterion = checked_word(criterion, "criterion", _CRITERIA)  # type: ignore[assignment]  # it is one of them
     _check_options(criterion, bins, share)
-    kept = margin(evidence, criterion, within, 10 if bins is None else bins, SHARE if share is None else share)
-    pvalue, words = kept.pvalue, kept.words
+    kept = margin(
+        evidence, criterion, within, 10 if bins is None else bins, SHARE if share is None else share
+    )
+    pvalue = kept.pvalue
+    words = kept.words
     test = omnibus_of(evidence, seed) if pvalue < 1 else None
     too_good = too_good_of(evidence, test)
     if too_good is not None and too_good <= TOO_GOOD:
@@ -199,7 +222,9 @@ _Limits: TypeAlias = tuple[str, Margin, Callable[[float], tuple[float, float]]]
 """The quantity, its estimate, and one-sided limits as a function of their error rate."""
 
 
-def margin(evidence: Evidence, criterion: str, within: float, bins: BinsLike = 10, share: float = SHARE) -> Margin:
+def margin(
+    evidence: Evidence, criterion: str, within: float, bins: BinsLike = 10, share: float = SHARE
+) -> Margin:
     """Whether a margin is kept, whether or not the labels are too good to be true."""
     evidence.require_one("the test of a matrix")
     if criterion == "band":
@@ -209,7 +234,9 @@ def margin(evidence: Evidence, criterion: str, within: float, bins: BinsLike = 1
     def keeps(alpha: float) -> bool:
         """Whether the limits of this error rate keep the margin, around 1 for a ratio and above 0 for an error."""
         low, high = limits(alpha)
-        return 1 - within <= low and high <= 1 + within if criterion == "oe" else high <= within
+        if criterion == "oe":
+            return 1 - within <= low and high <= 1 + within
+        return high <= within
 
     low, high = limits(1 - _LEVEL)
     ends = f"limits {low:.3f} to {high:.3f}" if criterion == "oe" else f"upper limit {high:.4f}"
@@ -222,17 +249,21 @@ def margin(evidence: Evidence, criterion: str, within: float, bins: BinsLike = 1
 def _l2(evidence: Evidence, _: BinsLike) -> _Limits:
     if evidence.dependent or evidence.weight_type == "importance":
         rows = evidence.clustered
-        parts, n = DefaultParts.of_clusters(rows)[0], rows.n
+        parts = DefaultParts.of_clusters(rows)[0]
+        n = rows.n
     else:
         cells = finest(evidence).cells
         if not cells.whole:
             remedy = "For other weights use `weight_type='importance'`."
-            raise InputError("sample_weight", "must be whole numbers for the l2 error", remedy=remedy)
+            raise InputError(
+                "sample_weight", "must be whole numbers for the l2 error", remedy=remedy
+            )
         n = int(cells.weight.sum())
         if n < 2:
             raise InputError("y_true", "must have at least two rows to be judged", f"got {n}")
         parts = DefaultParts.of_cells(cells)
-    high, found = upper_limit(parts), Margin(math.sqrt(max(parts.coarse.estimate, 0.0)), n)
+    high = upper_limit(parts)
+    found = Margin(math.sqrt(max(parts.coarse.estimate, 0.0)), n)
     if isinstance(evidence.given, Sketch | Binned):
         found = found._replace(condition=SMOOTH)
     elif parts.shared:
@@ -246,7 +277,11 @@ def _ratio(evidence: Evidence, _: BinsLike) -> _Limits:
     rows = evidence.in_clusters
     part = evidence.one if rows is None else rows.cells
     assert part is not None
-    if isinstance(part, Cells) and evidence.weight_type == "importance" and evidence.weights == "whole":
+    if (
+        isinstance(part, Cells)
+        and evidence.weight_type == "importance"
+        and evidence.weights == "whole"
+    ):
         part = part.as_floats()  # whole weights would count rows
     found = EffectiveEvents.of(part, rows)
     n = int(part.weight.sum() if part.whole else part.count.sum())
@@ -258,7 +293,11 @@ def _ece(evidence: Evidence, bins: BinsLike) -> _Limits:
     return "ECE", Margin(gaps.ece, gaps.n), lambda alpha: (0.0, gaps.high(alpha))
 
 
-_LIMITS: Final[Mapping[str, Callable[[Evidence, BinsLike], _Limits]]] = {"l2": _l2, "oe": _ratio, "ece": _ece}
+_LIMITS: Final[Mapping[str, Callable[[Evidence, BinsLike], _Limits]]] = {
+    "l2": _l2,
+    "oe": _ratio,
+    "ece": _ece,
+}
 
 
 def _band(evidence: Evidence, within: float, share: float) -> Margin:
@@ -268,16 +307,22 @@ def _band(evidence: Evidence, within: float, share: float) -> Margin:
     def enough(alpha: float) -> bool:
         return runs.share_within(within, alpha) >= share - 1e-12
 
-    shown, pvalue = band.share_within(within), smallest_alpha(enough) if band.rising else 1.0
+    shown = band.share_within(within)
+    pvalue = smallest_alpha(enough) if band.rising else 1.0
     fits = "" if band.rising else " No rising function fits."
-    what = f"The {_PERCENT} band shows {100 * shown:.3g} % of the rows to be right within {within:g}"
-    return Margin(shown, runs.n, pvalue, f"{what}; {100 * share:.3g} % are needed.{fits} {band.assumptions}")
+    what = (
+        f"The {_PERCENT} band shows {100 * shown:.3g} % of the rows to be right within {within:g}"
+    )
+    return Margin(
+        shown, runs.n, pvalue, f"{what}; {100 * share:.3g} % are needed.{fits} {band.assumptions}"
+    )
 
 
 def omnibus_of(evidence: Evidence, seed: int) -> Significance | None:
     """The omnibus test of calibration; None if the sums are too coarse, or weights rule it out.
 
-    With more than 4,096 distinct scores, neighbours share redrawn labels: only its lower tail is used.
+    With more than 4,096 distinct scores, neighbours share redrawn labels: only its lower tail is
+    used.
     """
     evidence = finest(evidence)
     with collected_warnings():  # the limits have given them
@@ -285,24 +330,35 @@ def omnibus_of(evidence: Evidence, seed: int) -> Significance | None:
             cells = evidence.cells
             plain = not evidence.dependent and evidence.weight_type != "importance"
             if plain and cells.whole and not contradictions(cells):
-                evidence = Evidence.of_sums(Tally(evidence.view, (pool_cells(cells),), evidence.classes))
+                evidence = Evidence.of_sums(
+                    Tally(evidence.view, (pool_cells(cells),), evidence.classes)
+                )
             return test_of(evidence, seed=seed)
         except InputError:
             return None
 
 
 def too_good_of(evidence: Evidence, test: Significance | None) -> float | None:
-    """The p-value for labels that agree with the scores better than chance allows; None if there is none."""
+    """The p-value for labels that agree with the scores better than chance allows.
+
+    None if there is none.
+    """
     if test is None:
-        return too_good_in_bins(evidence.given.parts[0]) if isinstance(evidence.given, Binned) else None
+        if isinstance(evidence.given, Binned):
+            return too_good_in_bins(evidence.given.parts[0])
+        return None
     return test.too_good
 
 
 def smallest_alpha(keeps: Callable[[float], bool]) -> float:
-    """The smallest error rate at which limits keep a margin, by bisection; 1 if there is none below 1/2."""
+    """The smallest error rate at which limits keep a margin, by bisection.
+
+    1 if there is none below 1/2.
+    """
     if not keeps(_LARGEST):
         return 1.0
-    low, high = math.log(_SMALLEST), math.log(_LARGEST)
+    low = math.log(_SMALLEST)
+    high = math.log(_LARGEST)
     if keeps(_SMALLEST):
         return _SMALLEST
     while high - low > _ACCURACY:
@@ -324,6 +380,8 @@ def _check_options(criterion: str, bins: Any, share: Any) -> None:
     for name, value, taker in (("bins", bins, "ece"), ("share", share, "band")):
         if value is not None and criterion != taker:
             got = f"got `criterion={criterion!r}`"
-            raise InputError(name, f"is only for `criterion={taker!r}`", got, remedy="Leave it out.")
+            raise InputError(
+                name, f"is only for `criterion={taker!r}`", got, remedy="Leave it out."
+            )
     if share is not None and share != 1:
         checked_fraction(share, "share")

@@ -28,14 +28,21 @@ class Entries(NamedTuple):
 def have_equal_weights(cells: Cells) -> bool:
     """Whether all rows of a score have the same weight."""
     w = cells.weight.astype(np.float64)
-    return cells.squares is None or np.allclose(cells.count * cells.squares, w * w, rtol=1e-9, atol=0)
+    return cells.squares is None or np.allclose(
+        cells.count * cells.squares, w * w, rtol=1e-9, atol=0
+    )
 
 
 def entries_of_equal_weights(cells: Cells) -> Entries:
     """Entries of cells with other weights, if all rows of a score have the same."""
     if not have_equal_weights(cells):
         demand = "must be equal for all rows of a score if only their sums are there"
-        raise InputError("sample_weight", demand, "rows of one score have different weights", remedy="Pass the rows.")
+        raise InputError(
+            "sample_weight",
+            demand,
+            "rows of one score have different weights",
+            remedy="Pass the rows.",
+        )
     each = cells.weight.astype(np.float64) / cells.count
     return Entries(cells.score, cells.count, each, np.rint(cells.events / each).astype(np.int64))
 
@@ -44,7 +51,9 @@ def entries_of_rows(y: NDArray[Any], p: Floats, w: Floats) -> Entries:
     """Rows of equal score and weight together; those of weight 0 are left out."""
     y, p, w = (column[w > 0] for column in (y, p, w))
     order = np.lexsort((w, p))
-    y, p, w = y[order], p[order], w[order]
+    y = y[order]
+    p = p[order]
+    w = w[order]
     first = np.flatnonzero(np.concatenate([[True], (np.diff(p) != 0) | (np.diff(w) != 0)]))
     count = np.diff(np.append(first, p.size))
     return Entries(p[first], count, w[first], np.add.reduceat(y.astype(np.int64), first))
@@ -87,7 +96,8 @@ Test: TypeAlias = Callable[[Cells, Options], Outcome]
 
 def significance(cells: Cells, method: str, outcome: Outcome) -> Significance:
     """The public record of an outcome; scores of only 0 and 1 leave nothing to chance."""
-    p, n = cells.score, int(cells.totals.weight if cells.whole else cells.totals.rows)
+    p = cells.score
+    n = int(cells.totals.weight if cells.whole else cells.totals.rows)
     if not ((p > 0) & (p < 1)).any() and not outcome.details.get("contradicted"):
         agree = bool((cells.events == cells.weight * p).all())
         outcome = outcome._replace(pvalue=1.0 if agree else outcome.smallest)
@@ -103,7 +113,10 @@ _TAKERS = "`method='omnibus'`, 'ks', 'kuiper', 'spiegelhalter', 'cox' and 'hosme
 
 
 def require_counts(cells: Cells, what: str, takers: str = _TAKERS) -> Cells:
-    """The cells, if their weights count rows; otherwise an error that says what takes other weights."""
+    """The cells, if their weights count rows.
+
+    Otherwise an error that says what takes other weights.
+    """
     if not cells.whole:
         demand = f"must be whole numbers that sum to less than 2³⁵ for {what}, which counts rows"
         raise InputError("sample_weight", demand, remedy=f"Other weights are taken by {takers}.")

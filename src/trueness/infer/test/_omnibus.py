@@ -20,10 +20,20 @@ from trueness.infer.null._redrawn_labels import (
     moved_scores,
 )
 from trueness.infer.test._method import Entries, Options, Outcome
-from trueness.infer.test._omnibus_statistics import FORMS, MANY, NAMES, WORDS, Statistics, evidence, log_odds, log_ratio
+from trueness.infer.test._omnibus_statistics import (
+    FORMS,
+    MANY,
+    NAMES,
+    WORDS,
+    Statistics,
+    evidence,
+    log_odds,
+    log_ratio,
+)
 from trueness.typing import Floats, Ints
 
-# Values that differ by less than this part of the largest are equal: the same labels in another order of summation.
+# Values that differ by less than this part of the largest are equal: the same labels in another
+# order of summation.
 _EQUAL = 1e-9
 _EASIEST_FIRST = ("mean", "slope", "variance", "trend", "waves", "error", "width", "cells")
 SOME = 0.5
@@ -50,7 +60,10 @@ class OmnibusTest(NamedTuple):
 
     @property
     def strongest(self) -> str:
-        """The statistic with the smallest p-value of its own; of several, the one that is easiest to explain."""
+        """The statistic with the smallest p-value of its own.
+
+        Of several, the one that is easiest to explain.
+        """
         return min(_EASIEST_FIRST, key=self.alone.__getitem__)
 
 
@@ -58,7 +71,10 @@ def omnibus(cells: Cells, options: Options) -> Outcome:
     """The omnibus test as a method of :func:`trueness.calibration_test`."""
     draws = options.resamples or 999
     result = omnibus_test(cells, draws, options.seed, options.entries, options.rounded_to)
-    exactly = "exact at any n" if cells.size <= MANY else "exact within 0.001, near ties being drawn together"
+    if cells.size <= MANY:
+        exactly = "exact at any n"
+    else:
+        exactly = "exact within 0.001, near ties being drawn together"
     drawn = f"Rows are independent; the level is {exactly}: {draws:,} sets of labels were drawn from the scores."
     return omnibus_outcome(result, drawn)
 
@@ -67,30 +83,41 @@ def omnibus_outcome(result: OmnibusTest, assumptions: str) -> Outcome:
     """The outcome with its details in words."""
     if not result.alone:
         return impossible_outcome(result.impossible, result.contradicted)
-    strongest, smallest = WORDS[result.strongest], min(result.alone.values())
+    strongest = WORDS[result.strongest]
+    smallest = min(result.alone.values())
     words = f"{assumptions}{strongest_in_words(strongest, smallest, 'alone')}"
     if result.pvalue < smallest:
         words += " The p-value, which is smaller, is a proven bound."
     if result.unit is not None:
         words = f"{impossible_in_words(result.impossible, result.unit)} {words}"
-    details = {"contradicted": result.contradicted, "alone": result.alone, "too_good": result.too_good}
+    details = {
+        "contradicted": result.contradicted,
+        "alone": result.alone,
+        "too_good": result.too_good,
+    }
     details["strongest"] = strongest if smallest < SOME else ""
     return Outcome(smallest, result.pvalue, words, 1 / (result.draws + 1), details)
 
 
 def strongest_in_words(strongest: str, pvalue: float, which: str) -> str:
     """The sentence about the strongest evidence, if there is any."""
-    return f" Strongest evidence: {strongest} (p = {pvalue:.3g} {which})." if pvalue < SOME else ""
+    if pvalue < SOME:
+        return f" Strongest evidence: {strongest} (p = {pvalue:.3g} {which})."
+    return ""
 
 
 def omnibus_test(
-    cells: Cells, draws: int, seed: int, entries: Entries | None = None, rounded_to: float | None = None
+    cells: Cells,
+    draws: int,
+    seed: int,
+    entries: Entries | None = None,
+    rounded_to: float | None = None,
 ) -> OmnibusTest:
     """The omnibus test of cells whose weights count rows or, with `entries`, of rows with other weights.
 
-    A label that a score of 0 or 1 rules out has probability zero: the p-value is 0, unless the scores were rounded.
-    Then scores of 0 and 1 are moved by up to half the unit. The same test of the same cells is made once: an interval
-    and a p-value ask for it, with the same seed.
+    A label that a score of 0 or 1 rules out has probability zero: the p-value is 0, unless the
+    scores were rounded. Then scores of 0 and 1 are moved by up to half the unit. The same test of
+    the same cells is made once: an interval and a p-value ask for it, with the same seed.
     """
     if entries is not None:
         return _omnibus_test(cells, draws, seed, entries, rounded_to)
@@ -103,7 +130,9 @@ def omnibus_test(
 def _omnibus_test(
     cells: Cells, draws: int, seed: int, entries: Entries | None, rounded_to: float | None
 ) -> OmnibusTest:
-    counted = cells if entries is None else Cells(entries.z, entries.rows, entries.rows, entries.hits)
+    counted = (
+        cells if entries is None else Cells(entries.z, entries.rows, entries.rows, entries.hits)
+    )
     contradicted = contradictions(counted)
     if contradicted:
         words = contradictions_in_words(counted)
@@ -112,20 +141,29 @@ def _omnibus_test(
         if entries is None:
             cells = moved_inside(cells, rounded_to)
         else:  # by the share of their rows, not of their weights: cells must begin where their rows do
-            entries = entries._replace(z=moved_scores(entries.z, entries.rows, entries.hits, rounded_to))
+            entries = entries._replace(
+                z=moved_scores(entries.z, entries.rows, entries.hits, rounded_to)
+            )
             cells = Cells(np.unique(entries.z), cells.count, cells.weight, cells.events)
         moved = omnibus_test(cells, draws, seed, entries)
         # Scores moved to the share of their labels agree with them too well.
-        return moved._replace(too_good=None, contradicted=contradicted, impossible=words, unit=rounded_to)
+        return moved._replace(
+            too_good=None, contradicted=contradicted, impossible=words, unit=rounded_to
+        )
     # The cells of weighted rows have equal numbers of rows.
-    grouped = cells if entries is None else Cells(cells.score, cells.count, cells.count, np.zeros_like(cells.count))
+    if entries is None:
+        grouped = cells
+    else:
+        grouped = Cells(cells.score, cells.count, cells.count, np.zeros_like(cells.count))
     statistics = Statistics(grouped, entries)
     labels = stream(seed, "labels")
     values = statistics.observed_and_drawn(draws, labels)
     alone, combined = combined_pvalues(evidence(values), statistics.weights)
-    pvalue, too_good = float(combined[0]), lower_tail(values)
-    # At the floor, a proven tail or a rank among more draws may replace the p-value. The level still holds: below the
-    # floor, the result is small only if the other p-value, which is valid by itself, is.
+    pvalue = float(combined[0])
+    too_good = lower_tail(values)
+    # At the floor, a proven tail or a rank among more draws may replace the p-value. The level
+    # still holds: below the floor, the result is small only if the other p-value, which is valid by
+    # itself, is.
     if entries is None and pvalue * (draws + 1) < 1.5:
         pvalue = min(pvalue, _proven_bound(cells, statistics))
     more = 10 * (draws + 1) - 1
@@ -144,10 +182,13 @@ def _proven_bound(cells: Cells, statistics: Statistics) -> float:
     return tail_bound(cells, (whole, *statistics.partitions), directions)
 
 
-def power_function(cells: Cells, alpha: float, *, null_draws: int = 999, seed: int) -> Callable[..., float]:
+def power_function(
+    cells: Cells, alpha: float, *, null_draws: int = 999, seed: int
+) -> Callable[..., float]:
     """The power of the test as a function of the true probabilities and of how often to draw labels from them.
 
-    Labels of all alternatives are ranked among the same `null_draws` sets of labels drawn from the scores.
+    Labels of all alternatives are ranked among the same `null_draws` sets of labels drawn from the
+    scores.
     """
     statistics = Statistics(cells)
     labels = stream(seed, "labels")
@@ -169,20 +210,30 @@ def power_function(cells: Cells, alpha: float, *, null_draws: int = 999, seed: i
 
 def combined_pvalues(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
     """P-values of vectors of labels, from their statistics of shape (J, vectors): of each statistic, and combined."""
-    return np.array([ranks(row) for row in values]), ranks(combination(extremeness(values), weights))
+    return np.array([ranks(row) for row in values]), ranks(
+        combination(extremeness(values), weights)
+    )
 
 
 def extremeness(values: Floats, among: Floats | None = None) -> Floats:
-    """The negative logarithms of the p-values; that of the largest value is increased by its lead over the second.
+    """The negative logarithms of the p-values.
 
-    Vectors that lead in one statistic each would otherwise all be equal. With `among`, the values are ranked one at a
-    time among these, and whatever is larger than all of them has a lead.
+    That of the largest value is increased by its lead over the second.
+
+    Vectors that lead in one statistic each would otherwise all be equal. With `among`, the values
+    are ranked one at a time among these, and whatever is larger than all of them has a lead.
     """
     if among is not None:
         logs = -np.log([ranks(row, others) for row, others in zip(values, among, strict=True)])
         most = among.max(axis=1, keepdims=True)
-        return np.asarray(logs + np.log(np.where(most > 0, np.maximum(values, most) / np.where(most > 0, most, 1), 1)))
-    logs, (second, largest) = -np.log([ranks(row) for row in values]), np.sort(values, axis=1)[:, -2:].T
+        return np.asarray(
+            logs
+            + np.log(np.where(most > 0, np.maximum(values, most) / np.where(most > 0, most, 1), 1))
+        )
+    logs, (second, largest) = (
+        -np.log([ranks(row) for row in values]),
+        np.sort(values, axis=1)[:, -2:].T,
+    )
     lead = np.log(np.where(second > 0, largest, 1)) - np.log(np.where(second > 0, second, 1))
     logs[np.arange(lead.size), values.argmax(axis=1)] += lead
     return logs
@@ -196,7 +247,8 @@ def lower_tail(values: Floats) -> float:
 def sizes(values: Floats) -> Floats:
     """The statistics that are small if labels agree well with the scores.
 
-    The debiased errors are not among them: they are lowest where large residuals of both signs cancel.
+    The debiased errors are not among them: they are lowest where large residuals of both signs
+    cancel.
     """
     forms = values[FORMS:-1]
     return np.vstack([values[2:FORMS], np.abs(forms[:2]), (forms**2).sum(axis=0)])
@@ -227,13 +279,14 @@ MANY_DIRECTIONS = 10**5
 def tail_bound(cells: Cells, partitions: Sequence[Ints], directions: Sequence[Floats]) -> float:
     r"""A p-value of calibration, proven for every n, from the sums of cells and of directions of independent rows.
 
-    `partitions` are first cells of groups, one of them being the whole, and `directions` one number per distinct score.
-    Neither may depend on the labels.
+    `partitions` are first cells of groups, one of them being the whole, and `directions` one number
+    per distinct score. Neither may depend on the labels.
 
-    **Cells.** For the O events of N labels with mean probability p, :math:`P(D \ge x) \le e^{-x}` on each side of Np
-    (Chernoff), with :math:`D = O \log \frac{O}{Np} + (N - O) \log \frac{N - O}{N(1 - p)}`. Both sides together, D is
-    stochastically at most log 2 + E, E exponential: the sum over B cells is at most B log 2 plus a Gamma(B) number, and
-    the largest exceeds x with probability at most :math:`2 B e^{-x}`.
+    **Cells.** For the O events of N labels with mean probability p, :math:`P(D \ge x) \le e^{-x}`
+    on each side of Np (Chernoff), with :math:`D = O \log \frac{O}{Np} + (N - O) \log \frac{N -
+    O}{N(1 - p)}`. Both sides together, D is stochastically at most log 2 + E, E exponential: the
+    sum over B cells is at most B log 2 plus a Gamma(B) number, and the largest exceeds x with
+    probability at most :math:`2 B e^{-x}`.
 
     **Directions.** For :math:`S = \sum a_i (y_i - p_i)`,
     :math:`P(S \ge s) \le \exp(\sum \log(1 - p_i + p_i e^{t a_i}) - t \sum a_i p_i - t s)` for every t > 0. All bounds
@@ -246,31 +299,44 @@ def tail_bound(cells: Cells, partitions: Sequence[Ints], directions: Sequence[Fl
 
 
 def _bounds_of_cells(cells: Cells, first: Ints) -> list[float]:
-    p, n, hits = cells.score, cells.weight.astype(np.float64), cells.events.astype(np.float64)
-    sums = (np.asarray(segment_sums(part, first), dtype=np.float64) for part in (hits, n - hits, n * p, n * (1 - p)))
+    p = cells.score
+    n = cells.weight.astype(np.float64)
+    hits = cells.events.astype(np.float64)
+    sums = (
+        np.asarray(segment_sums(part, first), dtype=np.float64)
+        for part in (hits, n - hits, n * p, n * (1 - p))
+    )
     events, others, expected, rest = sums
     divergence = log_ratio(events, expected) + log_ratio(others, rest)
     size = first.size
     whole = float(gammaincc(size, max(0.0, float(divergence.sum()) - size * math.log(2))))
-    return [whole] if size == 1 else [whole, 2 * size * math.exp(-float(divergence.max()))]
+    if size == 1:
+        return [whole]
+    return [whole, 2 * size * math.exp(-float(divergence.max()))]
 
 
 def _bound_of_direction(cells: Cells, a: Floats) -> float:
     """Two-sided bound on the sum of a(y − p)."""
-    p, n = cells.score, cells.weight
+    p = cells.score
+    n = cells.weight
     inside = (p > 0) & (p < 1) & (a != 0)
-    p, n, a = p[inside], n[inside], a[inside]
+    p = p[inside]
+    n = n[inside]
+    a = a[inside]
     total = float(((cells.events[inside] - n * p) * a).sum())
     spread = float((n * p * (1 - p) * a * a).sum())
     if total == 0 or spread == 0:
         return 1.0
-    a, total, x = a * math.copysign(1, total), abs(total), logit(p)
+    a = a * math.copysign(1, total)
+    total = abs(total)
+    x = logit(p)
 
     def shortfall(log_t: float) -> float:
         """The derivative of the exponent by t, which increases: Σ a(y − p) expected under tilted scores − observed."""
         return float((n * a * (expit(x + math.exp(log_t) * a) - p)).sum()) - total
 
-    # The best t is near s / V for small deviations, and t a has the size of a log-odds for large ones.
+    # The best t is near s / V for small deviations, and t a has the size of a log-odds for large
+    # ones.
     largest = float(np.abs(a).max())
     high = math.log(1e3 / largest)
     low = min(math.log(total) - math.log(spread), math.log(1e-2 / largest)) - 1
@@ -280,7 +346,8 @@ def _bound_of_direction(cells: Cells, a: Floats) -> float:
         best = bracketed_root(shortfall, low, high, xtol=1e-6) if shortfall(low) < 0 else low
     t = math.exp(best) * a
     # For large t, log(1 − p + p e^t) = t + log(p + (1 − p) e^−t).
-    q, size = np.where(t > 0, p, 1 - p), np.abs(t)
+    q = np.where(t > 0, p, 1 - p)
+    size = np.abs(t)
     grown = np.where(t > 0, t, 0.0) + np.log(q + (1 - q) * np.exp(-size))
     exponent = float((n * (grown - t * p)).sum()) - math.exp(best) * total
     return math.exp(min(0.0, math.log(2) + exponent))

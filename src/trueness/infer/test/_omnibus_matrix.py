@@ -1,8 +1,9 @@
 """The omnibus test of a matrix of scores: every class, or the k largest scores, tested at once.
 
-One class is drawn per row and set of labels, so the columns of a row keep their dependence. Each column is a binary
-problem with its own cells and the statistics of :mod:`trueness.infer.test._omnibus_statistics`, all functions of the
-events in its cells. :func:`trueness.calibration_test` says how they are combined, and how time and memory are bounded.
+One class is drawn per row and set of labels, so the columns of a row keep their dependence. Each
+column is a binary problem with its own cells and the statistics of
+:mod:`trueness.infer.test._omnibus_statistics`, all functions of the events in its cells.
+:func:`trueness.calibration_test` says how they are combined, and how time and memory are bounded.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -16,16 +17,41 @@ from trueness._numerics.streams import stream
 from trueness._tally.cells import Cells
 from trueness._tally.clusters import order_by_content
 from trueness._tally.row_sums import cells_of_rows
-from trueness.infer.null._redrawn_labels import draw_classes, impossible_in_words, impossible_outcome, label_batches
+from trueness.infer.null._redrawn_labels import (
+    draw_classes,
+    impossible_in_words,
+    impossible_outcome,
+    label_batches,
+)
 from trueness.infer.test._method import Options, Outcome
-from trueness.infer.test._omnibus import SOME, combination, extremeness, ranks, sizes, strongest_in_words
-from trueness.infer.test._omnibus_statistics import FORMS, NAMES, WORDS, Statistics, evidence, log_ratio, weights_at
+from trueness.infer.test._omnibus import (
+    SOME,
+    combination,
+    extremeness,
+    ranks,
+    sizes,
+    strongest_in_words,
+)
+from trueness.infer.test._omnibus_statistics import (
+    FORMS,
+    NAMES,
+    WORDS,
+    Statistics,
+    evidence,
+    log_ratio,
+    weights_at,
+)
 from trueness.typing import Floats, Ints
 
-_CELLS, _FEWEST_CELLS = 20_000, 8
-_MOST_CLASSES, _MOST_VALUES, _FEWEST_DRAWS, _DRAWS = 2 * 10**8, 4 * 10**7, 199, 999
+_CELLS = 20_000
+_FEWEST_CELLS = 8
+_MOST_CLASSES = 2 * 10**8
+_MOST_VALUES = 4 * 10**7
+_FEWEST_DRAWS = 199
+_DRAWS = 999
 # Classes and statistics of more draws, and up to which p-value there are more.
-_MORE, _OPEN = 2 * 10**7, 0.2
+_MORE = 2 * 10**7
+_OPEN = 0.2
 _LARGEST = "the largest score"
 # Values of a set of labels in a column: four statistics and fourteen forms.
 _STATISTICS = 18
@@ -39,9 +65,13 @@ class Problem:
     """One binary problem: what its statistics mean, by their values for labels drawn once and for all."""
 
     def __init__(self, name: str, statistics: Statistics, reference: Floats) -> None:
-        self.name, self.reference, self.own = name, reference, evidence(reference, reference)
-        self.rows, self.expected = float(statistics.total.sum()), float(statistics.expected.sum())
-        self.deviation, self.sizes = float(statistics.deviation[0]), -sizes(reference)
+        self.name = name
+        self.reference = reference
+        self.own = evidence(reference, reference)
+        self.rows = float(statistics.total.sum())
+        self.expected = float(statistics.expected.sum())
+        self.deviation = float(statistics.deviation[0])
+        self.sizes = -sizes(reference)
 
     def strength(self, values: Floats) -> Floats:
         """The negative logarithm of the p-value of each statistic, for sets of labels in columns."""
@@ -52,9 +82,14 @@ class Problem:
         return combination(self.strength(values), weights_at(self.expected / self.rows))
 
     def deviance(self, values: Floats) -> Floats:
-        """Of the number of events. Unlike ranks it has no floor, so the largest of very many problems stands out."""
+        """Of the number of events.
+
+        Unlike ranks it has no floor, so the largest of very many problems stands out.
+        """
         events = np.clip(self.expected + self.deviation * values[FORMS], 0, self.rows)
-        both = log_ratio(events, self.expected) + log_ratio(self.rows - events, self.rows - self.expected)
+        both = log_ratio(events, self.expected) + log_ratio(
+            self.rows - events, self.rows - self.expected
+        )
         return np.asarray(2 * both)
 
     def agreement(self, values: Floats) -> Floats:
@@ -73,9 +108,10 @@ def joint_outcome(
 ) -> Outcome:
     """The p-value of all problems together, and that of each.
 
-    Two statistics are combined: the sum over problems of their own combinations, and their largest deviance. What they
-    mean is found from labels that the scores alone decide, so that a seed decides nothing but the draws that are
-    counted: the first number of `counted` or, if these leave the decision open, the second.
+    Two statistics are combined: the sum over problems of their own combinations, and their largest
+    deviance. What they mean is found from labels that the scores alone decide, so that a seed
+    decides nothing but the draws that are counted: the first number of `counted` or, if these leave
+    the decision open, the second.
     """
     draws, most = counted
     rng = stream(seed, "labels")
@@ -88,20 +124,27 @@ def joint_outcome(
         each = list(zip(problems, values, strict=True))
         own = np.array([problem.combined(v) for problem, v in each])
         largest = np.max([problem.deviance(v) for problem, v in each], axis=0)
-        return np.vstack([own.sum(axis=0), largest, sum(problem.agreement(v) for problem, v in each), own])
+        return np.vstack(
+            [own.sum(axis=0), largest, sum(problem.agreement(v) for problem, v in each), own]
+        )
 
-    null, first = measured(reference)[:2], measured(observed)
+    null = measured(reference)[:2]
+    first = measured(observed)
     found = np.hstack([first, *map(measured, drawn(draws, rng))])
 
     def joint(values: Floats) -> Floats:
         return combination(extremeness(values[:2], null), np.ones(2))
 
     values = joint(found)
-    pvalue, own = float(ranks(values)[0]), [ranks(row)[0] for row in found[2:]]
+    pvalue = float(ranks(values)[0])
+    own = [ranks(row)[0] for row in found[2:]]
     if most > draws and 1.5 / (draws + 1) < pvalue <= _OPEN:
-        values = np.hstack([values, *(joint(measured(batch)) for batch in drawn(most - draws, rng))])
+        values = np.hstack(
+            [values, *(joint(measured(batch)) for batch in drawn(most - draws, rng))]
+        )
         above = float(ranks(values)[0]) * (most + 1)
-        # Plus the probability to have stopped at the floor and be at most as extreme in the end: the level is exact.
+        # Plus the probability to have stopped at the floor and be at most as extreme in the end:
+        # the level is exact.
         pvalue = (above + (1 - draws / most) ** above * most / draws) / (most + 1)
     alone = {problem.name: float(p) for problem, p in zip(problems, own[1:], strict=True)}
     leaders = []
@@ -113,13 +156,19 @@ def joint_outcome(
         f"Rows are independent; the level is exact at any n: {values.size - 1:,} sets of labels were drawn from the "
         f"scores, for all {len(alone):,} {what} together.{strongest_in_words(strongest, smallest, 'for it alone')}"
     )
-    details = {"alone": alone, "strongest": strongest if smallest < SOME else "", "too_good": float(own[0])}
+    details = {
+        "alone": alone,
+        "strongest": strongest if smallest < SOME else "",
+        "too_good": float(own[0]),
+    }
     return Outcome(smallest, pvalue, words, 1 / (draws + 1), details)
 
 
 def parts_outcome(parts: Sequence[Cells], names: Sequence[Hashable], options: Options) -> Outcome:
     """The test of several problems that share no row."""
-    pairs = [(cells, _class_name(name)) for cells, name in zip(parts, names, strict=True) if cells.size]
+    pairs = [
+        (cells, _class_name(name)) for cells, name in zip(parts, names, strict=True) if cells.size
+    ]
     pairs.sort(key=lambda pair: pair[0].content)
     named = [(name, Statistics(cells)) for cells, name in pairs]
 
@@ -129,7 +178,10 @@ def parts_outcome(parts: Sequence[Cells], names: Sequence[Hashable], options: Op
 
     def drawn(count: int, rng: np.random.Generator) -> Iterator[list[Floats]]:
         for (hits,) in label_batches(scores, rows, count, rng):
-            yield [statistics(part) for (_, statistics), part in zip(named, np.split(hits, ends), strict=True)]
+            yield [
+                statistics(part)
+                for (_, statistics), part in zip(named, np.split(hits, ends), strict=True)
+            ]
 
     observed = [statistics(statistics.entries.hits[:, np.newaxis]) for _, statistics in named]
     entries = rows.size
@@ -161,7 +213,8 @@ class Matrix(NamedTuple):
 
 def moved_inside(p: NDArray[Any], y: Ints, unit: float) -> Floats:
     """The scores with zeros moved to the share of their class, by at most half a unit, and rows that sum to one."""
-    p, zero = np.asarray(p, dtype=np.float64), p == 0
+    zero = p == 0
+    p = np.asarray(p, dtype=np.float64)
     wrong = (zero & (y[:, np.newaxis] == np.arange(p.shape[1]))).sum(axis=0)
     moved = np.where(zero, np.minimum(unit / 2, wrong / np.maximum(zero.sum(axis=0), 1)), p)
     return np.asarray(moved / moved.sum(axis=1, keepdims=True))
@@ -172,12 +225,19 @@ def largest_of(matrix: Matrix, k: int) -> Matrix:
     which = np.argsort(-matrix.p, axis=1, kind="stable")[:, :k]
     hit = which == matrix.y[:, np.newaxis]
     names = tuple(f"score {r + 1} of the {k} largest" for r in range(k))
-    return Matrix(np.take_along_axis(matrix.p, which, axis=1), np.where(hit.any(axis=1), hit.argmax(axis=1), k), names)
+    return Matrix(
+        np.take_along_axis(matrix.p, which, axis=1),
+        np.where(hit.any(axis=1), hit.argmax(axis=1), k),
+        names,
+    )
 
 
-def matrix_outcome(p: NDArray[Any], y: Ints, names: Sequence[Hashable], k: int | None, options: Options) -> Outcome:
+def matrix_outcome(
+    p: NDArray[Any], y: Ints, names: Sequence[Hashable], k: int | None, options: Options
+) -> Outcome:
     """The test of every class or, with `k`, of the k largest scores of each row."""
-    contradicted, rounded_to = int((p[np.arange(y.size), y] == 0).sum()), options.rounded_to
+    contradicted = int((p[np.arange(y.size), y] == 0).sum())
+    rounded_to = options.rounded_to
     have = "has" if contradicted == 1 else "have"
     impossible = f"{contradicted:,} of {y.size:,} rows {have} a class of score exactly 0"
     if contradicted and rounded_to is None:
@@ -185,8 +245,12 @@ def matrix_outcome(p: NDArray[Any], y: Ints, names: Sequence[Hashable], k: int |
     p = moved_inside(p, y, rounded_to) if contradicted and rounded_to is not None else p
     rows, columns = order_by_content(p)
     of_class = tuple(map(_class_name, names))
-    matrix = Matrix(p[np.ix_(rows, columns)], np.argsort(columns)[y[rows]], tuple(of_class[j] for j in columns))
-    outcome = matrix_test(matrix if k is None else largest_of(matrix, k), options, largest=k is None)
+    matrix = Matrix(
+        p[np.ix_(rows, columns)], np.argsort(columns)[y[rows]], tuple(of_class[j] for j in columns)
+    )
+    outcome = matrix_test(
+        matrix if k is None else largest_of(matrix, k), options, largest=k is None
+    )
     outcome = _in_order(outcome, (*of_class, _LARGEST)) if k is None else outcome
     if not contradicted or rounded_to is None:
         return outcome
@@ -209,7 +273,9 @@ def matrix_test(matrix: Matrix, options: Options, *, largest: bool) -> Outcome:
     counted = enough, enough if draws else more_draws(enough, n, len(columns))
     offset = np.concatenate([[0], np.cumsum([column.expected.size for column in columns])])
     cell = np.stack([column.cell for column in columns], axis=1)
-    varying = [(j, column) for j, column in enumerate(columns) if column.varies] or [(0, columns[0])]
+    varying = [(j, column) for j, column in enumerate(columns) if column.varies] or [
+        (0, columns[0])
+    ]
 
     def drawn(count: int, rng: np.random.Generator) -> Iterator[list[Floats]]:
         for hits in _drawn_hits(matrix, cell, offset, top, count, rng):
@@ -244,14 +310,18 @@ class _Column:
         weight = np.maximum(np.add.reduceat(v, s.first), 1e-290)
         # Within a cell a form is its mean, so that the events of the cells say everything.
         self.forms = np.add.reduceat(s.forms * v, s.first, axis=1) / weight
-        self.slopes = [np.add.reduceat(error.slope * count, s.first) / s.total for error in s.errors]
+        self.slopes = [
+            np.add.reduceat(error.slope * count, s.first) / s.total for error in s.errors
+        ]
         s.deviation = np.sqrt(self.forms**2 @ s.variance)
 
     def values(self, hits: Any) -> Floats:
         """The values of each column of `hits`, the events in the cells."""
         excess = hits - self.expected[:, np.newaxis]
         errors = zip(self.statistics.errors, self.slopes, strict=True)
-        return self.statistics.of_sums(excess, self.forms @ excess, [e.square + slope @ hits for e, slope in errors])
+        return self.statistics.of_sums(
+            excess, self.forms @ excess, [e.square + slope @ hits for e, slope in errors]
+        )
 
 
 def _drawn_hits(
@@ -268,7 +338,8 @@ def _drawn_hits(
         at_once = max(1, _BLOCK // max(batch, classes))
         for some in (slice(i, min(rows, i + at_once)) for i in range(0, rows, at_once)):
             reached = np.cumsum(matrix.p[some], axis=1, dtype=np.float64)
-            # Rows whose scores do not sum to one may have none of the classes; those that do must have one.
+            # Rows whose scores do not sum to one may have none of the classes; those that do must
+            # have one.
             reached[np.abs(reached[:, -1] - 1) < 1e-6, -1] = 1.0
             drawn = draw_classes(reached, chance[:, some].T)
             row, column = np.nonzero(drawn < classes)
@@ -276,6 +347,8 @@ def _drawn_hits(
             at = [(offset[label] + cell[some][row, label]) * batch + column]
             if top is not None:
                 right = label == top[some][row]
-                at.append((offset[classes] + cell[some][row[right], classes]) * batch + column[right])
+                at.append(
+                    (offset[classes] + cell[some][row[right], classes]) * batch + column[right]
+                )
             hits += np.bincount(np.concatenate(at), minlength=size * batch)
         yield hits.reshape(size, batch)

@@ -1,7 +1,7 @@
 """The statistics of the omnibus test, for many sets of labels at once: docs/methods/omnibus-test.md has their formulas.
 
-Mean, slope, variance and cosines are replaced by the normal scores of their ranks among all sets of labels, because
-their distributions are skewed when events are rare.
+Mean, slope, variance and cosines are replaced by the normal scores of their ranks among all sets of
+labels, because their distributions are skewed when events are rare.
 """
 
 from collections.abc import Sequence
@@ -37,8 +37,9 @@ _MORE_IF_RARE = np.array([1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 2.0, 0.0])
 def weights_at(mean: float) -> Floats:
     """The weights of the statistics in the combination, for scores of this mean: the two errors share one.
 
-    If events, or non-events, are rare, fine cells expect less than one of them, and too few show only in sums over many
-    rows: the number of events, and 'variance' and 'error', which the least certain scores dominate, count for more.
+    If events, or non-events, are rare, fine cells expect less than one of them, and too few show
+    only in sums over many rows: the number of events, and 'variance' and 'error', which the least
+    certain scores dominate, count for more.
     """
     return np.asarray(_WEIGHTS + (1 - 2 * mean) ** 2 * _MORE_IF_RARE)
 
@@ -47,27 +48,38 @@ FORMS = 4
 """Values before the forms: error, width, cells and trend."""
 MANY = 4096
 """With more entries than this, near ties are drawn together."""
-# Scores within this of each other in the angle arcsin √p are near ties. As the angles add up to π/2, the joint
-# distribution of all drawn sums changes by about a sixth of the step times π in total variation, 0.0008 (see
-# :func:`trueness.infer.test._pair_tests.pair_test`).
+# Scores within this of each other in the angle arcsin √p are near ties. As the angles add up to
+# π/2, the joint distribution of all drawn sums changes by about a sixth of the step times π in
+# total variation, 0.0008 (see :func:`trueness.infer.test._pair_tests.pair_test`).
 _ANGLE = 1 / 640
 _COSINES = 12
 # The least variance: scores down to 5e-324 must not overflow its inverse.
 _LEAST = 1e-290
-# Digits of a statistic that count: the same labels in another order of summation may differ in the last ones.
+# Digits of a statistic that count: the same labels in another order of summation may differ in the
+# last ones.
 _DIGITS = 9
-# Draws whose sums are taken together, and entries of one product of matrices: these stay in the cache, and in one
-# thread of BLAS.
-_DRAWS, _BLOCK = 64, 512
+# Draws whose sums are taken together, and entries of one product of matrices: these stay in the
+# cache, and in one thread of BLAS.
+_DRAWS = 64
+_BLOCK = 512
 
 
 def _rules(cells: Cells, n: float, most: int | None) -> tuple[BinRule, ...]:
-    """Fine cells, those of equal mass and of equal width, and coarse cells; not more than `most` of each."""
-    coarse, size = EqualMass(max(3, round(n**0.25))), max(5, round(n**0.4))
+    """Fine cells, those of equal mass and of equal width, and coarse cells.
+
+    Not more than `most` of each.
+    """
+    coarse = EqualMass(max(3, round(n**0.25)))
+    size = max(5, round(n**0.4))
     cut = MassAndWidth(max(5, round(n**0.5)), size)
     fine = Distinct() if cells.size <= 2 * cut.group(cells).edges.size else cut
     if most is not None and bin_starts(cells, fine).size > most:
-        return EqualMass(most), EqualMass(most), EqualWidth(min(size, most)), EqualMass(min(coarse.n, most // 2))
+        return (
+            EqualMass(most),
+            EqualMass(most),
+            EqualWidth(min(size, most)),
+            EqualMass(min(coarse.n, most // 2)),
+        )
     return fine, fine if isinstance(fine, Distinct) else EqualMass(size), EqualWidth(size), coarse
 
 
@@ -81,7 +93,12 @@ class Statistics:
     """The statistics of sets of labels of the same scores, as functions of sums over the finest cells and of forms."""
 
     def __init__(
-        self, cells: Cells, entries: Entries | None = None, *, pooled: bool = True, most: int | None = None
+        self,
+        cells: Cells,
+        entries: Entries | None = None,
+        *,
+        pooled: bool = True,
+        most: int | None = None,
     ) -> None:
         n = float(cells.weight.sum() if cells.whole else cells.count.sum())
         starts = [bin_starts(cells, rule) for rule in _rules(cells, n, most)]
@@ -94,10 +111,13 @@ class Statistics:
             self.entries = entries_of_cells(cells) if entries is None else entries
             self.first = np.searchsorted(self.entries.z, self.low)
         z, count, w, _ = self.entries
-        self.fine_at, mass_at, width_at, self.coarse_at = (np.searchsorted(every, start) for start in starts)
+        self.fine_at, mass_at, width_at, self.coarse_at = (
+            np.searchsorted(every, start) for start in starts
+        )
         v = count * w * w * z * (1 - z)
         self.expected, self.variance, self.total, squares = (
-            np.add.reduceat(part, self.first) for part in (count * w * z, v, count * w, count * w * w)
+            np.add.reduceat(part, self.first)
+            for part in (count * w * z, v, count * w, count * w * w)
         )
         # Rows of weight 1 that carry as much information as the weighted ones.
         self.scale = float(self.total.sum() / squares.sum())
@@ -110,7 +130,9 @@ class Statistics:
         self.expected_forms = self.forms @ (count * w * z)
         self.unweighted = bool((w == 1).all())
         self._of_entries = run_matrix(self.first, z.size)
-        self._groups = [run_matrix(at, every.size) for at in (self.fine_at, mass_at, width_at, self.coarse_at)]
+        self._groups = [
+            run_matrix(at, every.size) for at in (self.fine_at, mass_at, width_at, self.coarse_at)
+        ]
         # What hits add to the forms and to the squares of the errors.
         self.linear = np.vstack([self.forms * w, *(error.slope for error in self.errors)])
 
@@ -121,7 +143,9 @@ class Statistics:
 
     def observed_and_drawn(self, draws: int, rng: np.random.Generator) -> Floats:
         """The values of the observed labels, in the first column, and of labels drawn from the scores."""
-        return np.concatenate([self(self.entries.hits[:, np.newaxis]), self.drawn(draws, rng)], axis=1)
+        return np.concatenate(
+            [self(self.entries.hits[:, np.newaxis]), self.drawn(draws, rng)], axis=1
+        )
 
     def drawn(self, draws: int, rng: np.random.Generator, z: Floats | None = None) -> Floats:
         """The values of labels drawn from the scores, or from other probabilities of the entries."""
@@ -133,13 +157,18 @@ class Statistics:
         """The means of one value per cell over the entries, which are cells or runs of them."""
         if cells.size == self.entries.rows.size:
             return values
-        ends = np.searchsorted(np.cumsum(cells.weight), np.cumsum(self.entries.rows), side="left") + 1
+        ends = (
+            np.searchsorted(np.cumsum(cells.weight), np.cumsum(self.entries.rows), side="left") + 1
+        )
         start = np.concatenate([[0], ends[:-1]])
         return np.asarray(np.add.reduceat(cells.weight * values, start) / self.entries.rows)
 
     def __call__(self, hits: NDArray[Any]) -> Floats:
         """The values of each column of `hits`: see :meth:`of_sums`."""
-        parts = [self._of_hits(hits[:, i : i + _DRAWS].astype(np.float64)) for i in range(0, hits.shape[1], _DRAWS)]
+        parts = [
+            self._of_hits(hits[:, i : i + _DRAWS].astype(np.float64))
+            for i in range(0, hits.shape[1], _DRAWS)
+        ]
         return np.concatenate(parts, axis=1)
 
     def _of_hits(self, hits: Floats) -> Floats:
@@ -148,37 +177,59 @@ class Statistics:
             sums += self.linear[:, i : i + _BLOCK] @ hits[i : i + _BLOCK]
         events = hits if self.unweighted else hits * self.entries.weight[:, np.newaxis]
         excess = self._of_entries @ events - self.expected[:, np.newaxis]
-        squares = [error.square + sum_ for error, sum_ in zip(self.errors, sums[-len(self.errors) :], strict=True)]
-        return self.of_sums(excess, sums[: -len(self.errors)] - self.expected_forms[:, np.newaxis], squares)
+        squares = [
+            error.square + sum_
+            for error, sum_ in zip(self.errors, sums[-len(self.errors) :], strict=True)
+        ]
+        return self.of_sums(
+            excess, sums[: -len(self.errors)] - self.expected_forms[:, np.newaxis], squares
+        )
 
     def of_sums(
-        self, excess: Floats, forms: Floats, squares: Sequence[Floats | float], *, symmetric: bool = False
+        self,
+        excess: Floats,
+        forms: Floats,
+        squares: Sequence[Floats | float],
+        *,
+        symmetric: bool = False,
     ) -> Floats:
         """Errors, cells, trend and standardised forms, in rows, from the sums of u in the finest cells and the forms.
 
-        `squares` are the sums of squares that the two errors subtract. With `symmetric`, residuals of either sign count
-        the same: the trend is Σ S² / V.
+        `squares` are the sums of squares that the two errors subtract. With `symmetric`, residuals
+        of either sign count the same: the trend is Σ S² / V.
         """
         fine, *of_errors, coarse = (group @ excess for group in self._groups)
-        errors = [error.share @ s**2 - q for error, s, q in zip(self.errors, of_errors, squares, strict=True)]
+        errors = [
+            error.share @ s**2 - q
+            for error, s, q in zip(self.errors, of_errors, squares, strict=True)
+        ]
         cells = self.inverse @ fine**2
         expected, total, variance = (
-            np.add.reduceat(part, self.coarse_at)[:, np.newaxis] for part in (self.expected, self.total, self.variance)
+            np.add.reduceat(part, self.coarse_at)[:, np.newaxis]
+            for part in (self.expected, self.total, self.variance)
         )
         if symmetric:
             trend = (coarse**2 / np.maximum(variance, _LEAST)).sum(axis=0)
         else:
             events = np.clip(coarse + expected, 0, total)
-            trend = 2 * self.scale * (log_ratio(events, expected) + log_ratio(total - events, total - expected))
+            trend = (
+                2
+                * self.scale
+                * (log_ratio(events, expected) + log_ratio(total - events, total - expected))
+            )
             trend = trend.sum(axis=0)
-        return np.vstack([*errors, cells, trend, forms / np.maximum(self.deviation, _LEAST)[:, np.newaxis]])
+        return np.vstack(
+            [*errors, cells, trend, forms / np.maximum(self.deviation, _LEAST)[:, np.newaxis]]
+        )
 
 
 class _Error:
-    """T = Σ (S² − Q) / (N − 1) of some cells; Q = Σu² is linear in the events: an event adds 1 − 2p to Σp².
+    """T = Σ (S² − Q) / (N − 1) of some cells.
 
-    With weights, N is an effective number: N − 1 counts as at least 1, and cells of N ≤ 1 do not count; nor do those of
-    one row, where S² − Q is 0 but for rounding.
+    Q = Σu² is linear in the events: an event adds 1 − 2p to Σp².
+
+    With weights, N is an effective number: N − 1 counts as at least 1, and cells of N ≤ 1 do not
+    count; nor do those of one row, where S² − Q is 0 but for rounding.
     """
 
     def __init__(self, statistics: Statistics, at: Ints) -> None:
@@ -187,13 +238,16 @@ class _Error:
         several = np.add.reduceat(rows, statistics.first[at]) > 1
         self.share = np.where((size > 1) & several, 1 / np.maximum(size - 1, 1), 0.0)
         share = np.repeat(self.share, np.diff(np.append(statistics.first[at], z.size))) * w * w
-        self.square, self.slope = float(share @ (rows * z * z)), share * (1 - 2 * z)
+        self.square = float(share @ (rows * z * z))
+        self.slope = share * (1 - 2 * z)
 
 
 def log_ratio(observed: Floats, expected: Floats | float) -> Floats:
     """O log(O / E), and zero for O = 0."""
     some = observed > 0
-    ratio = np.log(np.where(some, observed, 1)) - np.log(np.where(some, np.maximum(expected, _LEAST), 1))
+    ratio = np.log(np.where(some, observed, 1)) - np.log(
+        np.where(some, np.maximum(expected, _LEAST), 1)
+    )
     return np.asarray(observed * ratio)
 
 
@@ -227,19 +281,27 @@ def evidence(values: Floats, among: Floats | None = None) -> Floats:
     if among is None:
         forms = np.array([_normal_scores(v, v, alone=False) for v in values[FORMS:]])
     else:
-        forms = np.array([_normal_scores(v, a, alone=True) for v, a in zip(values[FORMS:], among[FORMS:], strict=True)])
+        forms = np.array(
+            [
+                _normal_scores(v, a, alone=True)
+                for v, a in zip(values[FORMS:], among[FORMS:], strict=True)
+            ]
+        )
     k = np.arange(2, len(forms))[:, np.newaxis]
     waves = ((np.cumsum(forms[:-1] ** 2, axis=0)[1:] - k) / np.sqrt(2 * k)).max(axis=0)
     return np.vstack([values[:FORMS], np.abs(forms[[0, 1, -1]]), waves])
 
 
 def _normal_scores(values: Floats, among: Floats, *, alone: bool) -> Floats:
-    """Normal scores of the ranks; the largest and the smallest are further out by their distance from the next.
+    """Normal scores of the ranks.
+
+    The largest and the smallest are further out by their distance from the next.
 
     With `alone`, each value is ranked by itself among those of `among`.
     """
     scale = 10.0**_DIGITS / max(float(np.abs(among).max()), _LEAST)
-    rounded, ordered = np.rint(values * scale), np.sort(np.rint(among * scale))
+    rounded = np.rint(values * scale)
+    ordered = np.sort(np.rint(among * scale))
     below, upto = (np.searchsorted(ordered, rounded, side=side) for side in ("left", "right"))
     if alone:
         beyond = rounded - np.clip(rounded, ordered[0], ordered[-1])
@@ -261,4 +323,6 @@ def _pooled(cells: Cells, first: Ints) -> tuple[Entries, Ints]:
 
 def run_matrix(start: Ints, size: int) -> Any:
     """The sparse matrix that sums `size` rows over runs of them, which begin at `start`."""
-    return sparse.csr_array((np.ones(size), np.arange(size), np.append(start, size)), shape=(start.size, size))
+    return sparse.csr_array(
+        (np.ones(size), np.arange(size), np.append(start, size)), shape=(start.size, size)
+    )

@@ -23,9 +23,12 @@ from trueness.infer.test._method import Options, Outcome, require_counts
 from trueness.typing import Floats, Ints
 
 Divisor: TypeAlias = Literal["pairs", "rows"]
-# Above this many entries (rows, for several scores per row), scores within this angle are drawn together.
-_MANY, _ANGLE = 4096, 1 / 1024
-_MANY_ROWS, _WIDE_ANGLE = 1 << 15, 1 / 16
+# Above this many entries (rows, for several scores per row), scores within this angle are drawn
+# together.
+_MANY = 4096
+_ANGLE = 1 / 1024
+_MANY_ROWS = 1 << 15
+_WIDE_ANGLE = 1 / 16
 # No labels are drawn if the logarithm of the chance that one set of them matters is below this.
 _IMPOSSIBLE = -60.0
 
@@ -33,14 +36,17 @@ _IMPOSSIBLE = -60.0
 class PairStatistic:
     r"""The statistic :math:`T = \frac1n \sum_{n_b \ge 2} \frac{\|\sum u\|^2 - \sum \|u\|^2}{n_b - 1}`, u = y − z.
 
-    `z`, of shape (m, k), are the scores of entries of `count` rows each; `first` is the first entry of each bin. The
-    divisor is :math:`n_b - 1` for 'pairs' (the unbiased estimate) and :math:`n_b` for 'rows' (T-Cal).
+    `z`, of shape (m, k), are the scores of entries of `count` rows each; `first` is the first entry
+    of each bin. The divisor is :math:`n_b - 1` for 'pairs' (the unbiased estimate) and :math:`n_b`
+    for 'rows' (T-Cal).
     """
 
     def __init__(self, z: Floats, count: Ints, first: Ints, divisor: Divisor = "pairs") -> None:
         n = np.add.reduceat(count, first)
         # A bin of one row has no pair, whatever its label.
-        self.share: Floats = np.where(n >= 2, 1 / np.maximum(n - (divisor == "pairs"), 1) / n.sum(), 0.0)
+        self.share: Floats = np.where(
+            n >= 2, 1 / np.maximum(n - (divisor == "pairs"), 1) / n.sum(), 0.0
+        )
         self.runs = NestedRuns(len(z), [first])
         self.dtype = np.min_scalar_type(int(n.max()))
         self.expected: Floats = np.add.reduceat(count[:, np.newaxis] * z, first, axis=0)
@@ -53,7 +59,10 @@ class PairStatistic:
         """T of each set of labels, from k arrays of hits of shape (m, draws)."""
         value = np.full(hits[0].shape[1], -self.squares)
         for j, count in enumerate(hits):
-            excess = self.runs.sums(count, self.dtype)[self.runs.rows[0]] - self.expected[:, j, np.newaxis]
+            excess = (
+                self.runs.sums(count, self.dtype)[self.runs.rows[0]]
+                - self.expected[:, j, np.newaxis]
+            )
             value += np.einsum("i,ij,ij->j", self.share, excess, excess)
             value -= np.einsum("i,ij->j", self.slope[:, j], count.astype(np.float64))
         return value
@@ -71,13 +80,17 @@ def score_test_bins(n: float) -> EqualMass:
 
 def exact(cells: Cells, options: Options) -> Outcome:
     """T with its Monte-Carlo p-value."""
-    rule = options.rule or score_test_bins(int(require_counts(cells, "`method='exact'`").weight.sum()))
+    rule = options.rule or score_test_bins(
+        int(require_counts(cells, "`method='exact'`").weight.sum())
+    )
     return pair_test(of_cells(cells, rule, None), options, "pairs", f"Bins: {rule!r}.")
 
 
 def t_cal(cells: Cells, options: Options) -> Outcome:
     """T-Cal at one resolution, with a Monte-Carlo p-value."""
-    rule = options.rule or EqualWidth(max(2, round(int(require_counts(cells, "T-Cal").weight.sum()) ** 0.4)))
+    rule = options.rule or EqualWidth(
+        max(2, round(int(require_counts(cells, "T-Cal").weight.sum()) ** 0.4))
+    )
     statistic = PairStatistic(*count_entries(cells), bin_starts(cells, rule), "rows")
     return monte_carlo_outcome(statistic, cells, options, detail=f"Bins: {rule!r}.")
 
@@ -85,8 +98,8 @@ def t_cal(cells: Cells, options: Options) -> Outcome:
 def pair_test(scores: BinnedScores, options: Options, divisor: Divisor, detail: str) -> Outcome:
     """T of one or several scores of each row, with (1 + #{T* ≥ T}) / (R + 1), T* from labels drawn from the scores.
 
-    Rejecting when this is at most α errs with probability at most α, for any number of rows, any scores and any bins
-    that do not depend on the labels.
+    Rejecting when this is at most α errs with probability at most α, for any number of rows, any
+    scores and any bins that do not depend on the labels.
     """
     resamples = options.resamples or 999
     hits = [column[:, np.newaxis] for column in scores.hits.T]
@@ -94,23 +107,35 @@ def pair_test(scores: BinnedScores, options: Options, divisor: Divisor, detail: 
     drawn = np.concatenate(list(_null_batches(scores, resamples, options.seed, divisor)))
     pvalue = float(monte_carlo_pvalue(statistic, drawn))
     if not ((scores.z > 0) & (scores.z < 1)).any():  # calibration leaves nothing to chance
-        pvalue = 1.0 if (scores.hits == scores.count[:, np.newaxis] * scores.z).all() else 1 / (resamples + 1)
-    few, *words = (_MANY, "labels", "exact within 0.001") if scores.k == 1 else (_MANY_ROWS, "classes", "nearly exact")
-    exactly = "exact at any n" if len(scores.z) <= few else f"{words[1]}, near ties being drawn together"
+        if (scores.hits == scores.count[:, np.newaxis] * scores.z).all():
+            pvalue = 1.0
+        else:
+            pvalue = 1 / (resamples + 1)
+    few, *words = (
+        (_MANY, "labels", "exact within 0.001")
+        if scores.k == 1
+        else (_MANY_ROWS, "classes", "nearly exact")
+    )
+    exactly = (
+        "exact at any n" if len(scores.z) <= few else f"{words[1]}, near ties being drawn together"
+    )
     level = f"the level is {exactly}: {resamples:,} sets of {words[0]} were drawn from the scores."
-    return Outcome(statistic, pvalue, f"Rows are independent; {level} {detail}", 1 / (resamples + 1))
+    return Outcome(
+        statistic, pvalue, f"Rows are independent; {level} {detail}", 1 / (resamples + 1)
+    )
 
 
 def rejects_calibration(scores: BinnedScores, statistic: float, alpha: float, seed: int) -> bool:
     """Whether the p-value of :func:`exact` is at most α, from no more draws than settle it.
 
-    Drawing stops once too many draws have reached the statistic. It does not start if the statistic is out of reach:
-    if the chance that one set of labels gives half of it is below e⁻⁶⁰.
+    Drawing stops once too many draws have reached the statistic. It does not start if the statistic
+    is out of reach: if the chance that one set of labels gives half of it is below e⁻⁶⁰.
     """
     if out_of_reach(scores, statistic):
         return True
     draws = required_draws(alpha)
-    reached, drawn = 0, []
+    reached = 0
+    drawn = []
     for batch in _null_batches(scores, draws, seed):
         drawn.append(batch)
         reached += int((batch >= statistic).sum())
@@ -135,27 +160,34 @@ def _log_chance(size: Ints, value: float) -> float:
     return float(-value / 2 - 0.5 * np.log1p(-size / (4 * (size - 1.0))).sum())
 
 
-def _null_batches(scores: BinnedScores, draws: int, seed: int, divisor: Divisor = "pairs") -> Iterator[Floats]:
+def _null_batches(
+    scores: BinnedScores, draws: int, seed: int, divisor: Divisor = "pairs"
+) -> Iterator[Floats]:
     """T for labels drawn from the scores.
 
-    Every label is drawn unless there are more than 4,096 distinct scores (32,768 rows if several scores per row are
-    used). Then scores of a bin within 1/1024 (1/16) of each other in the angle arcsin √p are replaced by their mean and
-    drawn together, as one binomial number. This raises the variance of T by less than one part in 10⁶ (about one in
-    400). For one score per row the joint distribution of all drawn sums, and so the level of the test, changes by less
-    than 0.001 in total variation (Ehm, "Binomial approximation to the Poisson binomial distribution", 1991).
+    Every label is drawn unless there are more than 4,096 distinct scores (32,768 rows if several
+    scores per row are used). Then scores of a bin within 1/1024 (1/16) of each other in the angle
+    arcsin √p are replaced by their mean and drawn together, as one binomial number. This raises the
+    variance of T by less than one part in 10⁶ (about one in 400). For one score per row the joint
+    distribution of all drawn sums, and so the level of the test, changes by less than 0.001 in
+    total variation (Ehm, "Binomial approximation to the Poisson binomial distribution", 1991).
     """
     size = np.add.reduceat(scores.count, scores.first)
     in_pairs = size >= 2
     if not in_pairs.any():
         yield np.zeros(draws)
         return
-    counted = scores if in_pairs.all() else scores.of_bins(in_pairs)  # a row alone in its bin adds nothing
+    counted = (
+        scores if in_pairs.all() else scores.of_bins(in_pairs)
+    )  # a row alone in its bin adds nothing
     rng = stream(seed, "labels")
     if scores.k == 1 and len(scores.z) <= _MANY:
         # Rows that add nothing are drawn too, so that these are the labels of every other question.
         statistic = PairStatistic(counted.z, counted.count, counted.first, divisor)
         kept = np.repeat(in_pairs, np.diff(np.append(scores.first, len(scores.z))))
-        batches: Iterator[Hits] = ([hits[kept]] for (hits,) in label_batches(scores.z, scores.count, draws, rng))
+        batches: Iterator[Hits] = (
+            [hits[kept]] for (hits,) in label_batches(scores.z, scores.count, draws, rng)
+        )
     else:
         if scores.k == 1 and len(counted.z) > _MANY:
             pooled = near_ties(counted, _ANGLE)
@@ -177,13 +209,18 @@ def adaptive_t_cal(cells: Cells, options: Options) -> Outcome:
     smallest = min(1.0, levels / (resamples + 1))
     depth, partitions = _partitions(cells, levels)
     if not partitions:
-        silent = f"No two rows share a bin at any of {levels} resolutions, so the test has no power."
+        silent = (
+            f"No two rows share a bin at any of {levels} resolutions, so the test has no power."
+        )
         return Outcome(0.0, 1.0, silent, smallest)
     z, count = count_entries(cells)
     of_events = NestedPairs(z[:, 0], count, partitions)
     (statistics,) = of_events(cells.events[:, np.newaxis])
     drawn = np.concatenate(
-        [of_events(events) for (events,) in label_batches(z, count, resamples, stream(options.seed, "labels"))]
+        [
+            of_events(events)
+            for (events,) in label_batches(z, count, resamples, stream(options.seed, "labels"))
+        ]
     )
     pvalues = monte_carlo_pvalue(statistics, drawn)
     best = int(pvalues.argmin())
@@ -191,20 +228,25 @@ def adaptive_t_cal(cells: Cells, options: Options) -> Outcome:
         f"Rows are independent; the level holds at any n: {resamples:,} sets of labels were drawn from the scores. "
         f"The smallest of {levels} p-values, times {levels}: that of {2 ** depth[best]:,} bins of equal width."
     )
-    return Outcome(float(statistics[best]), min(1.0, levels * float(pvalues[best])), assumptions, smallest)
+    return Outcome(
+        float(statistics[best]), min(1.0, levels * float(pvalues[best])), assumptions, smallest
+    )
 
 
 def _partitions(cells: Cells, levels: int) -> tuple[list[int], list[Ints]]:
-    """Bins of width 2⁻ᵇ for b = 1, …, as long as some bin has two rows; equal partitions are listed once.
+    """Bins of width 2⁻ᵇ for b = 1, …, as long as some bin has two rows.
 
-    The omitted partitions change no result: without two rows in a bin, T is 0 for any labels and its p-value is 1, and
-    equal partitions have equal p-values.
+    Equal partitions are listed once.
+
+    The omitted partitions change no result: without two rows in a bin, T is 0 for any labels and
+    its p-value is 1, and equal partitions have equal p-values.
     """
     depth: list[int] = []
     partitions: list[Ints] = []
     most = int(cells.weight.max())
     for b in range(1, levels + 1):
-        # Multiplying by a power of two is exact, so finer bins nest in coarser ones. A score of 1 is in the last bin.
+        # Multiplying by a power of two is exact, so finer bins nest in coarser ones. A score of 1
+        # is in the last bin.
         place = np.minimum(np.floor(np.ldexp(cells.score, b)), math.ldexp(1.0, b) - 1)
         first = np.flatnonzero(np.concatenate([[True], place[1:] != place[:-1]]))
         if first.size == cells.size and most == 1:
@@ -218,15 +260,17 @@ def _partitions(cells: Cells, levels: int) -> tuple[list[int], list[Ints]]:
 class NestedPairs:
     r"""The statistic :math:`\frac1n \sum_b \frac{(\sum u)^2 - \sum u^2}{n_b}` of T-Cal, in several partitions.
 
-    `p` are the scores of entries of `count` rows each. A partition is given by the first entry of each bin, and refines
-    the one before.
+    `p` are the scores of entries of `count` rows each. A partition is given by the first entry of
+    each bin, and refines the one before.
 
-    The pairs in a bin of two parts are the pairs within each part and the pairs between them, and the products of the
-    latter sum to the product of the sums of the parts. So each pair is visited once for any number of partitions.
+    The pairs in a bin of two parts are the pairs within each part and the pairs between them, and
+    the products of the latter sum to the product of the sums of the parts. So each pair is visited
+    once for any number of partitions.
     """
 
     def __init__(self, p: Floats, count: Ints, partitions: Sequence[Ints]) -> None:
-        self.p, self.count = p[:, np.newaxis], count[:, np.newaxis]
+        self.p = p[:, np.newaxis]
+        self.count = count[:, np.newaxis]
         self.runs = NestedRuns(p.size, partitions)
         rows = self.runs.sums(self.count, np.int64)[:, 0]
         # A bin of one row has no pair.
@@ -237,7 +281,9 @@ class NestedPairs:
 
     def __call__(self, events: NDArray[Any]) -> Floats:
         """The statistic of each set of events, of shape (m, draws), in each partition: shape (draws, partitions)."""
-        if self.space.shape[2] != events.shape[1]:  # kept: allocating it anew costs as much as the sums
+        if (
+            self.space.shape[2] != events.shape[1]
+        ):  # kept: allocating it anew costs as much as the sums
             self.space = np.zeros((2, self.runs.nodes, events.shape[1]))
         excess, pairs = self.space
         entries = excess[: self.runs.size]
@@ -254,4 +300,6 @@ class NestedPairs:
             joint += one * other
             one += other
         each = zip(self.share, self.kept, strict=True)
-        return np.stack([np.einsum("i,ij->j", share, pairs[of_bins]) for share, of_bins in each], axis=1)
+        return np.stack(
+            [np.einsum("i,ij->j", share, pairs[of_bins]) for share, of_bins in each], axis=1
+        )

@@ -1,4 +1,7 @@
-"""Reading one look: rows, sums or sums by segment become entries; its position comes after the last one."""
+"""Reading one look: rows, sums or sums by segment become entries.
+
+Its position comes after the last one.
+"""
 
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
@@ -38,7 +41,13 @@ class Piece(NamedTuple):
 
 
 def read_look(
-    data: Any, y_prob: Any, by: Any, cluster: Any, largest_cluster: int, rows: RowOptions, eps: float | None
+    data: Any,
+    y_prob: Any,
+    by: Any,
+    cluster: Any,
+    largest_cluster: int,
+    rows: RowOptions,
+    eps: float | None,
 ) -> Piece:
     """Read the arguments of one look."""
     share = 1 / checked_whole(largest_cluster, "largest_cluster")
@@ -46,7 +55,12 @@ def read_look(
         data = data.groups if data.by else data.total
     if isinstance(data, Tally | Binned | Sketch):
         if by is not None:
-            raise InputError("by", "needs rows", f"a {type(data).__name__} has none", remedy="Pass a dict of sums.")
+            raise InputError(
+                "by",
+                "needs rows",
+                f"a {type(data).__name__} has none",
+                remedy="Pass a dict of sums.",
+            )
         Evidence.of(data, y_prob, rows, cluster=cluster)  # refuses the arguments of rows
         share = min(share, 1 / _largest(data))
         return _piece(_cells(data), 0, (), (), eps, (share, share), isinstance(data, Binned))
@@ -55,7 +69,9 @@ def read_look(
             if value is not None:
                 raise InputError(name, "must not be given beside a dict of sums")
         if not data:
-            raise InputError("y_true", "must hold the sums of at least one segment", "the dict is empty")
+            raise InputError(
+                "y_true", "must hold the sums of at least one segment", "the dict is empty"
+            )
         names = tuple(map(group_text, data))
         is_text = tuple(tuple(isinstance(one, str) for one in names_of(key)) for key in data)
         groups = [sums.total if isinstance(sums, Accumulator) else sums for sums in data.values()]
@@ -64,25 +80,40 @@ def read_look(
         binned = any(isinstance(sums, Binned) for sums in groups)
         largest = np.array([_largest(sums) for sums in groups])
         # A cluster may have rows in every segment.
-        shares: Any = (share, share) if share < 1 or largest.max() == 1 else (1 / largest.sum(), 1 / largest[code])
+        shares: Any = (
+            (share, share)
+            if share < 1 or largest.max() == 1
+            else (1 / largest.sum(), 1 / largest[code])
+        )
         return _piece(np.concatenate(cells, axis=1), code, names, is_text, eps, shares, binned)
     if share < 1:
         raise InputError("largest_cluster", "is for sums", "got rows", remedy="Pass `cluster`.")
     evidence = Evidence.of(data, y_prob, rows, kind="confidence")
     evidence.require_one("a watch")
     if not evidence.whole:
-        raise InputError("sample_weight", "must be whole numbers, which count rows", "got fractions")
+        raise InputError(
+            "sample_weight", "must be whole numbers, which count rows", "got fractions"
+        )
     cells_of_rows(evidence.sample)  # checks every value
     y, p = (np.asarray(v, dtype=np.float64) for v in (evidence.sample.y, evidence.sample.p))
-    w = np.ones(y.size) if evidence.sample.w is None else np.asarray(evidence.sample.w, dtype=np.float64)
-    code, names, is_text = np.zeros(y.size, dtype=np.int64), (), ()
+    if evidence.sample.w is None:
+        w = np.ones(y.size)
+    else:
+        w = np.asarray(evidence.sample.w, dtype=np.float64)
+    code = np.zeros(y.size, dtype=np.int64)
+    names = ()
+    is_text = ()
     if by is not None:
         columns = evidence.columns(by, data, whole="names")
         if cut := [one.name for one in columns if one.note]:
             remedy = "Cut them yourself, at the same places at every look."
-            raise InputError("by", "must hold names or whole numbers", f"{cut[0]!r} has fractions", remedy=remedy)
+            raise InputError(
+                "by", "must hold names or whole numbers", f"{cut[0]!r} has fractions", remedy=remedy
+            )
         column = crossing(columns) if len(columns) > 1 else columns[0]
-        code, names, is_text = column.code, column.values, column.is_text
+        code = column.code
+        names = column.values
+        is_text = column.is_text
     shares = 1.0, 1.0
     if cluster is not None:
         assert evidence.position is not None
@@ -101,7 +132,10 @@ def _piece(
     shares: Any,
     binned: bool,
 ) -> Piece:
-    """Scores, weights and events become entries; a label in a cluster counts as its share, of all rows or a segment."""
+    """Scores, weights and events become entries.
+
+    A label in a cluster counts as its share, of all rows or a segment.
+    """
     if "" in names or len(set(names)) < len(names):
         demand = "must have names that are not empty, and that differ as text"
         raise InputError("by", demand, f"got {list(names)[:9]}; '' stands for all rows")
@@ -109,12 +143,19 @@ def _piece(
     zero = np.zeros(score.size, dtype=np.int64)
     sums = weight, events, weight * score
     streams = ((zero, 1), (code + zero, len(names))) if names else ((zero, 1),)
-    counts = np.concatenate([np.stack([np.bincount(at, v, size) for v in sums], axis=1) for at, size in streams])
+    counts = np.concatenate(
+        [np.stack([np.bincount(at, v, size) for v in sums], axis=1) for at, size in streams]
+    )
     if eps is not None:
         score = np.clip(score, eps, 1 - eps)
     whole = Look(score, weight * shares[0], events * shares[0], zero).pooled
-    both = [whole, Look(score, weight * shares[1], events * shares[1], code + zero + 1)] if names else [whole]
-    return Piece(whole, Look(*map(np.concatenate, zip(*both, strict=True))), names, is_text, counts, binned)
+    if names:
+        both = [whole, Look(score, weight * shares[1], events * shares[1], code + zero + 1)]
+    else:
+        both = [whole]
+    return Piece(
+        whole, Look(*map(np.concatenate, zip(*both, strict=True))), names, is_text, counts, binned
+    )
 
 
 def _share(cluster: Ints, w: Floats) -> Floats:
@@ -132,13 +173,20 @@ def _cells(sums: Any) -> Floats:
     """Scores, weights and events of sums, with the rows of a bin at their mean score."""
     if not isinstance(sums, Tally | Binned | Sketch):
         remedy = "`tn.tally(y_true, y_prob)` makes sums of rows."
-        raise InputError("y_true", "must be rows, sums or a dict of sums", f"got {type(sums).__name__}", remedy=remedy)
+        raise InputError(
+            "y_true",
+            "must be rows, sums or a dict of sums",
+            f"got {type(sums).__name__}",
+            remedy=remedy,
+        )
     evidence = Evidence.of_sums(sums)
     evidence.memory["one class"] = True  # small looks are expected
     evidence.require_one("a watch")
     (part,) = evidence.cells_at_means
     if not part.whole:
-        raise InputError("y_true", "must have weights that count rows", "got sums with fractional weights")
+        raise InputError(
+            "y_true", "must have weights that count rows", "got sums with fractional weights"
+        )
     return np.stack([part.score, part.weight, part.events], dtype=np.float64)[:, part.weight > 0]
 
 
@@ -158,24 +206,38 @@ def by_time(groups: Any, time: str, before: Any, after: Any) -> list[tuple[Any, 
         parts = key if isinstance(key, tuple) else (key,)
         if parts[k] is None:
             raise InputError("time", "must not be missing", f"{sums.n:,} rows have no {time!r}")
-        place, rest = plain_position(parts[k]), parts[:k] + parts[k + 1 :]
+        place = plain_position(parts[k])
+        rest = parts[:k] + parts[k + 1 :]
         late = end is not None and not _precedes(place, end, "before")
         if not late and (start is None or _precedes(start, place, "after")):
             look = looks.setdefault(place, {})
-            look[rest] = look[rest] + sums if rest in look else sums  # one instant may have several texts
-    return [(place, looks[place] if len(names) > 1 else looks[place][()]) for place in sorted(looks)]
+            look[rest] = (
+                look[rest] + sums if rest in look else sums
+            )  # one instant may have several texts
+    return [
+        (place, looks[place] if len(names) > 1 else looks[place][()]) for place in sorted(looks)
+    ]
 
 
 def checked_position(given: Any, last: Position | None) -> Position:
     """The position of a look, which comes after the last one."""
     if given is None:
         if last is not None and not isinstance(last, int):
-            raise InputError("position", "must be given: earlier looks have one", f"the last is {last!r}")
-        return 1 if last is None else last + 1
+            raise InputError(
+                "position", "must be given: earlier looks have one", f"the last is {last!r}"
+            )
+        if last is None:
+            return 1
+        return last + 1
     place = plain_position(given)
     if last is not None and not _precedes(last, place, "position"):
         remedy = "Each look counts once; rows whose labels come late belong to a later look."
-        raise InputError("position", f"must be later than the last look, {last!r}", f"got {place!r}", remedy=remedy)
+        raise InputError(
+            "position",
+            f"must be later than the last look, {last!r}",
+            f"got {place!r}",
+            remedy=remedy,
+        )
     return place
 
 

@@ -13,16 +13,22 @@ ALTERNATIVES = (*((d, 1.0) for d in SHIFTS), *((0.0, s) for s in (0.5, 0.7, 0.85
 """Shift d and slope s of the log-odds: logit q = d + s·logit p."""
 REFUTED = 1e300
 """The logarithm of infinite evidence, in a form that JSON has; its negative is that of 0."""
-_STEP, _END = 0.05, 60
+_STEP = 0.05
+_END = 60
 """The candidates of the shift: multiples of a step, up to this many of them on either side."""
 _BLOCK = 2**16
-_MANY, _FINE, _FAR = 2**12, 128, 800
-"""With more entries, scores whose log-odds lie in a cell of 1/128 are taken at their mean: E stays valid. 0 and 1 have
-cells of their own, further away than all others."""
+_MANY = 2**12
+_FINE = 128
+_FAR = 800
+"""With more entries, scores whose log-odds lie in a cell of 1/128 are taken at their mean: E stays
+valid. 0 and 1 have cells of their own, further away than all others."""
 
 
 class Look(NamedTuple):
-    """Entries of one score each: rows, or sums of rows that are taken at one score; `code` is their stream."""
+    """Entries of one score each: rows, or sums of rows that are taken at one score.
+
+    `code` is their stream.
+    """
 
     score: Floats
     weight: Floats
@@ -32,7 +38,9 @@ class Look(NamedTuple):
 
     def refuted(self, streams: int) -> Ints:
         """Labels of each stream that contradict a score of exactly 0 or 1."""
-        wrong = np.where(self.score == 0, self.events, np.where(self.score == 1, self.weight - self.events, 0.0))
+        wrong = np.where(
+            self.score == 0, self.events, np.where(self.score == 1, self.weight - self.events, 0.0)
+        )
         return np.ceil(np.bincount(self.code, wrong, streams)).astype(np.int64)
 
     @property
@@ -44,20 +52,25 @@ class Look(NamedTuple):
         own = (self.weight * self.score, self.weight, self.events)
         total, weight, events = (np.bincount(cell, v).astype(np.float64) for v in own)
         at = np.flatnonzero(weight)
-        return Look(total[at] / weight[at], weight[at], events[at], np.zeros(at.size, dtype=np.int64))
+        return Look(
+            total[at] / weight[at], weight[at], events[at], np.zeros(at.size, dtype=np.int64)
+        )
 
     def log_ratios(self, shift: Floats, slope: Floats, streams: int) -> Floats:
         r"""Σ y·log(q/p) + (1 − y)·log((1 − q)/(1 − p)) of each stream, for each alternative.
 
-        With x = logit p and z = d + s·x that is Σ n·(log(1 + eˣ) − log(1 + eᶻ)) + Σ e·(z − x) for n labels and e
-        events at one score. Scores of 0 and 1 stay where they are under every alternative: their ratio is 1.
+        With x = logit p and z = d + s·x that is Σ n·(log(1 + eˣ) − log(1 + eᶻ)) + Σ e·(z − x) for n
+        labels and e events at one score. Scores of 0 and 1 stay where they are under every
+        alternative: their ratio is 1.
         """
-        found, inside = np.zeros((streams, shift.size)), np.flatnonzero((self.score > 0) & (self.score < 1))
+        found = np.zeros((streams, shift.size))
+        inside = np.flatnonzero((self.score > 0) & (self.score < 1))
         order = inside[np.argsort(self.code[inside], kind="stable")]
         x = logits(self.score[order])
         size = 1 + _BLOCK // shift.size
         for start in range(0, order.size, size):
-            at, one = order[start : start + size], x[start : start + size, np.newaxis]
+            at = order[start : start + size]
+            one = x[start : start + size, np.newaxis]
             z = shift + slope * one
             ratio = self.weight[at, np.newaxis] * (_softplus(one) - _softplus(z))
             ratio += self.events[at, np.newaxis] * (z - one)
@@ -74,14 +87,23 @@ def _softplus(z: Floats) -> Floats:
 class Streams:
     r"""The e-processes of several streams.
 
-    An error may begin at any look. The onset at look j has weight 1/(j(j + 1)), and M, the part of the evidence that
-    belongs to one alternative, is kept for all onsets together: M ← (M + 1/(t(t + 1)))·eˡ at look t, whose
-    log-ratio is ℓ. The evidence is the mean of M over the alternatives plus 1/(t + 1), the weight of onsets to come.
+    An error may begin at any look. The onset at look j has weight 1/(j(j + 1)), and M, the part of
+    the evidence that belongs to one alternative, is kept for all onsets together: M ← (M + 1/(t(t +
+    1)))·eˡ at look t, whose log-ratio is ℓ. The evidence is the mean of M over the alternatives
+    plus 1/(t + 1), the weight of onsets to come.
 
     Each array has a row per stream.
     """
 
-    stored: ClassVar[tuple[str, ...]] = ("log_evidence", "mass", "best", "onset", "looks", "refuted", "sums")
+    stored: ClassVar[tuple[str, ...]] = (
+        "log_evidence",
+        "mass",
+        "best",
+        "onset",
+        "looks",
+        "refuted",
+        "sums",
+    )
 
     def __init__(self, alternatives: int, streams: int) -> None:
         wide = streams, alternatives
@@ -111,9 +133,14 @@ class Streams:
         begin = -np.log(t * (t + 1))
         self.mass[at] = np.logaddexp(self.mass[at], begin) + ratios
         self.onset[at] = np.where(self.best[at] <= 0, look, self.onset[at])
-        self.best[at] = np.round(np.maximum(self.best[at], 0) + ratios, 3)  # an estimate, in a small state
+        self.best[at] = np.round(
+            np.maximum(self.best[at], 0) + ratios, 3
+        )  # an estimate, in a small state
         new = at[(refuted > 0) & (self.refuted[at] == refuted)]
-        self.best[new], self.onset[new] = REFUTED, look  # the first labels that refute a score are the onset
+        self.best[new], self.onset[new] = (
+            REFUTED,
+            look,
+        )  # the first labels that refute a score are the onset
         found = np.logaddexp.reduce(self.mass[at], axis=1) - math.log(self.mass.shape[1])
         found = np.logaddexp(found, -np.log1p(self.looks[at]))
         self.log_evidence[at] = np.where(self.refuted[at] > 0, REFUTED, found)
@@ -122,12 +149,14 @@ class Streams:
 def listed(weighted: Floats, alpha: float) -> Ints:
     """The streams that the e-BH procedure names: the k largest of log(weight × E), all at least −log(kα).
 
-    R. Wang, A. Ramdas, False discovery rate control with e-values, Journal of the Royal Statistical Society B 84
-    (2022), 822-852.
+    R. Wang, A. Ramdas, False discovery rate control with e-values, Journal of the Royal Statistical
+    Society B 84 (2022), 822-852.
     """
     order = np.argsort(-weighted, kind="stable")
     enough = np.flatnonzero(weighted[order] >= -np.log(alpha * np.arange(1, order.size + 1)))
-    return order[: enough[-1] + 1] if enough.size else order[:0]
+    if enough.size:
+        return order[: enough[-1] + 1]
+    return order[:0]
 
 
 class ShiftSequence(Streams):
@@ -148,19 +177,38 @@ class ShiftSequence(Streams):
         (values,) = look.log_ratios(reach * _STEP, np.ones(reach.size), 1)
         values = values[np.arange(-_END, _END + 1)[:, np.newaxis] + away - reach[0]]
         self.likelihood += values[:, 0]
-        self.step(np.arange(len(values)), values[:, 1:] - values[:, :1], np.zeros(len(values), dtype=np.int64), 0)
+        self.step(
+            np.arange(len(values)),
+            values[:, 1:] - values[:, :1],
+            np.zeros(len(values), dtype=np.int64),
+            0,
+        )
         self.alive &= self.log_evidence < -math.log(alpha)
 
     @property
     def limits(self) -> tuple[float, float, float]:
-        """The likeliest shift and the ends of the sequence; infinite where the candidates end, nan if none is left."""
-        best, left = int(np.argmax(self.likelihood)) - _END, np.flatnonzero(self.alive) - _END
+        """The likeliest shift and the ends of the sequence.
+
+        Infinite where the candidates end, nan if none is left.
+        """
+        best = int(np.argmax(self.likelihood)) - _END
+        left = np.flatnonzero(self.alive) - _END
         if not self.looks[0]:
             return math.nan, -math.inf, math.inf
         value = math.copysign(math.inf, best) if abs(best) == _END else best * _STEP
         if not left.size and abs(best) < _END:
             return value, math.nan, math.nan
-        # One step further: the end lies between the last candidate that is left and the first that is not.
-        low, high = (left[0] - 1, left[-1] + 1) if left.size else (best, _END + 1) if best > 0 else (-_END - 1, best)
-        ends = [math.copysign(math.inf, end) if abs(end) > _END else float(end) * _STEP for end in (low, high)]
+        # One step further: the end lies between the last candidate that is left and the first that
+        # is not.
+        low, high = (
+            (left[0] - 1, left[-1] + 1)
+            if left.size
+            else (best, _END + 1)
+            if best > 0
+            else (-_END - 1, best)
+        )
+        ends = [
+            math.copysign(math.inf, end) if abs(end) > _END else float(end) * _STEP
+            for end in (low, high)
+        ]
         return value, ends[0], ends[1]

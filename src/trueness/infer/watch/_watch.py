@@ -19,8 +19,22 @@ from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError, visible, visible_json
-from trueness.infer.watch._look import Piece, Position, by_time, checked_position, plain_position, read_look
-from trueness.infer.watch._process import ALTERNATIVES, REFUTED, Look, ShiftSequence, Streams, listed
+from trueness.infer.watch._look import (
+    Piece,
+    Position,
+    by_time,
+    checked_position,
+    plain_position,
+    read_look,
+)
+from trueness.infer.watch._process import (
+    ALTERNATIVES,
+    REFUTED,
+    Look,
+    ShiftSequence,
+    Streams,
+    listed,
+)
 from trueness.results import Shift, WatchedSegment, WatchHistory
 from trueness.results._series import prometheus
 from trueness.typing import ArrayLike, Floats, RowOptions
@@ -33,30 +47,42 @@ _STEEPEST = 1_000_000
 """Larger shifts and slopes would have likelihoods beyond all floats."""
 _FORMAT = {"what": "trueness.Watch", "schema": 2}
 _SETTINGS = ("alpha", "alternatives", "rate", "segments", "eps", "name")
-_PLAIN = ("about", "position", "alarm", "_segmented", "_names", "_is_text", "_first", "_looks", "_history")
+_PLAIN = (
+    "about",
+    "position",
+    "alarm",
+    "_segmented",
+    "_names",
+    "_is_text",
+    "_first",
+    "_looks",
+    "_history",
+)
 
 
 class Watch:
     """Evidence that scores are not calibrated, which stays valid however often and whenever one looks.
 
-    Every look brings new rows, or their sums. The evidence of a calibrated model reaches 1/alpha *ever*, over all looks
-    for ever, with a probability of at most `alpha`. Segments are watched together with all rows.
+    Every look brings new rows, or their sums. The evidence of a calibrated model reaches 1/alpha
+    *ever*, over all looks for ever, with a probability of at most `alpha`. Segments are watched
+    together with all rows.
 
     Parameters
     ----------
     alpha : float, default 0.05
         The largest probability of a false alarm, over all looks.
     alternatives : sequence of (shift, slope), optional
-        The errors that are looked for: logit q = shift + slope · logit p, if `rate` is ½. By default ten shifts from
-        ±0.1 to ±1.6 and the slopes 0.5, 0.7, 0.85, 1.2 and 1.5.
+        The errors that are looked for: logit q = shift + slope · logit p, if `rate` is ½. By
+        default ten shifts from ±0.1 to ±1.6 and the slopes 0.5, 0.7, 0.85, 1.2 and 1.5.
     rate : float, default 0.5
-        The usual event rate: slopes turn about its log-odds. With rates far from ½ it lets the watch see scores that
-        become too extreme while events stay as frequent as predicted.
+        The usual event rate: slopes turn about its log-odds. With rates far from ½ it lets the
+        watch see scores that become too extreme while events stay as frequent as predicted.
     segments : sequence of str, optional
-        All segments that will come, if they are known: they share the weight 1 equally. Otherwise those of the first
-        look share ½, and the i-th that comes later has 1/(2i(i + 1)).
+        All segments that will come, if they are known: they share the weight 1 equally. Otherwise
+        those of the first look share ½, and the i-th that comes later has 1/(2i(i + 1)).
     eps : float, optional
-        Move scores into [eps, 1 − eps]. By default a label that contradicts a score of 0 or 1 refutes the scores.
+        Move scores into [eps, 1 − eps]. By default a label that contradicts a score of 0 or 1
+        refutes the scores.
     name : str, default ''
         The name of what is watched. It is kept in the state.
 
@@ -69,11 +95,12 @@ class Watch:
 
     Notes
     -----
-    The evidence E is a weighted mean of the likelihood ratios of all alternatives since any look. Without segments the
-    alarm rings when E of all rows reaches 1/alpha; with segments when it, or the weighted mean of the evidence of the
-    segments, reaches 2/alpha. Assumed is that labels, given the scores and all that came before, are independent and
-    that each row counts once. Labels may come late, in any order that does not depend on them. Sums of bins keep the
-    evidence valid. ``docs/methods/watch.md`` has formulas and proofs.
+    The evidence E is a weighted mean of the likelihood ratios of all alternatives since any look.
+    Without segments the alarm rings when E of all rows reaches 1/alpha; with segments when it, or
+    the weighted mean of the evidence of the segments, reaches 2/alpha. Assumed is that labels,
+    given the scores and all that came before, are independent and that each row counts once. Labels
+    may come late, in any order that does not depend on them. Sums of bins keep the evidence valid.
+    ``docs/methods/watch.md`` has formulas and proofs.
 
     See Also
     --------
@@ -81,8 +108,8 @@ class Watch:
 
     References
     ----------
-    A. Ramdas, P. Grünwald, V. Vovk, G. Shafer, Game-theoretic statistics and safe anytime-valid inference, Statistical
-    Science 38 (2023), 576-601.
+    A. Ramdas, P. Grünwald, V. Vovk, G. Shafer, Game-theoretic statistics and safe anytime-valid
+    inference, Statistical Science 38 (2023), 576-601.
 
     Examples
     --------
@@ -111,7 +138,9 @@ class Watch:
         name: str = "",
     ) -> None:
         self.alpha = checked_fraction(alpha, "alpha")
-        self.alternatives = _checked_alternatives(ALTERNATIVES if alternatives is None else alternatives)
+        self.alternatives = _checked_alternatives(
+            ALTERNATIVES if alternatives is None else alternatives
+        )
         self.rate = checked_fraction(rate, "rate")
         self.segments = _checked_names(segments)
         self.eps = None if eps is None else checked_fraction(eps, "eps")
@@ -128,15 +157,16 @@ class Watch:
         self._segmented: bool | None = True if self.segments else None
         self._names = list(self.segments)
         self._is_text: dict[str, list[bool]] = {}
-        """Whether the name of a segment was text, in each column: 1 and "1" are different values of one name."""
+        """Whether the name of a segment was text, in each column: 1 and "1" are different values of
+        one name."""
         self._first: int | None = None
         """Segments of the first look."""
         self._streams = Streams(len(self.alternatives), 1 + len(self._names))
         self._shift: ShiftSequence | None = ShiftSequence()
         self._looks: list[Position] = []
         self._history: dict[str, list[Sequence[Any]]] = {"": []}
-        """The number of a look, its rows, events, Σp and log E, to six digits for segments; for all rows also the slope
-        and its limits, None if there is none."""
+        """The number of a look, its rows, events, Σp and log E, to six digits for segments; for all
+        rows also the slope and its limits, None if there is none."""
 
     # ---- looks
 
@@ -160,19 +190,23 @@ class Watch:
         Parameters
         ----------
         y_true, y_prob
-            As for :func:`ece`; or sums in place of both, or a dict of the sums of segments, which hold every row once.
+            As for :func:`ece`; or sums in place of both, or a dict of the sums of segments, which
+            hold every row once.
         by : array-like, dict of array-like or frame, optional
-            The segment of each row; of several columns, each combination of their values is a segment.
+            The segment of each row; of several columns, each combination of their values is a
+            segment.
         largest_cluster : int, default 1
             For sums: the size of the largest cluster.
         position : int, float, str or date, optional
-            The name of the look, which must be later than all before it. Text is compared letter by letter, as in
-            "2025-09" < "2025-10"; times with a zone are compared, and kept, in UTC. By default looks are numbered.
+            The name of the look, which must be later than all before it. Text is compared letter by
+            letter, as in "2025-09" < "2025-10"; times with a zone are compared, and kept, in UTC.
+            By default looks are numbered.
         time : str, optional
-            For sums from :func:`scan_groups`: the key that is the position. Its values are entered one after the other.
+            For sums from :func:`scan_groups`: the key that is the position. Its values are entered
+            one after the other.
         before, after : int, float, str or date, optional
-            With `time`: leave out positions from `before` on, such as a day that is not over, and those up to `after`,
-            such as ``watch.position``, which were counted already.
+            With `time`: leave out positions from `before` on, such as a day that is not over, and
+            those up to `after`, such as ``watch.position``, which were counted already.
         cluster, **rows
             As for :func:`estimate`.
 
@@ -182,11 +216,16 @@ class Watch:
             If the input is wrong or the position was counted already. Then the watch is as it was.
         """
         if time is None and (before is not None or after is not None):
-            raise InputError("after" if before is None else "before", "needs `time`", f"got {before or after!r}")
+            raise InputError(
+                "after" if before is None else "before", "needs `time`", f"got {before or after!r}"
+            )
         if time is not None and position is not None:
             raise InputError("position", "must not be given beside `time`", f"got {position!r}")
         looks = [(position, y_true)] if time is None else by_time(y_true, time, before, after)
-        checked, last, segmented, known = [], self.position, self._segmented, dict(self._is_text)
+        checked = []
+        last = self.position
+        segmented = self._segmented
+        known = dict(self._is_text)
         for given, data in looks:
             last = checked_position(given, last)
             piece = read_look(data, y_prob, by, cluster, largest_cluster, rows, self.eps)
@@ -194,8 +233,12 @@ class Watch:
                 got = "this look has none" if segmented else "this look has some"
                 raise InputError("by", "must be given at all looks or at none", got)
             segmented = bool(piece.names)
-            if self.segments and (unknown := [name for name in piece.names if name not in self.segments]):
-                raise InputError("by", f"must be one of the {len(self.segments)} segments", f"got {unknown[0]!r}")
+            if self.segments and (
+                unknown := [name for name in piece.names if name not in self.segments]
+            ):
+                raise InputError(
+                    "by", f"must be one of the {len(self.segments)} segments", f"got {unknown[0]!r}"
+                )
             _learn_types(known, piece)
             checked.append((last, piece))
         for place, piece in checked:
@@ -207,16 +250,20 @@ class Watch:
         known = {name: i + 1 for i, name in enumerate(self._names)}
         new = [name for name in piece.names if name not in known]
         known |= {name: len(known) + 1 + i for i, name in enumerate(new)}
-        self._names, self._segmented = list(known), bool(piece.names)
+        self._names = list(known)
+        self._segmented = bool(piece.names)
         self._first = len(new) if self._first is None else self._first
-        streams, at = self._streams, np.array([0, *(known[name] for name in piece.names)])
+        streams = self._streams
+        at = np.array([0, *(known[name] for name in piece.names)])
         streams.grow(len(new))
         streams.sums[at] += piece.counts
         shift, slope = np.array(self.alternatives).T
         shift += math.log(self.rate / (1 - self.rate)) * (1 - slope)
         ratios = piece.entries.log_ratios(shift, slope, at.size)
         there = piece.counts[:, 0] > 0
-        streams.step(at[there], ratios[there], piece.entries.refuted(at.size)[there], len(self._looks))
+        streams.step(
+            at[there], ratios[there], piece.entries.refuted(at.size)[there], len(self._looks)
+        )
         self._looks.append(place)
         self.position = place
         if piece.binned:
@@ -224,12 +271,19 @@ class Watch:
         elif self._shift is not None:
             self._shift.enter(piece.whole, self.alpha)
         slopes = _slope(piece.whole)
-        for name, counts, log in zip(("", *piece.names), piece.counts.tolist(), streams.log_evidence[at], strict=True):
+        for name, counts, log in zip(
+            ("", *piece.names), piece.counts.tolist(), streams.log_evidence[at], strict=True
+        ):
             if name in self._history or log >= _KEPT:
-                numbers = [float(f"{value:.6g}") for value in (*counts, log)] if name else [*counts, log, *slopes]
+                if name:
+                    numbers: list[Any] = [float(f"{value:.6g}") for value in (*counts, log)]
+                else:
+                    numbers = [*counts, log, *slopes]
                 self._history.setdefault(name, []).append([len(self._looks) - 1, *numbers])
         together = np.logaddexp.reduce(self._weighted[1:]) if self._segmented else -math.inf
-        self.alarm = self.alarm or bool(max(streams.log_evidence[0], together) >= math.log(self.alarm_at))
+        self.alarm = self.alarm or bool(
+            max(streams.log_evidence[0], together) >= math.log(self.alarm_at)
+        )
 
     # ---- answers
 
@@ -240,12 +294,17 @@ class Watch:
 
     @property
     def _weights(self) -> Floats:
-        """The weight of all rows, 1, and of each segment; those of segments have a sum of at most 1."""
+        """The weight of all rows, 1, and of each segment.
+
+        Those of segments have a sum of at most 1.
+        """
         if self.segments:
             return np.array([1.0, *[1 / len(self.segments)] * len(self.segments)])
         first = self._first or 0
         later = np.arange(1, len(self._names) - first + 1)
-        return np.concatenate([[1.0], np.full(first, 0.5 / max(first, 1)), 0.5 / (later * (later + 1.0))])
+        return np.concatenate(
+            [[1.0], np.full(first, 0.5 / max(first, 1)), 0.5 / (later * (later + 1.0))]
+        )
 
     @property
     def _weighted(self) -> Floats:
@@ -254,27 +313,45 @@ class Watch:
 
     @property
     def evidence(self) -> dict[str, float]:
-        """E of every segment; that of '' is for all rows. 1 before the first look; infinite if labels refute scores."""
+        """E of every segment; that of '' is for all rows.
+
+        1 before the first look; infinite if labels refute scores.
+        """
         return dict(zip(("", *self._names), _exp(self._streams.log_evidence), strict=True))
 
     @property
     def alarms(self) -> tuple[str, ...]:
         """The segments that the e-BH procedure names at this look, the clearest first.
 
-        At any one look the expected share of false names is at most alpha/2; not among all that were ever listed.
+        At any one look the expected share of false names is at most alpha/2; not among all that
+        were ever listed.
         """
         return tuple(self._names[i] for i in listed(self._weighted[1:], self.alpha / 2))
 
     @property
     def watched(self) -> tuple[WatchedSegment, ...]:
         """All rows, then every segment, those with the largest evidence first."""
-        alarms, weights = set(self.alarms), self._weights.tolist()
+        alarms = set(self.alarms)
+        weights = self._weights.tolist()
         sums: list[list[float]] = self._streams.sums.tolist()
         found = [
-            WatchedSegment(name, value, weights[i], round(n), observed, expected, *self._error(i), name in alarms)
-            for i, ((name, value), (n, observed, expected)) in enumerate(zip(self.evidence.items(), sums, strict=True))
+            WatchedSegment(
+                name,
+                value,
+                weights[i],
+                round(n),
+                observed,
+                expected,
+                *self._error(i),
+                name in alarms,
+            )
+            for i, ((name, value), (n, observed, expected)) in enumerate(
+                zip(self.evidence.items(), sums, strict=True)
+            )
         ]
-        return found[0], *(found[1 + i] for i in np.argsort(-self._streams.log_evidence[1:], kind="stable"))
+        return found[0], *(
+            found[1 + i] for i in np.argsort(-self._streams.log_evidence[1:], kind="stable")
+        )
 
     @property
     def _clearest(self) -> int:
@@ -283,7 +360,10 @@ class Watch:
 
     @property
     def since(self) -> Position | None:
-        """The position at which the error of the clearest stream probably began; None without evidence."""
+        """The position at which the error of the clearest stream probably began.
+
+        None without evidence.
+        """
         return self._error(self._clearest)[0]
 
     @property
@@ -297,12 +377,22 @@ class Watch:
         if streams.log_evidence[i] <= 0:
             return None, ""
         first = int(streams.onset[i, np.argmax(streams.best[i])])
-        since, (shift, slope) = self._looks[first], self.alternatives[int(np.argmax(streams.mass[i]))]
+        since, (shift, slope) = (
+            self._looks[first],
+            self.alternatives[int(np.argmax(streams.mass[i]))],
+        )
         if wrong := int(streams.refuted[i]):
-            return since, f"{wrong:,} label{' contradicts a score' if wrong == 1 else 's contradict scores'} of 0 or 1"
+            return (
+                since,
+                f"{wrong:,} label{' contradicts a score' if wrong == 1 else 's contradict scores'} of 0 or 1",
+            )
         if slope != 1:
             return since, "overconfident" if slope < 1 else "underconfident"
-        looks = [one[2:4] for one in self._history.get(self._names[i - 1] if i else "", ()) if one[0] >= first]
+        looks = [
+            one[2:4]
+            for one in self._history.get(self._names[i - 1] if i else "", ())
+            if one[0] >= first
+        ]
         observed, expected = np.sum(looks or streams.sums[[i], 1:], axis=0).tolist()
         ratio = observed / expected if expected else math.inf
         if (ratio > 1) is not (shift > 0):
@@ -311,26 +401,40 @@ class Watch:
 
     @property
     def shift(self) -> Shift | None:
-        """The shift of all rows with a confidence sequence; None if a look came from bins, which do not give one."""
-        return None if self._shift is None else Shift(*self._shift.limits, level=Level.of_alpha(self.alpha).confidence)
+        """The shift of all rows with a confidence sequence.
+
+        None if a look came from bins, which do not give one.
+        """
+        if self._shift is None:
+            return None
+        return Shift(*self._shift.limits, level=Level.of_alpha(self.alpha).confidence)
 
     @property
     def history(self) -> dict[str, WatchHistory]:
         """The looks of all rows (''), and of a segment from the first at which its evidence reached 2."""
         found = {}
         for name, looks in self._history.items():
-            at, *columns = list(np.array(looks, dtype=np.float64).reshape(len(looks), 5 if name else 8).T)
+            at, *columns = list(
+                np.array(looks, dtype=np.float64).reshape(len(looks), 5 if name else 8).T
+            )
             place = tuple(self._looks[int(i)] for i in at)
             columns += [np.full(at.size, math.nan)] * (7 - len(columns))
             n, observed, expected, log, *slopes = columns
-            found[name] = WatchHistory(place, n.astype(np.int64), observed, expected, np.array(_exp(log)), *slopes)
+            found[name] = WatchHistory(
+                place, n.astype(np.int64), observed, expected, np.array(_exp(log)), *slopes
+            )
         return found
 
     def reset(self, position: Any = None) -> None:
-        """Begin again, after the model was refitted; later looks, with segments as before, come after `position`."""
-        last, segmented = self.position if position is None else plain_position(position), self._segmented
+        """Begin again, after the model was refitted.
+
+        Later looks, with segments as before, come after `position`.
+        """
+        last = self.position if position is None else plain_position(position)
+        segmented = self._segmented
         self._begin()
-        self.position, self._segmented = last, segmented
+        self.position = last
+        self._segmented = segmented
 
     def __repr__(self) -> str:
         rows = round(self._streams.sums[0, 0])
@@ -342,21 +446,28 @@ class Watch:
         found = "without bound" if value == math.inf else f"{value:.2g}"
         weight = f" at weight {self._weights[i]:.2g}" if i else ""
         since = f", since {self.since}: {self.direction}" if self.direction and self.alarm else ""
-        state = f"{'Alarm' if self.alarm else 'No alarm'}: {repr(what) if what else 'all rows'}{since}"
+        state = (
+            f"{'Alarm' if self.alarm else 'No alarm'}: {repr(what) if what else 'all rows'}{since}"
+        )
         return visible(f"{state} (evidence {found}{weight}, alarm at {self.alarm_at:.3g}).")
 
     # ---- state
 
     def to_json(self) -> str:
         """The state as text, with the number of its format and a checksum."""
-        state: dict[str, Any] = {**_FORMAT, **{name: getattr(self, name) for name in (*_SETTINGS, *_PLAIN)}}
+        state: dict[str, Any] = {
+            **_FORMAT,
+            **{name: getattr(self, name) for name in (*_SETTINGS, *_PLAIN)},
+        }
         for name, arrays in (("_streams", self._streams), ("_shift", self._shift)):
             state[name] = arrays and {one: getattr(arrays, one).tolist() for one in arrays.stored}
         try:
             text = _text({**state, "checksum": _checksum(state)})
         except (TypeError, ValueError) as reason:
             raise InputError("about", "must be ready for JSON", str(reason)) from None
-        return text if text.isprintable() else visible_json(text)  # names may have halves of characters
+        return (
+            text if text.isprintable() else visible_json(text)
+        )  # names may have halves of characters
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -369,9 +480,15 @@ class Watch:
         if not isinstance(state, dict) or state.get("what") != _FORMAT["what"]:
             raise InputError("state", "must be the state of a watch", "it is something else")
         if state.get("schema") != _FORMAT["schema"]:
-            raise InputError("state", f"must have format {_FORMAT['schema']}", f"got {state.get('schema')!r}")
+            raise InputError(
+                "state", f"must have format {_FORMAT['schema']}", f"got {state.get('schema')!r}"
+            )
         if state.pop("checksum", None) != _checksum(state):
-            raise InputError("state", "must be as it was written", "its checksum differs: it is damaged or was changed")
+            raise InputError(
+                "state",
+                "must be as it was written",
+                "its checksum differs: it is damaged or was changed",
+            )
         settings: dict[str, Any] = {name: state[name] for name in _SETTINGS}
         watch = cls(**settings | {"segments": state["segments"] or None})
         for name in _PLAIN:
@@ -381,7 +498,11 @@ class Watch:
                 setattr(watch, name, None)
             for one, values in (state[name] or {}).items():
                 like = getattr(getattr(watch, name), one)
-                setattr(getattr(watch, name), one, np.array(values, like.dtype).reshape(-1, *like.shape[1:]))
+                setattr(
+                    getattr(watch, name),
+                    one,
+                    np.array(values, like.dtype).reshape(-1, *like.shape[1:]),
+                )
         return watch
 
     def save(self, path: str | Path) -> None:
@@ -396,10 +517,14 @@ class Watch:
         try:
             return cls.from_json(path.read_bytes().decode())
         except UnicodeDecodeError:
-            raise InputError("", f"{str(path)!r} must be the state of a watch", "it is not text") from None
+            raise InputError(
+                "", f"{str(path)!r} must be the state of a watch", "it is not text"
+            ) from None
         except InputError as reason:
             remedy = "Put back a copy, or begin with a new file."
-            raise InputError("", f"{str(path)!r} {reason.demand}", reason.got, remedy=remedy) from None
+            raise InputError(
+                "", f"{str(path)!r} {reason.demand}", reason.got, remedy=remedy
+            ) from None
 
     def to_prometheus(self) -> str:
         """Alarm, evidence, rows, observed and expected events in Prometheus' text format."""
@@ -407,18 +532,25 @@ class Watch:
 
 
 def _learn_types(known: dict[str, list[bool]], piece: Piece) -> None:
-    """Remember which names of segments are text; refuse a name that was a number, and is text now."""
+    """Remember which names of segments are text.
+
+    Refuse a name that was a number, and is text now.
+    """
     for name, is_text in zip(piece.names, map(list, piece.is_text), strict=True):
         if known.setdefault(name, is_text) != is_text:
             before = "text" if any(known[name]) else "not text"
-            demand = "must name a segment by values of one type at all looks: 1 and '1' are different"
+            demand = (
+                "must name a segment by values of one type at all looks: 1 and '1' are different"
+            )
             remedy = "Text works for all: `[str(g) for g in by]`."
             raise InputError("by", demand, f"{name!r} was {before} before", remedy=remedy)
 
 
 def _slope(look: Look) -> tuple[float | None, ...]:
     """The slope of a look and ordinary limits of 95 %."""
-    n, events, x = look.weight, look.events, logits(look.score)
+    n = look.weight
+    events = look.events
+    x = logits(look.score)
     at = np.isfinite(x)
     if min(events[at].sum(), (n - events)[at].sum()) < _FEW:
         return (None,) * 3
@@ -434,10 +566,14 @@ def _checked_alternatives(given: Iterable[tuple[float, float]]) -> tuple[tuple[f
     try:
         found = tuple((float(shift), float(slope)) for shift, slope in given)
     except (TypeError, ValueError, OverflowError) as reason:
-        raise InputError("alternatives", "must be pairs of a shift and a slope", str(reason)) from None
+        raise InputError(
+            "alternatives", "must be pairs of a shift and a slope", str(reason)
+        ) from None
     for shift, slope in found:
         if not (abs(shift) <= _STEEPEST and 0 < slope <= _STEEPEST) or (shift, slope) == (0, 1):
-            demand = f"must be shifts and positive slopes of at most {_STEEPEST:,}, other than (0, 1)"
+            demand = (
+                f"must be shifts and positive slopes of at most {_STEEPEST:,}, other than (0, 1)"
+            )
             raise InputError("alternatives", demand, f"got {(shift, slope)}")
     if not found:
         raise InputError("alternatives", "must hold at least one pair", "it is empty")
@@ -458,7 +594,9 @@ def _checked_names(given: Sequence[str] | None) -> tuple[str, ...]:
 
 def _exp(logarithms: Floats) -> list[float]:
     """E; as large as a float can be, unless it is infinite."""
-    found: list[float] = np.where(logarithms >= REFUTED, math.inf, np.exp(np.minimum(logarithms, 709))).tolist()
+    found: list[float] = np.where(
+        logarithms >= REFUTED, math.inf, np.exp(np.minimum(logarithms, 709))
+    ).tolist()
     return found
 
 
