@@ -63,7 +63,7 @@ class PlatformWheel(bdist_wheel):
 class SameSdist(sdist):
     """An archive with the same bytes wherever it is built: files in order, of one date, of nobody."""
 
-    def make_archive(self, base_name, format, root_dir=None, base_dir=None, **_):  # noqa: A002, ARG002
+    def make_archive(self, base_name, format, root_dir=None, base_dir=None, **_):  # noqa: ARG002
         date = int(os.environ["SOURCE_DATE_EPOCH"])
 
         def anonymous(entry):
