@@ -155,7 +155,6 @@ SLOW_FUNCTIONS = ["report"]
 CALIBRATORS = [
     *(
         "AutoCalibration",
-        "BayesianBinning",
         "BetaCalibration",
         "DirichletCalibration",
         "HistogramBinning",

@@ -461,7 +461,6 @@ BINARY = [
 ]
 BINARY += [
     "ScalingBinning",
-    "BayesianBinning",
     "SplineCalibration",
     "QuadraticScaling",
     "VennAbers",
@@ -646,7 +645,7 @@ DECISION_CALLS = [
         {"min_rows": 12},
         {"depth": 1, "min_rows": 5},
     ),
-    *grid("worst_slices", ["many rows"], {"cuts": "tree"}, {"depth": 3, "min_rows": 200}),
+    *grid("worst_slices", ["many rows"], {"depth": 3, "min_rows": 200}),
     *grid("worst_slices", ["clusters"], {"min_rows": 12}),
     *grid("slices of sums", ["rows", "repeated rows", "many rows"], {"min_rows": 12}),
     *grid("watched sums", ["rows", "repeated rows", "clusters"]),

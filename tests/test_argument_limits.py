@@ -135,11 +135,6 @@ LIMITS = {
         HUGE,
         HUGE + 1,
     ),
-    "weights of all models": (
-        lambda x: tn.BayesianBinning().fit(P, Y, sample_weight=weights(x)),
-        4000,
-        HUGE + 1,
-    ),
     "planned rows per bin": (lambda n: tn.epsilon(n, 10), 20, 19),
     "shares": (
         lambda x: tn.prior_correction(

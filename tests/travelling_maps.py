@@ -18,7 +18,6 @@ VECTORS = [
     tn.AutoCalibration(),
     tn.AutoCalibration(limits=True),
     tn.AutoCalibration(from_logits=True),
-    tn.BayesianBinning(),
     tn.BetaCalibration(),
     tn.BetaCalibration(limits=True),
     tn.HistogramBinning(),

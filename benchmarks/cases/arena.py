@@ -38,7 +38,6 @@ VECTOR: dict[str, Callable[[], Any]] = {
     ),
     "HistogramBinning": lambda: tn.HistogramBinning(seed=0),
     "VennAbers": tn.VennAbers,
-    "BayesianBinning": tn.BayesianBinning,
 }
 MATRIX: dict[str, Callable[[], Any]] = {
     "AutoCalibration": tn.AutoCalibration,

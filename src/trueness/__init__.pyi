@@ -94,7 +94,6 @@ from trueness.measure import smooth_ece as smooth_ece
 from trueness.measure import squared_ece as squared_ece
 from trueness.measure import tce as tce
 from trueness.recalibrate import AutoCalibration as AutoCalibration
-from trueness.recalibrate import BayesianBinning as BayesianBinning
 from trueness.recalibrate import BetaCalibration as BetaCalibration
 from trueness.recalibrate import CalibratedClassifier as CalibratedClassifier
 from trueness.recalibrate import DirichletCalibration as DirichletCalibration

@@ -93,12 +93,6 @@ def segments(**options: Any) -> None:
     "--min-rows",
     "The least number of rows in a slice, or each half.  [default: a thousandth of all, at least 50]",
 )
-@opt.choice(
-    "--cuts",
-    "quantiles tree",
-    "How numbers are cut; tree: in one half, tested on the other.",
-    default="quantiles",
-)
 @opt.count("--most", "The most slices to show.", 10)
 @opt.cluster
 @opt.level(
@@ -129,9 +123,7 @@ def slices(**options: Any) -> None:
         raise click.UsageError("Give the columns to look at: --columns NAME,NAME.")
     target = Target.pop_from(options)
     most = options.pop("most")
-    settings = {
-        name: options[name] for name in ("depth", "min_rows", "cuts", "level", "resamples", "seed")
-    }
+    settings = {name: options[name] for name in ("depth", "min_rows", "level", "resamples", "seed")}
     try:
         rows = read_rows(Request.pop_from(options), gaps=True)
     except InputError as error:
