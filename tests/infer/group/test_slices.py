@@ -276,7 +276,7 @@ def test_limits_that_exclude_zero_without_a_flag_are_explained():
 def test_too_few_clusters_are_the_reason_given():
     y, p, columns = rows(400)
     with (
-        pytest.warns(tn.FewClustersWarning),
+        pytest.warns(tn.errors.FewClustersWarning),
         pytest.raises(InputError, match="rows and 20 clusters of equal size"),
     ):
         tn.worst_slices(y, p, columns, cluster=np.arange(400) % 2, seed=0)
