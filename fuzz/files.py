@@ -48,7 +48,7 @@ class Target(NamedTuple):
     read: Callable[[Path], Any]
 
 
-def _sums() -> Iterator[tn.Tally | tn.Binned | tn.Sketch]:
+def _sums() -> Iterator[tn.Tally | tn.sources.Binned | tn.sources.Sketch]:
     for make in (tn.tally, tn.binned, tn.sketch):
         yield make(Y, P)
         yield make(Y, P, sample_weight=WEIGHT)
@@ -65,10 +65,10 @@ def _measured(sums: Any) -> None:
     if sums.n:
         assert (
             0
-            <= tn.ece(sums, bins=sums.parts[0].edges if isinstance(sums, tn.Binned) else 10)
+            <= tn.ece(sums, bins=sums.parts[0].edges if isinstance(sums, tn.sources.Binned) else 10)
             <= 1 + 1e-9
         )
-        if not isinstance(sums, tn.Binned) or sums.parts[0].moments:
+        if not isinstance(sums, tn.sources.Binned) or sums.parts[0].moments:
             assert 0 <= tn.brier(sums) <= 2 + 1e-9
     type(sums).from_bytes(sums.to_bytes())
 

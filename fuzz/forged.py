@@ -38,7 +38,7 @@ SEVERAL = (RNG.random((N, 2)) < 0.5).astype(int)
 CLUSTER = np.arange(N) // 2
 WEIGHTS = {"unweighted": None, "whole": RNG.integers(1, 5, N), "fractional": RNG.random(N) + 0.1}
 
-Sums = tn.Tally | tn.Binned | tn.Sketch | tn.Accumulator
+Sums = tn.Tally | tn.sources.Binned | tn.sources.Sketch | tn.Accumulator
 
 
 def originals() -> Iterator[tuple[str, Sums]]:
@@ -163,7 +163,8 @@ def forge(header: Any, place: Place, number: float) -> bool:
 def ranges() -> dict[str, tuple[Callable[..., Any], float, float]]:
     """Measures, and where their values lie."""
     unit = {
-        name: (getattr(tn, name), 0.0, 1.0) for name in ("mce", "auc", "ici", "emax", "smooth_ece")
+        name: (getattr(tn.measure, name), 0.0, 1.0)
+        for name in ("mce", "auc", "ici", "emax", "smooth_ece")
     }
     estimated = {
         name: (
@@ -229,7 +230,7 @@ def wrong_answers(sums: Any) -> Iterator[str]:
         return
     if not 0 < sums.n <= 2**53:
         yield f"n is {sums.n}"
-    own = {"bins": sums.parts[0].edges} if isinstance(sums, tn.Binned) else {}
+    own = {"bins": sums.parts[0].edges} if isinstance(sums, tn.sources.Binned) else {}
     for name, (measure, low, high) in ranges().items():
         options = own if name in _IN_BINS else {}
         try:

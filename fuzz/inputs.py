@@ -67,6 +67,7 @@ BY_FUNCTION: dict[str, dict[str, Any]] = {
     "noise_floor": {"measure": tn.ece},
     "mean_validity": {"curves": [tn.validity_curve(Y, 0.25 + 0.5 * (P > 0.5))]},
     "compare": {"measure": "squared_ece"},
+    "curve_band": {"bins": None},
     "calibration_test": {"bins": None, "resamples": None},
     "equivalence_test": {"bins": None},
     "ece_interval": {"resamples": None},
@@ -111,12 +112,11 @@ FUNCTIONS = [
         "gce",
         "grade_table",
     ),
-    *("ici", "log_loss", "max_bins", "mce", "monotone_band", "noise_floor", "observed_expected"),
+    *("ici", "log_loss", "max_bins", "mce", "noise_floor", "observed_expected"),
     *(
         "panel",
         "prior_correction",
         "prior_shift",
-        "reliability_bands",
         "reliability_curve",
         "sample_size",
     ),
@@ -155,7 +155,6 @@ SLOW_FUNCTIONS = ["report"]
 CALIBRATORS = [
     *(
         "AutoCalibration",
-        "BayesianBinning",
         "BetaCalibration",
         "DirichletCalibration",
         "HistogramBinning",
@@ -381,7 +380,7 @@ class Call(NamedTuple):
 
     def run(self) -> Any:
         """The result; of a calibrator, its predictions."""
-        made = getattr(tn, self.name)
+        made = public(self.name)
         if self.name not in CALIBRATORS:
             return made(**self.arguments)
         rows = {
@@ -408,6 +407,12 @@ def _short(value: Any) -> str:
     )
 
 
+def public(name: str) -> Any:
+    """The function or class of this name, of the package or of one of its rooms."""
+    rooms = (tn, tn.measure, tn.infer, tn.recalibrate, tn.sources)
+    return next(getattr(room, name) for room in rooms if hasattr(room, name))
+
+
 def calls(seed: int, slow: bool = False) -> Iterator[Call]:
     """Calls with one or two bad arguments, without end."""
     draw = random.Random(seed)
@@ -416,7 +421,7 @@ def calls(seed: int, slow: bool = False) -> Iterator[Call]:
         name = draw.choice(names)
         parameters = [
             one
-            for one in inspect.signature(getattr(tn, name)).parameters.values()
+            for one in inspect.signature(public(name)).parameters.values()
             if one.kind != one.VAR_KEYWORD
         ]
         valid = valid_arguments(name)
@@ -434,7 +439,7 @@ def valid_arguments(name: str) -> dict[str, Any]:
             if _takes_matrix(name)
             else {"y_prob": P, "y_true": Y}
         )
-    known = inspect.signature(getattr(tn, name)).parameters
+    known = inspect.signature(public(name)).parameters
     given = {one: value for one, value in VALID.items() if one in known} | BY_FUNCTION.get(name, {})
     return (
         {"sums": given["sums"]} if "sums" in given else given

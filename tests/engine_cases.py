@@ -479,7 +479,7 @@ def run(one: Case, source: Any) -> None:
         return
     with warnings.catch_warnings():
         if one.options.get("missing") == "drop":
-            warnings.simplefilter("ignore", tn.DroppedRowsWarning)
+            warnings.simplefilter("ignore", tn.errors.DroppedRowsWarning)
         check(ask(source, **one.options), expected(one), weighted="weight" in one.options)
 
 
@@ -493,7 +493,7 @@ def run_grouped(one: Case, make: Callable[[pa.Table], Any]) -> None:
         run(one._replace(options=options), make(table))
         return
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", tn.DroppedRowsWarning)
+        warnings.simplefilter("ignore", tn.errors.DroppedRowsWarning)
         found = {key[:-1]: sums for key, sums in ask(make(table), **options).items()}
         wanted = (
             expected(one._replace(options={**one.options, "by": names}))
@@ -539,7 +539,7 @@ def _in_memory(table: pa.Table, options: dict[str, Any]) -> Any:
 
 _NAMES = {
     tn.Tally: ["count", "weight", "events", "squares", "score", "event_squares"],
-    tn.Binned: [
+    tn.sources.Binned: [
         "count",
         "weight",
         "events",
@@ -550,7 +550,7 @@ _NAMES = {
         "sum_event_score",
         "whole",
     ],
-    tn.Sketch: [
+    tn.sources.Sketch: [
         "cell",
         "count",
         "ends",
@@ -570,14 +570,16 @@ def check(found: Any, wanted: Any, *, weighted: bool) -> None:
         for key, value in wanted.items():
             check(found[key], value, weighted=weighted)
         return
-    if not weighted or (isinstance(wanted, tn.Sketch) and all(part.whole for part in wanted.parts)):
+    if not weighted or (
+        isinstance(wanted, tn.sources.Sketch) and all(part.whole for part in wanted.parts)
+    ):
         assert found == wanted
         assert type(found) is type(wanted)
-        if isinstance(wanted, tn.Sketch):
+        if isinstance(wanted, tn.sources.Sketch):
             assert found.to_bytes() == wanted.to_bytes()
         return
-    if isinstance(found, tn.Sketch):
-        assert tn.Sketch.from_bytes(found.to_bytes()) == found
+    if isinstance(found, tn.sources.Sketch):
+        assert tn.sources.Sketch.from_bytes(found.to_bytes()) == found
     assert (type(found), found.kind, found.classes, found.n) == (
         type(wanted),
         wanted.kind,

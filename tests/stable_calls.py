@@ -177,7 +177,13 @@ ACCEPTED = [{"accept_l2": 0.15}, {"accept_ece": 0.15}, {"accept_band": 0.2}]
 RULES = [
     *(tn.BlockIsotonic(5), tn.BlockIsotonic(5, 12), tn.BlockIsotonic(5, 12, fuse=False)),
     *(tn.BlockIsotonic(5, ties="split"), tn.Isotonic()),
-    *(tn.Distinct(), tn.MassAndWidth(8, 5), tn.EqualMass(4), tn.EqualWidth(3), [0, 0.2, 0.21, 1]),
+    *(
+        tn.Distinct(),
+        tn.measure.MassAndWidth(8, 5),
+        tn.EqualMass(4),
+        tn.EqualWidth(3),
+        [0, 0.2, 0.21, 1],
+    ),
 ]
 EDGES = [
     [0, 1],
@@ -351,18 +357,29 @@ INFER_CALLS = [
         {"k": 2},
         {"method": "analytic", "k": 3},
     ),
-    *grid(["cumulative_walk", "monotone_band"], NO_CLUSTERS, {}, {"level": 0.8}),
-    *grid("curve_band", ALL, *choices("curve", ["spline", "loess"], at=[0.1, 0.3, 0.5, 0.8])),
+    *grid("cumulative_walk", NO_CLUSTERS, {}, {"level": 0.8}),
+    *grid(
+        "curve_band",
+        NO_CLUSTERS,
+        {"method": "monotone"},
+        {"level": 0.8, "method": "monotone"},
+    ),
+    *grid("curve_band", ALL, *choices("method", ["spline", "loess"], at=[0.1, 0.3, 0.5, 0.8])),
     *grid(
         "curve_band",
         ["rows", "weights", "clusters", "weighted clusters", "class-wise", "tally", "sketch"],
-        *choices("curve", ["spline", "loess"], band="simultaneous", at=[0.1, 0.3, 0.5, 0.8]),
+        *choices("method", ["spline", "loess"], band="simultaneous", at=[0.1, 0.3, 0.5, 0.8]),
     ),
-    *grid("reliability_bands", NO_CLUSTERS, {"bins": 4}, {"bins": 4, "band": "simultaneous"}),
     *grid(
-        "reliability_bands",
+        "curve_band",
         NO_CLUSTERS,
-        *choices("band", ["consistency", "simultaneous-consistency"], bins=4),
+        {"bins": 4, "method": "bins"},
+        {"bins": 4, "band": "simultaneous", "method": "bins"},
+    ),
+    *grid(
+        "curve_band",
+        NO_CLUSTERS,
+        *choices("band", ["consistency", "simultaneous-consistency"], bins=4, method="bins"),
     ),
     *grid("prior_shift", ALL),
     *grid("prior_shift", ["rows", "weights", "clusters"], {"level": 0.8}),
@@ -420,12 +437,13 @@ INFER_CALLS = [
         *choices("measure", ["miscalibration", "tce", "mce", "ks"]),
     ),
     *grid("estimate", LARGE, *choices("measure", MEASURES, floor=False)),
-    *grid(["prior_shift", "monotone_band", "cumulative_walk", "equivalence_test"], LARGE),
-    *grid("reliability_bands", LARGE, {"bins": 4, "band": "consistency"}),
+    *grid(["prior_shift", "cumulative_walk", "equivalence_test"], LARGE),
+    *grid("curve_band", LARGE, {"method": "monotone"}),
+    *grid("curve_band", LARGE, {"bins": 4, "band": "consistency", "method": "bins"}),
     *grid(
         "curve_band",
         LARGE,
-        *choices("curve", ["spline", "loess"], at=[0.1, 0.3, 0.8], band="simultaneous"),
+        *choices("method", ["spline", "loess"], at=[0.1, 0.3, 0.8], band="simultaneous"),
     ),
     *grid(
         "compare",
@@ -461,7 +479,6 @@ BINARY = [
 ]
 BINARY += [
     "ScalingBinning",
-    "BayesianBinning",
     "SplineCalibration",
     "QuadraticScaling",
     "VennAbers",
@@ -646,7 +663,7 @@ DECISION_CALLS = [
         {"min_rows": 12},
         {"depth": 1, "min_rows": 5},
     ),
-    *grid("worst_slices", ["many rows"], {"cuts": "tree"}, {"depth": 3, "min_rows": 200}),
+    *grid("worst_slices", ["many rows"], {"depth": 3, "min_rows": 200}),
     *grid("worst_slices", ["clusters"], {"min_rows": 12}),
     *grid("slices of sums", ["rows", "repeated rows", "many rows"], {"min_rows": 12}),
     *grid("watched sums", ["rows", "repeated rows", "clusters"]),
@@ -673,7 +690,8 @@ def result_of(name, sample, options, seed=0):
     more, options = dict(more), dict(options)
     if name in SPECIAL:
         return SPECIAL[name](rows, more, options, seed)
-    function = getattr(tn, name)
+    rooms = (tn, tn.measure, tn.infer, tn.recalibrate)
+    function = next(getattr(room, name) for room in rooms if hasattr(room, name))
     options |= {"seed": seed} if name in SEEDED and options.get("method") != "analytic" else {}
     if isinstance(function, type):
         return calibrated(function(**options), *rows, more.get("sample_weight"))
@@ -911,7 +929,12 @@ SPECIAL = {
     "watch": _watch,
     "watched segments": _watched_segments,
     "noise_floor": lambda rows, more, options, seed: tn.noise_floor(
-        getattr(tn, options["measure"]), rows[1], y_true=rows[0], resamples=99, seed=seed, **more
+        getattr(tn.measure, options["measure"]),
+        rows[1],
+        y_true=rows[0],
+        resamples=99,
+        seed=seed,
+        **more,
     ),
     "powered": _powered,
     "worst_slices": _slices,
@@ -929,5 +952,7 @@ SPECIAL = {
     "accumulated": _accumulated,
     "clustered map": _clustered_map,
     "tested bins": _tested_bins,
-    "prior_correction": lambda rows, more, options, _: tn.prior_correction(rows[1], **options),
+    "prior_correction": lambda rows, more, options, _: tn.recalibrate.prior_correction(
+        rows[1], **options
+    ),
 }

@@ -125,8 +125,16 @@ def test_every_command_has_level_95_percent_by_default(call, command):  # noqa: 
     assert default == "0.95"
 
 
+def test_the_package_has_at_most_110_names_and_records_and_warnings_live_in_rooms():
+    top, results, errors = (
+        importlib.import_module(f"trueness{room}") for room in ("", ".results", ".errors")
+    )
+    assert len(dir(top)) <= 110
+    assert set(dir(top)) & set(results.__all__) == set()
+    assert set(dir(top)) & set(errors.__all__) == {"InputError", "TruenessError", "TruenessWarning"}
+
+
 TOOLS = [
-    "apply_calibrator",
     "assess",
     "bin_table",
     "binned",

@@ -135,20 +135,15 @@ LIMITS = {
         HUGE,
         HUGE + 1,
     ),
-    "weights of all models": (
-        lambda x: tn.BayesianBinning().fit(P, Y, sample_weight=weights(x)),
-        4000,
-        HUGE + 1,
-    ),
     "planned rows per bin": (lambda n: tn.epsilon(n, 10), 20, 19),
     "shares": (
-        lambda x: tn.prior_correction(
+        lambda x: tn.recalibrate.prior_correction(
             MATRIX, rate_train=[0.2, 0.3, 0.5], rate_deploy=[0.5, 0.3, 0.2 + x]
         ),
         9e-7,
         1.2e-6,
     ),
-    "a weight of odds": (lambda x: tn.prior_correction(P, weight=x), 1e-300, 0.0),
+    "a weight of odds": (lambda x: tn.recalibrate.prior_correction(P, weight=x), 1e-300, 0.0),
     "clusters": (lambda x: tn.calibration_test(Y, P, cluster=np.arange(40) % x), 2, 1),
     "smoothness": (lambda x: interval(smoothness=x, method="analytic"), 1, UP(1.0)),
 }
@@ -174,7 +169,7 @@ def test_the_last_value_is_taken_and_the_next_refused(name):
 def test_one_row_too_few_gives_a_warning(name):
     call, enough = WARNED[name]
     with warnings.catch_warnings():
-        warnings.simplefilter("error", tn.FewRowsWarning)
+        warnings.simplefilter("error", tn.errors.FewRowsWarning)
         call(enough)
-    with pytest.warns(tn.FewRowsWarning):
+    with pytest.warns(tn.errors.FewRowsWarning):
         call(enough - 1)

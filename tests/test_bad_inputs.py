@@ -20,7 +20,7 @@ P = RNG.random(30)
 Y = (RNG.random(30) < P).astype(int)
 LOGITS = np.log(RNG.dirichlet([1, 1, 1], 30))
 CLASS = np.arange(30) % 3
-BAND = tn.monotone_band(Y, P)
+BAND = tn.curve_band(Y, P, method="monotone")
 FRAME = pd.DataFrame({"y": Y, "p": P, "q": 1 - P})
 
 
@@ -52,7 +52,7 @@ WRONG = {
         "`seed` must be",
     ),
     "a matrix without columns": (
-        lambda: tn.prior_correction([[]], weight=2.0),
+        lambda: tn.recalibrate.prior_correction([[]], weight=2.0),
         "`y_prob` must be a vector, or a matrix of at least two columns",
     ),
     "an object of no dimension": (lambda: tn.ece(Y, np.array(object())), "`y_prob` must"),
@@ -82,7 +82,7 @@ WRONG = {
         "`share` must be a number between 0 and 1; got 2",
     ),
     "a level beyond all floats": (
-        lambda: tn.monotone_band(Y, P, level=10**400),
+        lambda: tn.curve_band(Y, P, level=10**400, method="monotone"),
         "`level` must lie",
     ),
     "a cost beyond all floats": (
@@ -154,7 +154,7 @@ WRONG = {
         "`n_bins` must be",
     ),
     "no calibrator": (
-        lambda: tn.apply_calibrator(pd.DataFrame({"p": P}), None),
+        lambda: tn.recalibrate.apply_calibrator(pd.DataFrame({"p": P}), None),
         "`calibrator` must be a fitted",
     ),
     "more knots than rows can have": (

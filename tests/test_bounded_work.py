@@ -47,7 +47,7 @@ REFUSED = {
         lambda: tn.noise_floor(tn.ece, P, workers=HUGE),
         lambda: tn.compare(Y, {"a": P, "b": P}, workers=HUGE),
     ],
-    "max_iter": [lambda: tn.MatrixScaling(max_iter=HUGE).fit(MATRIX, [2, 0, 1])],
+    "max_iter": [lambda: tn.recalibrate.MatrixScaling(max_iter=HUGE).fit(MATRIX, [2, 0, 1])],
     "n": [
         lambda: tn.simulate.binary(HUGE),
         lambda: tn.simulate.demo(HUGE),
@@ -63,9 +63,9 @@ REFUSED = {
     "height": [lambda: tn.plot.unicode_diagram(tn.binned(Y, P), height=HUGE)],
     "width": [
         lambda: tn.plot.unicode_diagram(tn.binned(Y, P), width=HUGE),
-        lambda: tn.ece(Y, P, bins=tn.MassAndWidth(mass=3, width=HUGE)),
+        lambda: tn.ece(Y, P, bins=tn.measure.MassAndWidth(mass=3, width=HUGE)),
     ],
-    "mass": [lambda: tn.ece(Y, P, bins=tn.MassAndWidth(mass=HUGE, width=3))],
+    "mass": [lambda: tn.ece(Y, P, bins=tn.measure.MassAndWidth(mass=HUGE, width=3))],
     "knots": [lambda: tn.curve_band(Y, P, knots=HUGE)],
     "n_knots": [lambda: tn.SplineCalibration(n_knots=HUGE).fit(P, Y)],
     "n_min": [lambda: tn.ece(Y, P, bins=tn.BlockIsotonic(n_min=HUGE, n_max=HUGE))],

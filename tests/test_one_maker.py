@@ -336,10 +336,15 @@ def bin_table(model: Model) -> Any:
     return one.ask(tn.bin_table, level=LEVEL, **one.view)
 
 
+def bin_bands(*rows: Any, **options: Any) -> Any:
+    """The bands of bins, which take no clusters."""
+    return tn.curve_band(*rows, method="bins", **options)
+
+
 def bands(model: Model) -> Any:
     """The bins with their band; sums of bins have none."""
     one = model.second or model
-    found = one.ask(tn.reliability_bands, level=LEVEL, band="simultaneous-consistency", **one.view)
+    found = one.ask(bin_bands, level=LEVEL, band="simultaneous-consistency", **one.view)
     return bin_table(model) if found is None else found
 
 
@@ -417,7 +422,11 @@ def curve(model: Model, at: Any) -> Any:
 
 def within(model: Model) -> Any:
     """The distance that 95 % of the scores are shown to be within."""
-    band = None if model.cluster is not None else model.ask(tn.monotone_band, level=LEVEL)
+    band = (
+        None
+        if model.cluster is not None
+        else model.ask(tn.curve_band, method="monotone", level=LEVEL)
+    )
     if band is None or not band.rising:
         return None
     return next(distance for distance in np.sort(band.distance) if band.within(distance))
@@ -737,7 +746,7 @@ def values(model: Model, said: Any) -> Any:
         "intercept": tn.calibration_intercept,
     }
     one = model.second or model
-    functions = {key: own.get(key) or getattr(tn, key) for key in said if key != "l2"}
+    functions = {key: own.get(key) or getattr(tn.measure, key) for key in said if key != "l2"}
     return {
         key: one.ask(each, **({} if key in PROPER else one.view)) for key, each in functions.items()
     }

@@ -55,7 +55,7 @@ FUNCTIONS = [
 
 def odd_options(name):
     """The options of a function that do not hold its data, each with every value but its default."""
-    parameters = inspect.signature(getattr(tn, name)).parameters.values()
+    parameters = inspect.signature(inputs.public(name)).parameters.values()
     named = [one for one in parameters if one.kind is not one.VAR_KEYWORD and one.name not in DATA]
     return [
         (one.name, kind) for one in named for kind, value in ODD.items() if value is not one.default

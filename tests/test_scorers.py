@@ -24,7 +24,7 @@ THREE = np.array(["b", "c", "a"])[np.digitize(X[:, 1] + RNG.normal(size=300), [-
 def test_a_scorer_is_the_measure_with_its_sign(name, y):
     model = LogisticRegression().fit(X, y)
     sign = 1 if name in ("scaled_brier", "auc") else -1
-    expected = sign * getattr(tn, name)(Y, model.predict_proba(X)[:, 1])
+    expected = sign * getattr(tn.measure, name)(Y, model.predict_proba(X)[:, 1])
     assert getattr(tn.scorers, name)(model, X, y) == expected
 
 

@@ -33,7 +33,7 @@ def label(k):
 
 @pytest.mark.parametrize("name", MEASURES)
 def test_a_measure_of_several_labels_is_the_mean_over_their_columns(name):
-    measure = getattr(tn, name)
+    measure = getattr(tn.measure, name)
     assert measure(Y, P, kind="multilabel") == np.mean([measure(*label(k)) for k in range(3)])
 
 
@@ -48,7 +48,7 @@ def test_sums_of_several_labels_are_those_of_each_column_and_add(sums):
 
 
 def test_bands_have_rows_for_every_label_and_call_them_labels():
-    found = tn.reliability_bands(Y, P, kind="multilabel", bins=2)
+    found = tn.curve_band(Y, P, kind="multilabel", bins=2, method="bins")
     assert [line.split()[0] for line in str(found).splitlines()] == [
         "label",
         "0",
@@ -58,7 +58,7 @@ def test_bands_have_rows_for_every_label_and_call_them_labels():
         "2",
         "2",
     ]
-    assert np.allclose(found.rate[:2], tn.reliability_bands(Y[:, 0], P[:, 0], bins=2).rate)
+    assert np.allclose(found.rate[:2], tn.curve_band(Y[:, 0], P[:, 0], bins=2, method="bins").rate)
 
 
 def test_labels_take_their_names_from_either_frame():
@@ -76,7 +76,7 @@ def test_logits_of_several_labels_pass_through_the_logistic_function():
 def test_a_row_that_lacks_one_of_its_labels_is_dropped():
     gaps = Y.astype(float)
     gaps[:5, 1] = np.nan
-    with pytest.warns(tn.DroppedRowsWarning, match="5 of 400 rows have a missing value"):
+    with pytest.warns(tn.errors.DroppedRowsWarning, match="5 of 400 rows have a missing value"):
         found = tn.ece(gaps, P, kind="multilabel", missing="drop")
     assert found == tn.ece(Y[5:], P[5:], kind="multilabel")
 
@@ -183,7 +183,7 @@ def test_dense_scores_equal_those_flattened_by_hand(kind, bins):
 
 @pytest.mark.parametrize("name", ["brier", "log_loss", "auc", "smooth_ece", "tce", "squared_ece"])
 def test_every_measure_takes_dense_scores(name):
-    measure = getattr(tn, name)
+    measure = getattr(tn.measure, name)
     assert measure(LABELS, SCORES, ignore_index=255) == measure(*by_hand(SCORES))
 
 
@@ -227,7 +227,7 @@ def test_each_image_is_a_cluster_unless_others_are_named(ask):
     assert "images" not in str(by_patient.to_dict())
 
 
-pytestmark = pytest.mark.filterwarnings("ignore::trueness.FewClustersWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::trueness.errors.FewClustersWarning")
 
 
 def test_the_note_counts_images_and_ignored_pixels():
@@ -286,12 +286,9 @@ def test_an_error_names_the_image():
 
 
 def test_functions_for_independent_rows_refuse_images():
-    for ask in (
-        tn.monotone_band,
-        tn.reliability_bands if hasattr(tn, "reliability_bands") else tn.monotone_band,
-    ):
+    for method in ("monotone", "bins"):
         with pytest.raises(tn.InputError, match="pixels of an image depend on each other"):
-            ask(LABELS, SCORES, ignore_index=255)
+            tn.curve_band(LABELS, SCORES, method=method, ignore_index=255)
 
 
 def test_a_picture_of_images_warns_that_pixels_are_taken_as_independent():

@@ -11,7 +11,7 @@ import numpy as np
 from benchmark import Page, case
 from scipy.special import betaincinv, expit, logit, ndtr
 
-from trueness.infer import calibration_test, ece_interval
+from trueness import calibration_test, ece_interval
 
 METHODS = ("omnibus", "exact", "ks", "kuiper", "spiegelhalter")
 LEVELS = (0.1, 0.05)

@@ -34,8 +34,7 @@ from scipy import stats
 
 import trueness as tn
 from cases._hard_scenarios import HardData, hard_scenarios
-from trueness import simulate
-from trueness.infer import ece_interval
+from trueness import ece_interval, simulate
 from trueness.infer.interval._score_interval import DefaultParts
 from trueness.infer.test._omnibus import omnibus_test
 from trueness.infer.test._pair_tests import required_draws

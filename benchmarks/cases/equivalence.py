@@ -55,7 +55,7 @@ def margins(rows: Rows) -> dict[str, float]:
 
 def accepts(rows: Rows, criterion: str, within: float) -> bool:
     if criterion == "band":
-        return tn.monotone_band(rows.y, rows.p, level=1 - ALPHA).within(within)
+        return tn.curve_band(rows.y, rows.p, level=1 - ALPHA, method="monotone").within(within)
     evidence = Evidence.of(rows.y, rows.p, {}, cluster=rows.cluster, weight_type="frequency")
     return margin(evidence, criterion, within).pvalue <= ALPHA
 

@@ -9,7 +9,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -293,7 +293,7 @@ def rejects(method: str) -> Check:
 
 
 def floor(sample: Sample) -> bool:
-    measure = getattr(tn, sample.setting.floor_measure)
+    measure = getattr(tn.measure, sample.setting.floor_measure)
 
     def pvalue(y: np.ndarray, p: np.ndarray, **options: Any) -> float:
         options |= {"resamples": _DRAWS, "progress": False}
@@ -450,7 +450,7 @@ def monotone_band(sample: Sample) -> bool | None:
     _, q = population(sample.setting)
     if (np.diff(q) < 0).any():
         return None
-    found = sample.ask(tn.monotone_band, sample.rows.y)
+    found = sample.ask(partial(tn.curve_band, method="monotone"), sample.rows.y)
     truth = laws.probability(sample.setting, found.score)
     return bool(((found.low <= truth + 1e-9) & (truth - 1e-9 <= found.high)).all())
 

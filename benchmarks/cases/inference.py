@@ -17,8 +17,7 @@ from scipy import stats
 from timing import Line, Pace, race_or_fail, time_table
 
 import trueness as tn
-from trueness import simulate
-from trueness.infer import calibration_test, ece_interval
+from trueness import calibration_test, ece_interval, simulate
 
 LEVEL = 0.9
 RATIO_BAR = 60.0

@@ -9,8 +9,7 @@ from benchmark import Page, case
 
 import trueness as tn
 from cases import clusters
-from trueness import simulate
-from trueness.infer import calibration_test
+from trueness import calibration_test, simulate
 from trueness_papers.distortions import Bump, Oscillation
 
 METHODS = (

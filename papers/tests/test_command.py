@@ -1,4 +1,4 @@
-"""`python -m trueness_papers`, and `trueness reproduce`, which is the same command."""
+"""The command `python -m trueness_papers`."""
 
 import os
 import signal
@@ -47,21 +47,6 @@ def test_a_quick_run_writes_tables_and_the_page(tmp_path):
     assert (
         "python -m trueness_papers gupta-sample-size --quick" in (tmp_path / "page.md").read_text()
     )
-
-
-def test_trueness_reproduce_is_the_same_command(tmp_path):
-    command = [
-        sys.executable,
-        "-m",
-        "trueness",
-        "reproduce",
-        "gupta-sample-size",
-        "--quick",
-        "--out",
-        "out",
-    ]
-    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=120)
-    assert (tmp_path / "out/gupta-sample-size.json").is_file()
 
 
 def test_results_go_to_the_checkout_but_a_quick_run_does_not_overwrite_them(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""The command: ``python -m trueness_papers``, and ``trueness reproduce`` where this package is installed."""
+"""The command: ``python -m trueness_papers``."""
 
 # The catalogue imports scikit-learn and SciPy, which `--help` must not wait for: it is imported inside functions.
 
@@ -24,7 +24,7 @@ _ALL = "all"
 _IN_A_CHECKOUT = Path("papers") / "results"
 
 
-@click.command("reproduce", no_args_is_help=True)
+@click.command("trueness_papers", no_args_is_help=True)
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--list", "listed", is_flag=True, help="List the experiments.")
 @click.option(

@@ -289,7 +289,7 @@ def test_an_error_says_what_came_and_where():
         assert not re.search(r"invalid|please|np\.(int|float|str_)", text, re.IGNORECASE)
 
 
-@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+@pytest.mark.filterwarnings("ignore::trueness.errors.OneClassWarning")
 def test_every_measure_gives_the_same_error():
     """Each case with some of the measures, in turn."""
     for i, (what, y, p, options, _) in enumerate(REFUSED):
@@ -305,7 +305,7 @@ def is_vector(p):
     )
 
 
-@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+@pytest.mark.filterwarnings("ignore::trueness.errors.OneClassWarning")
 def test_every_kind_gives_the_same_error():
     views = [
         (k, b)
@@ -354,10 +354,10 @@ ACCEPTED = [
     measured("bool labels with pos_label False", 0.75, [False, True, True, False], P, pos_label=False),
     measured("Decimal labels with pos_label", ECE, [Decimal(y) for y in Y], P, pos_label=1),
     measured("pairs with pos_label", ECE, pd.Series([("a", y) for y in Y]), P, pos_label=("a", 1)),
-    measured("pairs that are all the pos_label", 0.55, pd.Series([("a", "b")] * 4), P, tn.OneClassWarning, pos_label=("a", "b")),
+    measured("pairs that are all the pos_label", 0.55, pd.Series([("a", "b")] * 4), P, tn.errors.OneClassWarning, pos_label=("a", "b")),
     measured("labels of two types with labels", ECE, [0, "yes", "yes", 0], P, labels=[0, "yes"]),
     measured("int labels that floats cannot tell apart", ECE, [-1, 2**63 + 1, 2**63 + 1, -1], P, labels=[-1, 2**63 + 1]),
-    measured("the negatives of a day", 0.45, ["no"] * 4, P, tn.OneClassWarning, pos_label="yes"),
+    measured("the negatives of a day", 0.45, ["no"] * 4, P, tn.errors.OneClassWarning, pos_label="yes"),
     measured("pandas rows with other names", ECE, pd.Series(Y, index=[5, 6, 7, 8]), pd.Series(P)),
     measured("pandas rows with the same names in the same order", ECE, pd.Series(Y, index=[3, 1, 2, 0]), pd.Series(P, index=[3, 1, 2, 0])),
     measured("a Polars Enum in another order", ECE, pl.Series(WORDS, dtype=pl.Enum(["yes", "no"])), P, pos_label="yes"),
@@ -367,12 +367,12 @@ ACCEPTED = [
     measured("logits of any size", 0.0, Y, [-1e308, 800, inf, -inf], from_logits=True),
     measured("bool weights", np.mean([0.2 * 2, 0.4]) * 2 / 3, Y, P, sample_weight=[True, False, True, True]),
     measured("int weights", (0.1 + 2 * 0.2 + 0.4 + 0.3) / 5, Y, P, sample_weight=[1, 2, 1, 1]),
-    measured("a label that is missing and dropped", (0.1 + 0.4 + 0.3) / 3, [0, nan, 1, 0], P, tn.DroppedRowsWarning, missing="drop"),
-    measured("a score that is missing and dropped", (0.1 + 0.4 + 0.3) / 3, Y, [0.1, nan, 0.6, 0.3], tn.DroppedRowsWarning, missing="drop"),
-    measured("a weight that is missing and dropped", (0.1 + 0.4 + 0.3) / 3, Y, P, tn.DroppedRowsWarning, missing="drop", sample_weight=[1, nan, 1, 1]),
-    measured("a masked score out of range that is dropped", (0.1 + 0.4 + 0.3) / 3, Y, masked([0.1, 9, 0.6, 0.3], [0, 1, 0, 0]), tn.DroppedRowsWarning, missing="drop"),
-    measured("a nan logit that is dropped", 0.0, Y, [-1000, nan, 1000, -1000], tn.DroppedRowsWarning, missing="drop", from_logits=True),
-    measured("one class", 0.55, [1, 1, 1, 1], P, tn.OneClassWarning),
+    measured("a label that is missing and dropped", (0.1 + 0.4 + 0.3) / 3, [0, nan, 1, 0], P, tn.errors.DroppedRowsWarning, missing="drop"),
+    measured("a score that is missing and dropped", (0.1 + 0.4 + 0.3) / 3, Y, [0.1, nan, 0.6, 0.3], tn.errors.DroppedRowsWarning, missing="drop"),
+    measured("a weight that is missing and dropped", (0.1 + 0.4 + 0.3) / 3, Y, P, tn.errors.DroppedRowsWarning, missing="drop", sample_weight=[1, nan, 1, 1]),
+    measured("a masked score out of range that is dropped", (0.1 + 0.4 + 0.3) / 3, Y, masked([0.1, 9, 0.6, 0.3], [0, 1, 0, 0]), tn.errors.DroppedRowsWarning, missing="drop"),
+    measured("a nan logit that is dropped", 0.0, Y, [-1000, nan, 1000, -1000], tn.errors.DroppedRowsWarning, missing="drop", from_logits=True),
+    measured("one class", 0.55, [1, 1, 1, 1], P, tn.errors.OneClassWarning),
 ]  # fmt: skip
 
 ACCEPTED_MATRICES = [
@@ -393,7 +393,7 @@ ACCEPTED_MATRICES = [
     measured("sums within the sum tolerance", pytest.approx(ECE3, abs=1e-5), Y3, OFF, sum_tolerance=1e-4),
     measured("logits of a matrix", ECE3, Y3, np.log(P3), from_logits=True),
     measured("logits of minus infinity", 0.0, [0, 1], [[0, -inf], [-inf, 5]], from_logits=True),
-    measured("a row of a matrix that is dropped", (1.0 + 0.65 + 0.75) / 9, Y3, np.where(P3 == 0.8, nan, P3), tn.DroppedRowsWarning, missing="drop"),
+    measured("a row of a matrix that is dropped", (1.0 + 0.65 + 0.75) / 9, Y3, np.where(P3 == 0.8, nan, P3), tn.errors.DroppedRowsWarning, missing="drop"),
     measured("one-hot scores", 0.0, Y3, np.eye(3, dtype=int)[Y3]),
 ]  # fmt: skip
 
@@ -623,7 +623,7 @@ OPTIONS = [
 ]  # fmt: skip
 
 
-@pytest.mark.filterwarnings("ignore::trueness.FewRowsWarning")
+@pytest.mark.filterwarnings("ignore::trueness.errors.FewRowsWarning")
 def test_an_option_out_of_bounds_is_refused():
     for what, call, message in OPTIONS:
         assert message in error_of(call, Y, P, {}), what
@@ -639,7 +639,7 @@ def test_bins_may_be_numbers_of_any_type(bins):
 
 def test_many_bins_are_few_rows():
     with pytest.warns(
-        tn.FewRowsWarning, match=r"There are fewer rows \(4\) than bins \(1,000,000\)"
+        tn.errors.FewRowsWarning, match=r"There are fewer rows \(4\) than bins \(1,000,000\)"
     ):
         assert tn.ece(Y, P, bins=1_000_000) == pytest.approx((0.1 + 0.2 + 0.4 + 0.3) / 4)
 
@@ -657,22 +657,22 @@ ONE_ROW = {
 }
 
 
-@pytest.mark.filterwarnings("ignore::trueness.FewRowsWarning")
+@pytest.mark.filterwarnings("ignore::trueness.errors.FewRowsWarning")
 def test_one_row_has_a_number_and_a_warning():
     for name, value in ONE_ROW.items():
-        with pytest.warns(tn.OneClassWarning, match="There is one label"):
+        with pytest.warns(tn.errors.OneClassWarning, match="There is one label"):
             assert MEASURES[name]([1], [0.75]) == pytest.approx(value, abs=1e-15)
 
 
 def test_one_row_has_no_slope():
     with (
-        pytest.warns(tn.OneClassWarning),
-        pytest.warns(tn.NoEstimateWarning, match="returning nan"),
+        pytest.warns(tn.errors.OneClassWarning),
+        pytest.warns(tn.errors.NoEstimateWarning, match="returning nan"),
     ):
         assert np.isnan(tn.calibration_slope([1], [0.75]))
 
 
-@pytest.mark.filterwarnings("ignore::trueness.FewRowsWarning")
+@pytest.mark.filterwarnings("ignore::trueness.errors.FewRowsWarning")
 def test_more_classes_than_rows_are_fine():
     P = np.full((3, 7), 1 / 7)
     assert tn.ece([0, 3, 6], P, kind="confidence") == pytest.approx(1 / 3 - 1 / 7)

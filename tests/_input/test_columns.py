@@ -31,7 +31,7 @@ CUTS = np.sort(RNG.integers(0, 65, (N, 2)), axis=1)
 P3 = np.diff(CUTS, prepend=0, append=64) / 64
 WORDS3 = np.array(["ant", "bee", "cow"])[Y3]
 
-pytestmark = pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::trueness.errors.OneClassWarning")
 
 
 def measures(y, p, **options):
@@ -291,7 +291,7 @@ NULLS = {
 }
 
 
-@pytest.mark.filterwarnings("ignore::trueness.DroppedRowsWarning")
+@pytest.mark.filterwarnings("ignore::trueness.errors.DroppedRowsWarning")
 def test_what_is_missing_is_the_same_in_any_container():
     kept = ~GAPS
     expected, weighted = (

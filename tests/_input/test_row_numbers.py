@@ -9,7 +9,7 @@ import trueness as tn
 from trueness.errors import InputError
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore::trueness.DroppedRowsWarning", "ignore::trueness.FewClustersWarning"
+    "ignore::trueness.errors.DroppedRowsWarning", "ignore::trueness.errors.FewClustersWarning"
 )
 
 N = 12

@@ -251,7 +251,9 @@ def test_a_matrix_is_about_confidence(multiclass):
     found = answers(multiclass)
     assert " Confidence " in found["where"]["detail"]
     assert "Class 3: predicted" in found["where"]["detail"]
-    fitted = "tn.StructuredScaling(structure='vector').fit(y_prob, y_true, labels=labels)"
+    fitted = (
+        "tn.recalibrate.StructuredScaling(structure='vector').fit(y_prob, y_true, labels=labels)"
+    )
     assert found["action"]["command"].startswith(f"calibrator = {fitted}\n")
     assert (
         "trueness fit FILE --calibrator structured-scaling --set structure=vector -o map.json"

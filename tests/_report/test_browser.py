@@ -176,7 +176,9 @@ def test_marks_bands_and_flags_follow_the_slider(opened, binary, edges):
     page = opened(binary)
     for rule, n in (("mass", 5), ("width", 20), ("width", 2)):
         choose(page, rule, n)
-        bands = tn.reliability_bands(*edges, bins=RULES[rule](n), band="simultaneous-consistency")
+        bands = tn.curve_band(
+            *edges, bins=RULES[rule](n), band="simultaneous-consistency", method="bins"
+        )
         filled = bands.n > 0
         wanted = np.column_stack(
             [68 + 380 * bands.score[filled], 12 + 380 * (1 - bands.rate[filled])]
@@ -201,7 +203,7 @@ def test_a_class_can_be_looked_at_alone_with_its_own_band(opened, multiclass, cl
     choose(page, "width", 10)
     assert shown_ece(page) == tn.ece(y, P, kind="confidence")
     one(page, ".view").send_keys("Class 3")
-    bands = tn.reliability_bands(y == 3, P[:, 3], band="simultaneous-consistency")
+    bands = tn.curve_band(y == 3, P[:, 3], band="simultaneous-consistency", method="bins")
     flags = [
         "flagged" in mark.get_attribute("class") for mark in every(page, ".explorer .marks .bin")
     ]

@@ -49,7 +49,7 @@ def test_every_offered_number_of_bins_is_exact_and_has_its_own_band(binary, edge
         for kind, rule in (("width", tn.EqualWidth(n)), ("mass", tn.EqualMass(n))):
             found, wanted = (
                 view["rules"][kind][str(n)],
-                tn.reliability_bands(tally, bins=rule, band="simultaneous-consistency"),
+                tn.curve_band(tally, bins=rule, band="simultaneous-consistency", method="bins"),
             )
             assert error_of(view, kind, n) == tn.ece(tally, bins=rule)
             filled = wanted.n > 0
@@ -79,7 +79,7 @@ def test_what_is_asked_for_is_offered(edges):
 def test_fractional_weights_have_bands_too(edges):
     tally = tn.tally(*edges, sample_weight=np.random.default_rng(0).random(600) + 0.5)
     found = embedded(tn.report(tally, intervals=False))["rules"]["width"]["10"]
-    wanted = tn.reliability_bands(tally, bins=10, band="simultaneous-consistency")
+    wanted = tn.curve_band(tally, bins=10, band="simultaneous-consistency", method="bins")
     np.testing.assert_allclose(found["least"], wanted.low, atol=1e-6)
 
 
@@ -90,7 +90,9 @@ def test_bands_from_pooled_scores_are_at_most_a_count_off():
     y = (rng.random(p.size) < p).astype(int)
     view = embedded(of_sums(y, p))
     for n in (2, 10, 50):
-        wanted = tn.reliability_bands(y, p, bins=tn.EqualMass(n), band="simultaneous-consistency")
+        wanted = tn.curve_band(
+            y, p, bins=tn.EqualMass(n), band="simultaneous-consistency", method="bins"
+        )
         one = view["rules"]["mass"][str(n)]
         assert np.all(np.abs(np.array(one["least"]) - wanted.low) * wanted.n < 1.1)
         assert np.all(np.abs(np.array(one["most"]) - wanted.high) * wanted.n < 1.1)

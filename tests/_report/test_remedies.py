@@ -206,17 +206,17 @@ def test_a_prior_shift_is_named_and_undone(weighted):
     assert action["phrase"] == f"Divide the odds by {shift.weight:.0f}"
     assert (
         action["command"]
-        == f"calibrated = tn.prior_correction(new_scores, weight={shift.weight:.3g})"
+        == f"calibrated = tn.recalibrate.prior_correction(new_scores, weight={shift.weight:.3g})"
     )
     for text in (report.page(), str(report).replace("\n", " ")):
-        assert f"tn.prior_correction(p, weight={shift.weight:.3g})" in text
+        assert f"tn.recalibrate.prior_correction(p, weight={shift.weight:.3g})" in text
         assert "trueness fit --method prior" in text
 
 
 def test_sums_of_shifted_scores_say_by_how_much(weighted):
     action = answers(tn.report(tn.tally(*weighted), intervals=False))["action"]
     assert action["phrase"].startswith("Divide the odds by ")
-    assert "tn.prior_correction(new_scores, weight=" in action["command"]
+    assert "tn.recalibrate.prior_correction(new_scores, weight=" in action["command"]
 
 
 def test_scores_that_are_too_extreme_are_no_prior_shift(off):

@@ -60,7 +60,9 @@ def test_the_evidence_is_the_librarys(model, edges):
 
 
 def test_the_bins_are_the_librarys(model, edges):
-    bands = tn.reliability_bands(*edges, level=0.95, band="simultaneous-consistency").to_dict()
+    bands = tn.curve_band(
+        *edges, level=0.95, band="simultaneous-consistency", method="bins"
+    ).to_dict()
     alone = tn.bin_table(*edges, level=0.95)
     found = dict(model["bins"])
     assert found.pop("interval_low") == alone.low.tolist()

@@ -102,7 +102,7 @@ def test_a_matrix_has_intervals_no_panel_and_names_its_views(multiclass, classes
 def test_a_calibrated_model_is_shown_to_be_right_within_a_distance(calibrated):
     y, p, report = calibrated
     within = entry(report)["summary"]["within"]
-    band = tn.monotone_band(y, p)
+    band = tn.curve_band(y, p, method="monotone")
     assert band.within(within)
     assert not band.within(within - 1e-6)
     assert f"| Shown to be right within | ± {within:.4f} |" in report.to_markdown()

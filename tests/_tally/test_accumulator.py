@@ -644,7 +644,8 @@ def test_small_groups_are_left_out_and_counted():
     seen = tn.Accumulator(by="shop")
     seen.update([0, 1, 1, 0], [0.25, 0.5, 0.5, 1.0], group=["a", "a", "b", "c"])
     with pytest.warns(
-        tn.DroppedRowsWarning, match="2 groups of fewer than 2 rows left out: 2 rows are hidden"
+        tn.errors.DroppedRowsWarning,
+        match="2 groups of fewer than 2 rows left out: 2 rows are hidden",
     ):
         seen.suppress(2)
     assert list(seen.groups) == ["a"]

@@ -150,7 +150,7 @@ def test_clusters_need_one_score_per_row():
 def test_rows_with_missing_values_take_their_clusters_along():
     y, p, user = rows(60)
     gaps = np.where(np.arange(60) % 7 == 0, np.nan, p)
-    with pytest.warns(tn.DroppedRowsWarning):
+    with pytest.warns(tn.errors.DroppedRowsWarning):
         found = tn.tally(y, gaps, cluster=user, missing="drop")
     kept = ~np.isnan(gaps)
     assert found == tn.tally(y[kept], p[kept], cluster=user[kept])
@@ -267,7 +267,7 @@ def test_what_cannot_allow_for_clusters_refuses_them():
     with pytest.raises(tn.InputError, match="needs every distinct score"):
         tn.calibration_test(tn.binned(y, p, cluster=user))
     with pytest.warns(tn.TruenessWarning, match="Buckets of clusters are not used here"):
-        tn.reliability_bands(sums)
+        tn.curve_band(sums, method="bins")
 
 
 def spoilt(data, **changes):

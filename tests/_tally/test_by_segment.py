@@ -38,7 +38,7 @@ SCALARS += (
 def test_every_measure_has_a_value_in_each_segment():
     by = np.where(np.arange(50) % 3, "b", "a")
     for name in SCALARS:
-        measure = getattr(tn, name)
+        measure = getattr(tn.measure, name)
         expected = {value: measure(Y[by == value], P[by == value]) for value in ("a", "b")}
         assert measure(Y, P, by=by) == pytest.approx(expected, rel=1e-9, nan_ok=True), name
     labels, w = np.arange(50) % 3, np.arange(50) % 4
@@ -52,7 +52,7 @@ def test_every_measure_has_a_value_in_each_segment():
 @pytest.mark.filterwarnings("ignore::trueness.errors.OneClassWarning")
 def test_segments_leave_out_the_rows_that_are_dropped():
     y, p, by = [0, None, 1, 1, 0], [0.2, 0.3, 0.7, None, 0.4], ["a", "a", "a", "b", None]
-    with pytest.warns(tn.DroppedRowsWarning, match="2 of 5 rows"):
+    with pytest.warns(tn.errors.DroppedRowsWarning, match="2 of 5 rows"):
         assert tn.brier(y, p, by=by, missing="drop") == pytest.approx(
             {"a": 0.065, "(missing)": 0.16}
         )

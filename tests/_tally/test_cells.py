@@ -75,7 +75,7 @@ def test_a_bin_of_any_number_of_rows_has_the_error_that_it_has(make, bins):
     if make is not tn.binned:
         assert tn.brier(many) == pytest.approx(tn.brier(y, p), abs=1e-12)
         assert tn.observed_expected(many) == pytest.approx(tn.observed_expected(y, p), abs=1e-12)
-    assert tn.Binned.from_bytes(many.coarsen(2).to_bytes()) == many.coarsen(2)
+    assert tn.sources.Binned.from_bytes(many.coarsen(2).to_bytes()) == many.coarsen(2)
 
 
 @given(sample=weighted_rows(), most=st.integers(1, 8))

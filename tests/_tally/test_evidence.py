@@ -13,7 +13,7 @@ from trueness._tally.row_sums import bins_of_rows
 from trueness._tally.rules import BySize
 from trueness._tally.tally import Binned
 
-pytestmark = pytest.mark.filterwarnings("ignore::trueness.FewClustersWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::trueness.errors.FewClustersWarning")
 Y, A, B = np.array([0, 1, 1, 0]), np.array([0.1, 0.6, 0.7, 0.4]), np.array([0.2, 0.5, 0.9, 0.3])
 P3 = np.array([[0.2, 0.5, 0.3], [0.4, 0.4, 0.2], [0.1, 0.2, 0.7], [0.6, 0.3, 0.1]])
 C3 = np.array([1, 1, 2, 0])
@@ -110,12 +110,13 @@ def test_dropped_rows_are_counted_and_named():
     missing = np.where(np.arange(4) == 1, np.nan, A)
     cluster = np.array([None, "x", "y", "z"], dtype=object)
     with pytest.warns(
-        tn.DroppedRowsWarning, match="2 of 4 rows have a missing value and were dropped"
+        tn.errors.DroppedRowsWarning, match="2 of 4 rows have a missing value and were dropped"
     ):
         found = read(p=missing, cluster=cluster, missing="drop")
     assert (found.position.tolist(), found.dropped, found.cluster.tolist()) == ([2, 3], 2, [0, 1])
     with pytest.warns(
-        tn.DroppedRowsWarning, match="1 of 4 rows has a missing value in some model and was dropped"
+        tn.errors.DroppedRowsWarning,
+        match="1 of 4 rows has a missing value in some model and was dropped",
     ):
         both = Evidence.several(Y, {"a": missing, "b": B}, {"missing": "drop"})
     assert [one.rows.p.tolist() for one in both.values()] == [[0.1, 0.7, 0.4], [0.2, 0.9, 0.3]]
@@ -216,11 +217,11 @@ def test_bins_may_depend_on_the_number_of_rows():
 
 def test_the_warning_of_one_class_is_given_once():
     found = read(np.ones(4, int))
-    with pytest.warns(tn.OneClassWarning, match="All 4 labels are equal"):
+    with pytest.warns(tn.errors.OneClassWarning, match="All 4 labels are equal"):
         _ = found.sums
     assert found.binned(2).n == 4  # a second warning would be an error
     for _ in range(2):  # that there are few rows belongs to the answer, whoever asked before
-        with pytest.warns(tn.FewRowsWarning, match=r"fewer rows \(4\) than bins \(5\)"):
+        with pytest.warns(tn.errors.FewRowsWarning, match=r"fewer rows \(4\) than bins \(5\)"):
             found.binned(5)
     found.at(np.array([0, 1])).sums  # noqa: B018
 

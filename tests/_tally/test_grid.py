@@ -126,7 +126,9 @@ def test_a_cell_holds_two_to_the_36_rows_of_each_label():
     full = GridCells(one.cell, one.count * factor, one.ends, one.table * factor[:, None, None])
     at = int(np.flatnonzero(one.ends[:, 0] == 0.75)[0])
     assert full.sum_score[at] == 0.75 * 2**37
-    assert tn.Sketch.from_dict(tn.Sketch("binary", (full,)).to_dict()).parts[0] == full
+    assert (
+        tn.sources.Sketch.from_dict(tn.sources.Sketch("binary", (full,)).to_dict()).parts[0] == full
+    )
     half = GridCells(
         one.cell,
         one.count * (factor // 2 + 1),

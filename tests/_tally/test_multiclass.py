@@ -97,7 +97,7 @@ def test_probabilities_are_those_of_a_softmax_in_float64(kind):
     )
 
 
-@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+@pytest.mark.filterwarnings("ignore::trueness.errors.OneClassWarning")
 @pytest.mark.parametrize("kind", KINDS)
 @given(data=st.data())
 def test_the_order_of_rows_and_their_split_do_not_matter(kind, data):
@@ -148,7 +148,7 @@ def test_the_message_names_the_row(kind, value, message, form):
         tn.binned(y, form(Z), kind=kind, from_logits=True)
 
 
-@pytest.mark.filterwarnings("ignore::trueness.DroppedRowsWarning")
+@pytest.mark.filterwarnings("ignore::trueness.errors.DroppedRowsWarning")
 def test_dropped_rows_and_groups_do_not_change_the_row_that_is_named():
     y, Z = some_rows()
     Z[[3, 4], 1], Z[20] = np.nan, -np.inf

@@ -177,4 +177,4 @@ def test_merged_sums_are_never_refused(make, seed):
             assert type(sums).from_bytes(sums.to_bytes()) == sums
             if make is not binned:
                 coarse = sums.coarsen(4)
-                assert tn.Binned.from_bytes(coarse.to_bytes()) == coarse
+                assert tn.sources.Binned.from_bytes(coarse.to_bytes()) == coarse

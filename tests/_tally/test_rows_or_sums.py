@@ -71,7 +71,9 @@ def test_as_many_bins_as_rows_are_no_reason_to_warn():
     tn.tce([0, 1, 1], [0.1, 0.5, 0.9], bins=3)
     tn.tce([0, 1, 1], [0.1, 0.5, 0.9])  # a rule that asks for no number of bins
     for measure in (tn.ece, tn.tce):
-        with pytest.warns(tn.FewRowsWarning, match=r"There are fewer rows \(3\) than bins \(4\)\."):
+        with pytest.warns(
+            tn.errors.FewRowsWarning, match=r"There are fewer rows \(3\) than bins \(4\)\."
+        ):
             measure([0, 1, 1], [0.1, 0.5, 0.9], bins=4)
 
 
@@ -85,10 +87,10 @@ def test_as_many_bins_as_rows_are_no_reason_to_warn():
 def test_one_class_is_counted_in_the_warning(y, message):
     P2 = np.array([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1]])[: len(y)]
     for rows in ((y, P2[:, 0]), (y, P2)):
-        with pytest.warns(tn.OneClassWarning, match=message):
+        with pytest.warns(tn.errors.OneClassWarning, match=message):
             tn.ece(*rows, bins=1, **({"labels": [0, 1, 2]} if rows[1].ndim == 2 else {}))
     for measure in (tn.brier, tn.log_loss, tn.tally, tn.sketch):
-        with pytest.warns(tn.OneClassWarning, match=message):
+        with pytest.warns(tn.errors.OneClassWarning, match=message):
             measure(y, P2, kind="confidence", labels=[0, 1, 2])
 
 
@@ -103,7 +105,7 @@ def test_pieces_of_an_accumulator_may_hold_one_class():
 
 def test_dropped_rows_are_counted_among_all():
     with pytest.warns(
-        tn.DroppedRowsWarning, match=r"2 of 5 rows have a missing value and were dropped\."
+        tn.errors.DroppedRowsWarning, match=r"2 of 5 rows have a missing value and were dropped\."
     ):
         found = tn.ece([0, 1, None, 1, 0], [0.1, 0.5, 0.4, None, 0.9], bins=2, missing="drop")
     assert found == tn.ece([0, 1, 0], [0.1, 0.5, 0.9], bins=2)
@@ -119,7 +121,7 @@ def test_no_rows_make_empty_sums_only_where_bins_need_none():
 def test_bins_without_second_moments_have_the_measures_that_need_none():
     data = tn.binned(Y, P, bins=4).to_dict()
     data["parts"][0]["moments"] = False
-    bins = tn.Binned.from_dict(data)
+    bins = tn.sources.Binned.from_dict(data)
     assert tn.ece(bins, bins=4) == tn.ece(Y, P, bins=4)
     assert tn.mce(bins, bins=2) == tn.mce(Y, P, bins=2)
     assert tn.bin_table(bins, bins=4).rate.tolist() == tn.bin_table(Y, P, bins=4).rate.tolist()

@@ -26,7 +26,7 @@ def test_bins_of_equal_width_are_closed_on_the_left_and_the_last_on_both_sides()
     assert table.low_edge.tolist() == [0, 0.5]
 
 
-@pytest.mark.filterwarnings("ignore::trueness.FewRowsWarning")
+@pytest.mark.filterwarnings("ignore::trueness.errors.FewRowsWarning")
 def test_an_edge_is_the_float_that_its_decimal_denotes():
     # 0.29 * 100 is 28.999999999999996, and linspace(0, 1, 101)[29] is not 0.29 everywhere.
     edges = tn.EqualWidth(100).fixed_edges
@@ -34,7 +34,7 @@ def test_an_edge_is_the_float_that_its_decimal_denotes():
     assert np.flatnonzero(tn.bin_table([0, 1], [0.29, 0.29], bins=100).n).tolist() == [29]
 
 
-@pytest.mark.filterwarnings("ignore::trueness.FewRowsWarning")
+@pytest.mark.filterwarnings("ignore::trueness.errors.FewRowsWarning")
 def test_equal_mass_puts_a_split_tie_in_the_lower_bin_and_drops_empty_bins():
     assert sizes(tn.EqualMass(2)) == [6, 2]  # the cut after row 4 falls among the three 0.3
     assert sizes(tn.EqualMass(4)) == [3, 3, 2]  # cuts after 2, 4, 6: 0.1 whole, 0.3 whole
@@ -85,7 +85,7 @@ def least_error(error, y, groups):
     return best
 
 
-@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+@pytest.mark.filterwarnings("ignore::trueness.errors.OneClassWarning")
 @pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS)
 @pytest.mark.parametrize("seed", range(3))
 def test_isotonic_bins_have_the_least_of_any_error_among_all_cuts(error, seed):
@@ -258,23 +258,23 @@ def test_cuts_of_equal_mass_are_those_of_whole_numbers_without_limit(n, weights)
             "at most 16,777,216; got 16,777,217",
         ),
         (
-            lambda: tn.MassAndWidth(1, 1),
-            lambda: tn.MassAndWidth(0, 1),
+            lambda: tn.measure.MassAndWidth(1, 1),
+            lambda: tn.measure.MassAndWidth(0, 1),
             "`mass` must be a whole number ≥ 1",
         ),
         (
-            lambda: tn.MassAndWidth(2, 1),
-            lambda: tn.MassAndWidth(2, 0),
+            lambda: tn.measure.MassAndWidth(2, 1),
+            lambda: tn.measure.MassAndWidth(2, 0),
             "`width` must be a whole number ≥ 1",
         ),
         (
-            lambda: tn.MassAndWidth(2**24, 1),
-            lambda: tn.MassAndWidth(2**24 + 1, 1),
+            lambda: tn.measure.MassAndWidth(2**24, 1),
+            lambda: tn.measure.MassAndWidth(2**24 + 1, 1),
             "`mass` must be at most 16,777,216",
         ),
         (
-            lambda: tn.MassAndWidth(1, 2**20),
-            lambda: tn.MassAndWidth(1, 2**20 + 1),
+            lambda: tn.measure.MassAndWidth(1, 2**20),
+            lambda: tn.measure.MassAndWidth(1, 2**20 + 1),
             "`width` must be at most 1,048,576",
         ),
         (
@@ -335,7 +335,7 @@ def test_a_rule_knows_how_many_bins_were_asked_for():
         tn.Isotonic(),
     ]
     assert [rule.n_requested for rule in rules] == [3, 4, 3, 0, 0]
-    with pytest.warns(tn.FewRowsWarning, match=r"fewer rows \(2\) than bins \(3\)"):
+    with pytest.warns(tn.errors.FewRowsWarning, match=r"fewer rows \(2\) than bins \(3\)"):
         tn.ece([0, 1], [0.1, 0.9], bins=[0, 0.2, 0.5, 1])
     tn.ece([0, 1, 1], [0.1, 0.9, 0.9], bins=[0, 0.2, 0.5, 1])
 
@@ -394,7 +394,7 @@ def test_mass_and_width_cut_wherever_either_does(mass, width, weighted):
         pairs = sorted(zip(by_width, mass_bins(p, w, mass), strict=True))
         expected = [pairs.count(pair) for pair in sorted(set(pairs))]
         assert (
-            sizes(tn.MassAndWidth(mass, width), rng.integers(0, 2, 80), p, sample_weight=w)
+            sizes(tn.measure.MassAndWidth(mass, width), rng.integers(0, 2, 80), p, sample_weight=w)
             == expected
         )
 

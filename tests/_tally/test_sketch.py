@@ -71,8 +71,8 @@ NEAR = {
     "auc": (tn.auc, {}, 5e-6),
     "miscalibration": (lambda sums: tn.corp(sums).miscalibration, {}, 5e-5),
     "ici": (tn.ici, {}, 9e-6),
-    "e90": (tn.e90, {}, 3e-5),
-    "emax": (tn.emax, {}, 4e-5),
+    "e90": (tn.measure.e90, {}, 3e-5),
+    "emax": (tn.measure.emax, {}, 4e-5),
     "ks": (lambda sums: tn.calibration_test(sums, method="ks").statistic, {}, 4e-5),
     "kuiper": (lambda sums: tn.calibration_test(sums, method="kuiper").statistic, {}, 6e-5),
     "slope": (tn.calibration_slope, {}, 3e-5),
@@ -154,4 +154,4 @@ def test_a_class_that_is_never_predicted_has_no_cells():
     )
     assert [part.size for part in found.parts] == [1, 1, 0]
     assert [part.ends.tolist() for part in found.parts] == [[[0.9, 0.9]], [[0.8, 0.8]], []]
-    assert tn.Sketch.from_bytes(found.to_bytes()) == found
+    assert tn.sources.Sketch.from_bytes(found.to_bytes()) == found

@@ -92,7 +92,7 @@ def test_tables_of_too_many_rows_for_whole_sums_come_back():
     for _ in range(40):
         sums += sums
     assert sums.parts[0].table is None
-    assert tn.Binned.from_bytes(sums.to_bytes()) == sums
+    assert tn.sources.Binned.from_bytes(sums.to_bytes()) == sums
 
 
 def test_files_are_small():
@@ -173,7 +173,7 @@ def test_changed_bytes_are_refused_or_make_valid_sums(sums, data):
 @given(st.binary(max_size=300))
 def test_any_bytes_are_refused(noise):
     for hostile in (noise, sealed(noise), sealed(len(noise).to_bytes(8, "little") + noise)):
-        for kind in (tn.Tally, tn.Binned, tn.Sketch, tn.Accumulator):
+        for kind in (tn.Tally, tn.sources.Binned, tn.sources.Sketch, tn.Accumulator):
             with pytest.raises(tn.InputError, match="The sums cannot be read"):
                 kind.from_bytes(hostile)
 
@@ -326,14 +326,14 @@ def test_sums_that_no_rows_have_are_refused(make, place, number, message):
 @pytest.mark.parametrize("scale", [1 - 1e-6, 1 + 1e-6])
 def test_a_mean_score_may_differ_from_an_edge_by_rounding_alone(scale):
     data = tn.binned([0, 1], [0.5, 1.0], bins=2, sample_weight=[0.3, 0.7]).to_dict()
-    assert tn.Binned.from_dict(data).n == 2
+    assert tn.sources.Binned.from_dict(data).n == 2
     row = data["parts"][0]["floats"][1]
     score = 0.5 if scale < 1 else 1.0
     row[3:] = [score * row[0], score**2 * row[0], score * row[2]]
-    assert tn.Binned.from_dict(data).n == 2
+    assert tn.sources.Binned.from_dict(data).n == 2
     row[3:] = [row[3] * scale, row[4] * scale**2, row[5] * scale]
     with pytest.raises(tn.InputError, match="a mean score must lie in its bin"):
-        tn.Binned.from_dict(data)
+        tn.sources.Binned.from_dict(data)
 
 
 @pytest.mark.parametrize("make", [tn.tally, tn.binned, tn.sketch])

@@ -211,7 +211,7 @@ def test_a_map_remembers_its_column_of_scores(call, fails, grouped, tmp_path):
     found = read(tmp_path / "out.csv")
     assert list(found)[-1] == "q_calibrated"
     fitted = recalibrate.load_calibrator(tmp_path / "map.json")
-    with pytest.warns(tn.OwnRowsWarning):
+    with pytest.warns(tn.errors.OwnRowsWarning):
         expected = fitted.predict(grouped["q"])
     np.testing.assert_array_equal(found["q_calibrated"], expected)
     result = call("apply", "x.csv", "--prob", "p", "--calibrator", "map.json")

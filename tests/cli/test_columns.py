@@ -63,7 +63,7 @@ def test_what_cannot_be_chosen_is_explained(fails, tmp_path, names, asked, messa
     assert message in fails("measure", "x.csv", *asked.split())
 
 
-@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+@pytest.mark.filterwarnings("ignore::trueness.errors.OneClassWarning")
 @pytest.mark.parametrize(
     ("names", "asked", "columns"),
     [

@@ -59,9 +59,7 @@ def test_commands_print_what_the_page_shows(call, tmp_path, title):
             verbs.add(words[0])
             assert to_ten_digits(result.stdout) == to_ten_digits(shown), command
             assert code in (0, 1)
-    assert set(title.split(" and ")) <= verbs | {
-        "reproduce"
-    }  # its output comes from another package
+    assert set(title.split(" and ")) <= verbs
 
 
 def test_every_verb_has_a_section_and_options_that_the_page_names_exist(call):

@@ -29,7 +29,7 @@ def test_the_map_is_the_librarys(call, grouped, tmp_path, name, typed):
     cls = getattr(recalibrate, name)
     seed = {"seed": 0} if "seed" in cls().get_params() else {}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", tn.TiedScoresWarning)
+        warnings.simplefilter("ignore", tn.errors.TiedScoresWarning)
         expected = cls(**seed).fit(grouped["p"], grouped["y"], sample_weight=grouped["w"])
     new = np.linspace(0.05, 0.95, 7)
     found = recalibrate.load_calibrator(tmp_path / "map.json")

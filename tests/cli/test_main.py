@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import sys
-from importlib.util import find_spec
 
 import pytest
 
@@ -25,7 +24,7 @@ VERBS = [
     "watch",
     "tally",
 ]
-VERBS += ["plot", "plan", "fit", "apply", "export", "reproduce"]
+VERBS += ["plot", "plan", "fit", "apply", "export"]
 BARE = ("measure", "--no-intervals", "-")
 
 
@@ -61,7 +60,7 @@ def test_help_imports_no_arrays_and_no_frames():
         for line in done.stdout.splitlines()
         if line.startswith("[") and not line.endswith(" []")
     ] == []
-    assert done.stdout.splitlines()[-1] == "['reproduce', '--help'] []", done.stderr
+    assert done.stdout.splitlines()[-1] == "['export', '--help'] []", done.stderr
 
 
 @pytest.mark.slow
@@ -249,16 +248,14 @@ def test_every_verb_has_help_with_examples_line_by_line_and_says_its_exit_codes(
     listed = " ".join(call("--help").stdout.split())
     for verb in VERBS:
         shown = call(verb, "--help").stdout
-        # The papers are a package with a command of its own, where it is installed.
-        papers = verb == "reproduce" and find_spec("trueness_papers") is not None
-        assert ("  python -m trueness_papers " if papers else f"  trueness {verb} ") in shown
+        assert f"  trueness {verb} " in shown
         assert "Exit code 0: " in shown
         assert "\\" not in shown
         assert f" {verb} " in listed
 
 
 def test_columns_have_the_same_words_everywhere(call):
-    for verb in set(VERBS) - {"reproduce", "plan", "watch"}:
+    for verb in set(VERBS) - {"plan", "watch"}:
         shown = call(verb, "--help").stdout
         options = {line.split()[0] for line in shown.splitlines() if line.startswith("  --")}
         assert not options & {
@@ -303,19 +300,7 @@ def test_the_command_without_click_names_the_cure():
     )
 
 
-@pytest.mark.parametrize("arguments", [[], ["sun", "--quick", "--jobs", "2"]])
-def test_reproduce_says_how_to_install_its_package(call, monkeypatch, arguments):
-    monkeypatch.setitem(sys.modules, "trueness_papers", None)
-    result = call("reproduce", *arguments)
-    assert result.exit_code == 2
-    assert (
-        "`trueness reproduce` needs the package trueness-papers: `pip install trueness-papers`"
-        in result.stderr
-    )
-    assert "pip install ./papers" in call("reproduce", "--help").stdout
-
-
-@pytest.mark.parametrize("verb", [*VERBS[:-1], "plan validation"])
+@pytest.mark.parametrize("verb", [*VERBS, "plan validation"])
 def test_help_fits_80_columns_and_has_its_options_below_headings(call, monkeypatch, verb):
     monkeypatch.setenv("COLUMNS", "80")
     lines = call(*verb.split(), "--help").stdout.splitlines()

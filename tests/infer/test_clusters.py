@@ -11,10 +11,10 @@ import pytest
 from scipy.special import betaincinv, expit, logit, ndtr
 
 import trueness as tn
-from trueness.infer import calibration_test, ece_interval
+from trueness import calibration_test, ece_interval
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore::trueness.FewClustersWarning", "ignore::trueness.OneClassWarning"
+    "ignore::trueness.errors.FewClustersWarning", "ignore::trueness.errors.OneClassWarning"
 )
 METHODS = ("omnibus", "exact", "ks", "kuiper", "spiegelhalter")
 LAWS = {"uniform": (1, 1), "near 1": (12, 0.25), "rare": (0.3, 20)}
@@ -265,9 +265,11 @@ def test_few_clusters_or_a_large_one_are_warned_of(sizes, words):
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             ask(y, p, cluster=cluster)
-        assert [w.category for w in said] == ([] if words is None else [tn.FewClustersWarning])
+        assert [w.category for w in said] == (
+            [] if words is None else [tn.errors.FewClustersWarning]
+        )
         if words is not None:
-            with pytest.warns(tn.FewClustersWarning, match=words):
+            with pytest.warns(tn.errors.FewClustersWarning, match=words):
                 ask(y, p, cluster=cluster)
 
 
@@ -276,7 +278,7 @@ def test_rows_without_a_cluster_are_dropped_on_request():
     names = cluster.astype(float)
     names[:3] = np.nan
     with pytest.warns(
-        tn.DroppedRowsWarning, match="3 of .* rows have a missing value and were dropped"
+        tn.errors.DroppedRowsWarning, match="3 of .* rows have a missing value and were dropped"
     ):
         found = ece_interval(y, p, cluster=names, missing="drop", seed=0)
     assert found == ece_interval(y[3:], p[3:], cluster=cluster[3:], seed=0)
@@ -317,7 +319,7 @@ def test_what_clusters_refuse(options, message):
 def test_the_interval_takes_sampling_weights_of_clusters_and_the_exact_test_does_not():
     y, p, w = [0, 1, 0, 1] * 6, [0.2, 0.8, 0.3, 0.6] * 6, [0.5, 1, 1, 1] * 6
     cluster = np.arange(24) // 2
-    with pytest.warns(tn.FewClustersWarning):
+    with pytest.warns(tn.errors.FewClustersWarning):
         found = ece_interval(y, p, sample_weight=w, cluster=cluster, bins=1)
     assert "sampling weights" in found.note
     with pytest.raises(tn.InputError, match="`sample_weight` must be whole numbers"):

@@ -131,7 +131,7 @@ def test_every_measure_has_a_valid_interval_or_a_floor_and_keeps_its_value():
         assert one.bounded or one.note
         assert one.n == 60
         assert one.definition.endswith(".")
-        function = getattr(tn, name, None)
+        function = getattr(tn.measure, name, None)
         if function is not None:
             assert one.value == pytest.approx(function(y, p), rel=1e-12), name
         if one.bounded:
@@ -834,7 +834,9 @@ def test_flexible_curves_give_value_and_floor_of_each_distance():
     for name in CURVE:
         for options in ({}, {"knots": 3}, {"curve": "loess"}):
             found = tn.estimate(name, y, p, floor=False, **options)
-            assert found.value == pytest.approx(getattr(tn, name)(y, p, **options), rel=1e-6)
+            assert found.value == pytest.approx(
+                getattr(tn.measure, name)(y, p, **options), rel=1e-6
+            )
             assert found.note.startswith(
                 "No valid interval is known, since the value is biased upwards"
             )

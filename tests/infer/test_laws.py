@@ -1,6 +1,7 @@
 """Laws of every function of rows: their order, weights that repeat them, sums, and two columns of scores."""
 
 from contextlib import suppress
+from functools import partial
 
 import numpy as np
 import pytest
@@ -40,7 +41,7 @@ ANSWERS = {
         lambda f: f.pairs[0].high,
     ),
     "cumulative_walk": (
-        tn.cumulative_walk,
+        tn.infer.cumulative_walk,
         lambda f: [*f.height, *f.half, *f.score[1:], f.ks.pvalue],
     ),
     "curve_band": (tn.curve_band, lambda f: f.high.tolist()),
@@ -59,7 +60,7 @@ ANSWERS = {
         lambda f: [one.high for one in f.findings],
     ),
     "grade_table": (tn.grade_table, lambda f: [one.pvalue for one in (*f, f.total)]),
-    "monotone_band": (tn.monotone_band, lambda f: [*f.low, *f.high]),
+    "monotone_band": (partial(tn.curve_band, method="monotone"), lambda f: [*f.low, *f.high]),
     "panel": (lambda *r, **o: tn.panel(*r, seed=0, floor=False, **o), lambda f: f["slope"].high),
     "prior_shift": (tn.prior_shift, lambda f: (f.weight, f.high)),
     "verdict": (tn.verdict, lambda f: f.test.pvalue),
@@ -75,7 +76,7 @@ OTHER = {
     "risk_coverage": (tn.risk_coverage, lambda f: (f.aurc.value, f.aurc.high)),
     **{
         f"{band} bands": (
-            lambda *r, b=band, **o: tn.reliability_bands(*r, bins=2, band=b, **o),
+            lambda *r, b=band, **o: tn.curve_band(*r, bins=2, band=b, **o, method="bins"),
             lambda f: [*f.high],
         )
         for band in ("pointwise", "simultaneous", "consistency", "simultaneous-consistency")

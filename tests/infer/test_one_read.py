@@ -1,5 +1,7 @@
 """Every public function reads its rows once."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -19,7 +21,7 @@ ROWS = {
 }
 FUNCTIONS = {
     "calibration_test": lambda y, p, **o: tn.calibration_test(y, p, resamples=19, seed=0, **o),
-    "cumulative_walk": tn.cumulative_walk,
+    "cumulative_walk": tn.infer.cumulative_walk,
     "curve_band": tn.curve_band,
     "ece_interval": tn.ece_interval,
     "equivalence_test": lambda y, p, **o: tn.equivalence_test(
@@ -27,12 +29,12 @@ FUNCTIONS = {
     ),
     "estimate of the ECE": lambda y, p, **o: tn.estimate("ece", y, p, seed=0, **o),
     "estimate of the l2 error": lambda y, p, **o: tn.estimate("ece_l2", y, p, seed=0, **o),
-    "monotone_band": tn.monotone_band,
+    "monotone_band": partial(tn.curve_band, method="monotone"),
     "noise_floor": lambda y, p, **o: tn.noise_floor(tn.ece, p, y_true=y, resamples=9, seed=0, **o),
     "panel": lambda y, p, **o: tn.panel(y, p, seed=0, floor=False, **o),
     "powered": lambda y, p, **o: tn.powered(y, y, p, seed=0, **o),
     "prior_shift": tn.prior_shift,
-    "reliability_bands": tn.reliability_bands,
+    "reliability_bands": partial(tn.curve_band, method="bins"),
     "slices": lambda y, p, **o: tn.worst_slices(
         y, p, {"x": np.arange(60) % 2}, min_rows=5, seed=0, **o
     ),

@@ -43,7 +43,7 @@ def test_each_number_is_that_of_its_measure_and_has_limits_or_a_floor(found):
         "intercept": "calibration_intercept",
         "slope": "calibration_slope",
     }.items():
-        assert found[key].value == pytest.approx(getattr(tn, measure)(y, p), rel=1e-9)
+        assert found[key].value == pytest.approx(getattr(tn.measure, measure)(y, p), rel=1e-9)
     for key in (
         "observed_expected",
         "brier",
@@ -56,7 +56,7 @@ def test_each_number_is_that_of_its_measure_and_has_limits_or_a_floor(found):
         "emax",
         "ece",
     ):
-        assert found[key].value == pytest.approx(getattr(tn, key)(y, p), rel=1e-9), key
+        assert found[key].value == pytest.approx(getattr(tn.measure, key)(y, p), rel=1e-9), key
     for key in KEYS:
         estimate = found[key]
         assert estimate.bounded or not math.isnan(estimate.floor), key

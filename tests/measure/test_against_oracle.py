@@ -207,7 +207,7 @@ def test_bin_table_and_estimation_error(rule, groups, pairs):
         assert np.column_stack([table.low, table.high])[filled] == pytest.approx(
             np.array(expected), abs=1e-9
         )
-    found = tn.estimation_error(y, p, bins=rule)
+    found = tn.measure.estimation_error(y, p, bins=rule)
     assert (found.total, found.average) == pytest.approx(
         oracle.estimation_error(ly, parts), abs=1e-14
     )

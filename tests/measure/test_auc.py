@@ -34,7 +34,7 @@ def test_one_class_has_no_area():
     for y in ([0, 0, 0], [1, 1, 1]):
         with pytest.warns(tn.TruenessWarning) as said:
             assert math.isnan(tn.auc(y, [0.2, 0.5, 0.5]))
-        assert tn.NoEstimateWarning in {one.category for one in said}
+        assert tn.errors.NoEstimateWarning in {one.category for one in said}
 
 
 def test_scores_in_order_have_an_area_of_one_and_never_more():

@@ -75,7 +75,7 @@ def test_defaults_are_ten_bins_at_95_percent():
     y, p = rng.integers(0, 2, 50), rng.random(50)
     table = tn.bin_table(y, p)
     assert (len(table), table.level, table.interval) == (10, 0.95, "exact")
-    assert tn.estimation_error(y, p) == tn.estimation_error(y, p, bins=10)
+    assert tn.measure.estimation_error(y, p) == tn.measure.estimation_error(y, p, bins=10)
 
 
 @pytest.mark.parametrize("kind", ["classwise", "confidence", "top-label"])
@@ -92,17 +92,17 @@ def test_bins_of_a_matrix_name_their_class(kind):
 def test_the_variance_of_labels_within_bins_over_rows_and_over_bins():
     """Two events in four rows, one in three, none in one, and an empty bin; weights repeat rows."""
     y, p = np.array([0, 1, 0, 1, 0, 0, 1, 0]), np.array([0.1, 0.1, 0.2, 0.2, 0.3, 0.3, 0.4, 0.9])
-    found = tn.estimation_error(y, p, bins=4)
+    found = tn.measure.estimation_error(y, p, bins=4)
     assert found.total == pytest.approx((4 / 4 + 3 * 2 / 9) / 8, rel=1e-14)
     assert found.average == pytest.approx((1 / 4 + 2 / 9 + 0) / 3, rel=1e-14)
     assert found.n_bins == 3
     w = np.array([1, 2, 1, 0, 3, 1, 1, 2])
-    assert tn.estimation_error(y, p, bins=4, sample_weight=w).total == pytest.approx(
+    assert tn.measure.estimation_error(y, p, bins=4, sample_weight=w).total == pytest.approx(
         (4 / 4 + 5 * 4 / 25) / 11, rel=1e-14
     )
     P = np.column_stack([1 - p, p])
-    both = tn.estimation_error(y, P, bins=4)
-    assert both.n_bins == 3 + tn.estimation_error(1 - y, 1 - p, bins=4).n_bins
+    both = tn.measure.estimation_error(y, P, bins=4)
+    assert both.n_bins == 3 + tn.measure.estimation_error(1 - y, 1 - p, bins=4).n_bins
     assert both.total == pytest.approx(
-        (found.total + tn.estimation_error(1 - y, 1 - p, bins=4).total) / 2, rel=1e-14
+        (found.total + tn.measure.estimation_error(1 - y, 1 - p, bins=4).total) / 2, rel=1e-14
     )

@@ -26,9 +26,9 @@ def test_top_label_of_classes_that_are_never_predicted():
 
 def test_confidence_gives_a_tie_to_the_first_class():
     P = [[0.5, 0.5], [0.5, 0.5]]
-    with pytest.warns(tn.OneClassWarning):
+    with pytest.warns(tn.errors.OneClassWarning):
         assert tn.ece([0, 0], P, bins=2, kind="confidence") == 0.5
-    with pytest.warns(tn.OneClassWarning):
+    with pytest.warns(tn.errors.OneClassWarning):
         assert tn.ece([1, 1], P, bins=2, kind="confidence") == 0.5
     assert tn.tally([0, 1], P, kind="confidence").parts[0].events.tolist() == [1]
 

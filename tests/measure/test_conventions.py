@@ -24,16 +24,16 @@ def test_scores_of_exactly_0_and_1():
 
 
 def test_one_class_is_a_warning():
-    with pytest.warns(tn.OneClassWarning, match="All 3 labels are equal"):
+    with pytest.warns(tn.errors.OneClassWarning, match="All 3 labels are equal"):
         assert tn.ece([0, 0, 0], [0.1, 0.2, 0.3], bins=1) == pytest.approx(0.2)
-    with pytest.warns(tn.OneClassWarning):
+    with pytest.warns(tn.errors.OneClassWarning):
         tn.ece([1, 1], [[0.5, 0.5], [0.5, 0.5]], bins=2)
-    with pytest.warns(tn.OneClassWarning):
+    with pytest.warns(tn.errors.OneClassWarning):
         tn.ece([1, 1], [[0.5, 0.5], [0.5, 0.5]], bins=2, kind="confidence")
 
 
 def test_fewer_rows_than_bins_is_a_warning():
-    with pytest.warns(tn.FewRowsWarning, match=r"fewer rows \(2\) than bins \(10\)") as said:
+    with pytest.warns(tn.errors.FewRowsWarning, match=r"fewer rows \(2\) than bins \(10\)") as said:
         tn.ece([0, 1], [0.1, 0.9])
     assert said[0].filename == __file__  # it points at the caller
 

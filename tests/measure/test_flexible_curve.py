@@ -7,10 +7,10 @@ import pytest
 
 import trueness as tn
 
-MEASURES = {"ici": tn.ici, "e50": tn.e50, "e90": tn.e90, "emax": tn.emax}
+MEASURES = {"ici": tn.ici, "e50": tn.measure.e50, "e90": tn.measure.e90, "emax": tn.measure.emax}
 CURVES = ["spline", "loess"]
 
-pytestmark = pytest.mark.filterwarnings("ignore::trueness.CertainScoresWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::trueness.errors.CertainScoresWarning")
 
 
 def simulated(n=400, seed=0):
@@ -111,7 +111,7 @@ def test_whole_weights_repeat_rows_and_the_scale_of_others_does_not_matter(curve
 def test_a_spline_leaves_out_certain_scores_and_says_so():
     y, p = simulated(60)
     with pytest.warns(
-        tn.CertainScoresWarning,
+        tn.errors.CertainScoresWarning,
         match=r"3 of 63 scores .* The spline leaves them out, .* 1 of them con",
     ):
         assert tn.ici([*y, 0, 1, 1], [*p, 0.0, 1.0, 0.0]) == tn.ici(y, p)
@@ -127,9 +127,9 @@ def test_a_spline_that_separates_the_labels_has_fewer_knots_or_is_nan():
         [*np.zeros(300, int), *y], [*low, *(0.4 + p / 2)], method="spline"
     ).knots
     assert len(few) < 5
-    with pytest.warns(tn.NoEstimateWarning, match="curve has no finite estimate"):
+    with pytest.warns(tn.errors.NoEstimateWarning, match="curve has no finite estimate"):
         assert math.isnan(tn.ici([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9]))
-    with pytest.warns(tn.NoEstimateWarning):
+    with pytest.warns(tn.errors.NoEstimateWarning):
         assert np.isnan(
             tn.reliability_curve([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9], method="spline").y
         ).all()
@@ -138,7 +138,7 @@ def test_a_spline_that_separates_the_labels_has_fewer_knots_or_is_nan():
 @pytest.mark.parametrize("curve", CURVES)
 def test_one_score_is_its_rate(curve):
     assert tn.ici([0, 1, 1, 1], [0.5] * 4, curve=curve) == pytest.approx(0.25)
-    assert tn.emax([0, 1, 1, 1], [0.5] * 4, curve=curve) == pytest.approx(0.25)
+    assert tn.measure.emax([0, 1, 1, 1], [0.5] * 4, curve=curve) == pytest.approx(0.25)
 
 
 @pytest.mark.parametrize("curve", CURVES)
@@ -157,7 +157,7 @@ def test_quantiles_are_in_order_for_any_weights(curve, law):
         assert 0 <= mean <= ranks[-1] * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("measure", [tn.ici, tn.e50, tn.e90, tn.emax])
+@pytest.mark.parametrize("measure", [tn.ici, tn.measure.e50, tn.measure.e90, tn.measure.emax])
 def test_the_default_is_a_spline_with_five_knots(measure):
     rng = np.random.default_rng(7)
     p = rng.random(400)

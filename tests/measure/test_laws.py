@@ -49,13 +49,13 @@ WHOLE = {
     "log_loss": tn.log_loss,
     "smooth_ece": tn.smooth_ece,
     "ici": tn.ici,
-    "emax, loess": partial(tn.emax, curve="loess"),
+    "emax, loess": partial(tn.measure.emax, curve="loess"),
     "observed_expected": tn.observed_expected,
     "calibration_slope": tn.calibration_slope,
     "calibration_intercept": tn.calibration_intercept,
     "corp miscalibration": lambda *a, **k: tn.corp(*a, **k).miscalibration,
     "corp discrimination, log": lambda *a, **k: tn.corp(*a, score="log", **k).discrimination,
-    "estimation error": lambda *a, **k: tn.estimation_error(*a, bins=4, **k).average,
+    "estimation error": lambda *a, **k: tn.measure.estimation_error(*a, bins=4, **k).average,
 }
 MEASURES = BINNED | WHOLE
 ONE_OF_EACH_SORT = (  # bins, tests, losses of bins, pairs; ranks, rows, kernels, fits, isotonic
@@ -270,6 +270,6 @@ def test_classwise_bins_of_one_pass_are_those_of_each_column(data):
         warnings.simplefilter("ignore")
         columns = [tn.ece((y == k).astype(int), P[:, k], bins=7) for k in range(P.shape[1])]
     assert tn.ece(y, P, bins=7) == pytest.approx(np.mean(columns), abs=1e-15)
-    assert [tn.Binned("binary", (part,)) for part in whole.parts] == [
+    assert [tn.sources.Binned("binary", (part,)) for part in whole.parts] == [
         tn.binned((y == k).astype(int), P[:, k], bins=7) for k in range(P.shape[1])
     ]

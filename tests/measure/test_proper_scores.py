@@ -18,7 +18,7 @@ def test_log_loss_of_certain_and_correct_scores_is_zero():
 def test_log_loss_keeps_digits_near_the_ends():
     p = np.array([1e-300, 1e-17])
     assert tn.log_loss([0, 1], [p[0], 0.5]) == pytest.approx(math.log(2) / 2, rel=1e-15)
-    with pytest.warns(tn.OneClassWarning):
+    with pytest.warns(tn.errors.OneClassWarning):
         assert tn.log_loss([0, 0], p) == pytest.approx(p.sum() / 2, rel=1e-15, abs=0)
     assert tn.log_loss([1, 1, 0], [1 - 2.0**-53, 1.0, 0.0]) == 2.0**-53 / 3
 

@@ -60,7 +60,7 @@ def test_corp_of_six_rows():
     assert parts == pytest.approx((0.3237327, 0.3182571, 0.6931472), abs=5e-8)
 
 
-@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+@pytest.mark.filterwarnings("ignore::trueness.errors.OneClassWarning")
 def test_smooth_ece_of_one_score():
     assert tn.smooth_ece([0] * 20, [0.95] * 20) == pytest.approx(0.95, abs=1e-9)
 
@@ -158,7 +158,7 @@ def rare_rows(rng):
     return y.astype(int).tolist(), p.tolist()
 
 
-@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+@pytest.mark.filterwarnings("ignore::trueness.errors.OneClassWarning")
 @pytest.mark.parametrize("kernels", ["in use", "reference"])
 @pytest.mark.parametrize("sets", [20, pytest.param(1000, marks=pytest.mark.slow)])
 def test_tce_is_algorithms_1_to_3_where_no_scores_tie(sets, kernels, monkeypatch):
@@ -183,7 +183,7 @@ def test_tce_is_algorithms_1_to_3_where_no_scores_tie(sets, kernels, monkeypatch
     assert tested.high_edge.tolist() == [high for _, high, _, _ in printed]
 
 
-@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+@pytest.mark.filterwarnings("ignore::trueness.errors.OneClassWarning")
 @pytest.mark.parametrize("sets", [60, pytest.param(1000, marks=pytest.mark.slow)])
 def test_printed_ties_follow_algorithms_2_and_3_and_equation_2(sets):
     rule = tn.BlockIsotonic(1, 2, ties="printed")

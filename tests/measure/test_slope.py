@@ -13,37 +13,39 @@ def test_scores_of_0_and_1_are_left_out_counted_and_said_to_be_wrong(measure):
     y, p = [1, 0, 1, 0, 1, 0], [0.3, 0.7, 0.6, 0.4, 0.8, 0.2]
     inside = measure(y, p)
     message = "4 of 10 scores are exactly 0 or 1. Slope and intercept leave them out, .* 1 of them contradicts its label"
-    with pytest.warns(tn.CertainScoresWarning, match=message):
+    with pytest.warns(tn.errors.CertainScoresWarning, match=message):
         assert measure([*y, 0, 1, 1, 0], [*p, 0.0, 1.0, 1.0, 1.0]) == pytest.approx(
             inside, rel=1e-12
         )
     with pytest.warns(
-        tn.CertainScoresWarning,
+        tn.errors.CertainScoresWarning,
         match="0.5 of 6.5 scores are exactly 0 or 1. .* 0.5 of them contradict",
     ):
         assert measure([*y, 1], [*p, 0.0], sample_weight=[1] * 6 + [0.5]) == pytest.approx(
             inside, rel=1e-9
         )
-    with pytest.warns(tn.CertainScoresWarning, match="2,500,000 of 2,500,006 scores .* 0 of them"):
+    with pytest.warns(
+        tn.errors.CertainScoresWarning, match="2,500,000 of 2,500,006 scores .* 0 of them"
+    ):
         measure([*y, 1], [*p, 1.0], sample_weight=[1] * 6 + [2_500_000])
 
 
 def test_a_slope_of_certain_scores_only_is_nan():
     with (
-        pytest.warns(tn.CertainScoresWarning),
-        pytest.warns(tn.NoEstimateWarning, match="no finite estimate"),
+        pytest.warns(tn.errors.CertainScoresWarning),
+        pytest.warns(tn.errors.NoEstimateWarning, match="no finite estimate"),
     ):
         assert math.isnan(tn.calibration_slope([0, 1, 1], [0.0, 1.0, 1.0]))
 
 
 def test_slope_without_a_finite_estimate_is_nan_with_a_warning():
-    with pytest.warns(tn.NoEstimateWarning, match="slope has no finite estimate"):
+    with pytest.warns(tn.errors.NoEstimateWarning, match="slope has no finite estimate"):
         assert math.isnan(tn.calibration_slope([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9]))
-    with pytest.warns(tn.NoEstimateWarning, match="slope has no finite"):
+    with pytest.warns(tn.errors.NoEstimateWarning, match="slope has no finite"):
         assert math.isnan(tn.calibration_slope([0, 1], [0.5, 0.5]))
     with pytest.warns(tn.TruenessWarning) as said:
         assert math.isnan(tn.calibration_intercept([1, 1], [0.3, 0.5]))
-    assert {w.category for w in said} == {tn.OneClassWarning, tn.NoEstimateWarning}
+    assert {w.category for w in said} == {tn.errors.OneClassWarning, tn.errors.NoEstimateWarning}
 
 
 def test_intercept_of_odds_that_are_off_by_a_factor():
@@ -55,7 +57,7 @@ def test_observed_over_expected_without_predictions():
     assert tn.observed_expected([0, 1], [0.0, 0.0]) == math.inf
     with pytest.warns(tn.TruenessWarning) as said:
         assert math.isnan(tn.observed_expected([0, 0], [0.0, 0.0]))
-    assert {w.category for w in said} == {tn.OneClassWarning, tn.NoEstimateWarning}
+    assert {w.category for w in said} == {tn.errors.OneClassWarning, tn.errors.NoEstimateWarning}
 
 
 def test_observed_over_expected_of_the_smallest_scores():
@@ -71,9 +73,9 @@ def test_many_rows_with_certain_scores_in_any_order_give_the_line_of_their_tally
     y[-1] = 0
     order = rng.permutation(p.size)
     message = "50 of 50,050 scores are exactly 0 or 1.* 1 of them contradicts"
-    with pytest.warns(tn.CertainScoresWarning, match=message):
+    with pytest.warns(tn.errors.CertainScoresWarning, match=message):
         found = measure(y[order], p[order])
-    with pytest.warns(tn.CertainScoresWarning, match=message):
+    with pytest.warns(tn.errors.CertainScoresWarning, match=message):
         assert found == pytest.approx(measure(tn.tally(y, p)), rel=1e-12)
     assert found == pytest.approx(measure(y[:50_000], p[:50_000]), rel=1e-12)
 
@@ -133,7 +135,7 @@ def test_certain_scores_are_counted_with_those_that_are_wrong(measure, sums):
         ([1], [0.0], r"1 of 5 scores .* 1 of them contradicts its label"),
     ):
         rows = ([*y, *more], [*p, *scores])
-        with pytest.warns(tn.CertainScoresWarning, match=message):
+        with pytest.warns(tn.errors.CertainScoresWarning, match=message):
             found = measure(tn.tally(*rows)) if sums else measure(*rows)
         assert found == pytest.approx(measure(y, p), rel=1e-9)
 
@@ -164,7 +166,7 @@ def test_observed_over_expected_in_every_view():
 )
 def test_a_single_certain_score_is_counted():
     with pytest.warns(
-        tn.CertainScoresWarning,
+        tn.errors.CertainScoresWarning,
         match="1 of 1 scores are exactly 0.*1 of them contradicts its label",
     ):
         assert np.isnan(tn.calibration_slope([1], [0.0]))

@@ -17,7 +17,7 @@ def test_squared_ece_chooses_bins_by_the_number_of_rows():
     rng = np.random.default_rng(0)
     p = rng.random(1_000)
     y = rng.random(1_000) < p
-    cells = tn.MassAndWidth(16, 16)  # 1000 ** 0.4 = 15.8
+    cells = tn.measure.MassAndWidth(16, 16)  # 1000 ** 0.4 = 15.8
     assert tn.squared_ece(y, p) == tn.squared_ece(y, p, bins=cells)
     assert tn.squared_ece(tn.tally(y, p)) == tn.squared_ece(y, p, bins=cells)
     few = np.round(30 * p) / 30
@@ -28,9 +28,11 @@ def test_squared_ece_chooses_bins_by_the_number_of_rows():
     )
     assert tn.squared_ece(tn.binned(y, p, bins=7)) == tn.squared_ece(y, p, bins=7)
     # Never more cells than pairs of rows, and five where there are so many.
-    assert tn.squared_ece(y[:6], p[:6]) == tn.squared_ece(y[:6], p[:6], bins=tn.MassAndWidth(3, 3))
+    assert tn.squared_ece(y[:6], p[:6]) == tn.squared_ece(
+        y[:6], p[:6], bins=tn.measure.MassAndWidth(3, 3)
+    )
     assert tn.squared_ece(y[:40], p[:40]) == tn.squared_ece(
-        y[:40], p[:40], bins=tn.MassAndWidth(5, 5)
+        y[:40], p[:40], bins=tn.measure.MassAndWidth(5, 5)
     )
     # Importance weights that are all equal have a plain estimate over pairs of rows.
     equal = tn.squared_ece(
@@ -155,5 +157,5 @@ def test_the_default_bins_of_importance_weights_follow_the_number_of_rows():
     y, w = rng.integers(0, 2, 200), rng.uniform(5, 9, 200)
     options = {"sample_weight": w, "weight_type": "importance"}
     assert tn.squared_ece(y, p, **options) == tn.squared_ece(
-        y, p, bins=tn.MassAndWidth(8, 8), **options
+        y, p, bins=tn.measure.MassAndWidth(8, 8), **options
     )  # 200^0.4

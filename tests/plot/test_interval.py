@@ -71,7 +71,7 @@ def test_rows_that_miss_a_value_are_dropped_from_their_group():
     y, p = usual()
     scores = pl.Series([None if i == 3 else float(v) for i, v in enumerate(p)])
     by = np.arange(600) < 200
-    with pytest.warns(tn.DroppedRowsWarning):
+    with pytest.warns(tn.errors.DroppedRowsWarning):
         found = IntervalDisplay.from_predictions(y, scores, by=by, missing="drop").intervals
     kept = np.arange(600) != 3
     assert found == IntervalDisplay.from_predictions(y[kept], p[kept], by=by[kept]).intervals

@@ -85,10 +85,10 @@ def test_a_smooth_line_is_the_smooth_curve():
 @pytest.mark.parametrize(
     "band", ["pointwise", "simultaneous", "consistency", "simultaneous-consistency"]
 )
-def test_bands_are_those_of_reliability_bands(band):
+def test_bands_are_those_of_curve_band(band):
     y, p = usual()
     drawn = display(y, p, band=band, bins=5).plot()
-    found = tn.reliability_bands(y, p, band=band, bins=5)
+    found = tn.curve_band(y, p, band=band, bins=5, method="bins")
     if band.endswith("consistency"):
         boxes = [(b.get_y(), b.get_y() + b.get_height()) for b in drawn.ax_.patches]
         np.testing.assert_allclose(boxes, np.column_stack([found.low, found.high]))
@@ -229,7 +229,7 @@ def test_the_scale_follows_the_events():
     assert display(y, sure).scale == "logit"
     assert display(*usual()).scale == "linear"
     assert display(y, p, scale="linear").scale == "linear"
-    with pytest.warns(tn.OneClassWarning):
+    with pytest.warns(tn.errors.OneClassWarning):
         assert display(np.zeros(9, int), np.zeros(9)).scale == "linear"
 
 
@@ -330,8 +330,8 @@ def test_drawing_computes_nothing(monkeypatch):
 
     for module, name in (
         (trueness.measure, "ece"),
-        (trueness.infer, "reliability_bands"),
-        (trueness.infer, "noise_floor"),
+        (trueness.infer, "curve_band"),
+        (trueness, "noise_floor"),
     ):
         monkeypatch.setattr(module, name, refuse)
     monkeypatch.setattr(tn.Tally, "coarsen", refuse)
@@ -342,7 +342,7 @@ def test_missing_rows_are_counted_once():
     y, p = usual()
     p = p.copy()
     p[:5] = np.nan
-    with pytest.warns(tn.DroppedRowsWarning, match="5 of 600") as seen:
+    with pytest.warns(tn.errors.DroppedRowsWarning, match="5 of 600") as seen:
         assert display(y, p, missing="drop").series[0].n == 595
     assert len(seen) == 1
 
@@ -519,7 +519,7 @@ def test_flexible_curves_have_confidence_bands_around_them(curve):
     drawn = display(y, p, curve=curve).plot()
     record = drawn.series[0]
     assert record.value == tn.ici(y, p, curve=curve)
-    assert np.array_equal(record.band.low, tn.curve_band(y, p, curve=curve).low)
+    assert np.array_equal(record.band.low, tn.curve_band(y, p, method=curve).low)
     assert drawn.figure_.legends[0].get_texts()[0].get_text() == "95 % confidence band, pointwise"
     shown = np.isfinite(drawn.line_.get_ydata())
     assert np.array_equal(drawn.line_.get_ydata()[shown], record.curve.y[shown])
@@ -528,7 +528,7 @@ def test_flexible_curves_have_confidence_bands_around_them(curve):
         whole.figure_.legends[0].get_texts()[0].get_text()
         == "90 % confidence band for the whole curve"
     )
-    assert (whole.series[0].band.high >= tn.curve_band(y, p, curve=curve, level=0.9).high).all()
+    assert (whole.series[0].band.high >= tn.curve_band(y, p, method=curve, level=0.9).high).all()
 
 
 @pytest.mark.parametrize(
@@ -538,7 +538,7 @@ def test_flexible_curves_have_confidence_bands_around_them(curve):
 def test_every_curve_takes_the_monotone_band_on_all_axes(curve, scale):
     y, p = usual()
     drawn = display(y, p, curve=curve, band="monotone", scale=scale).plot()
-    band, own = drawn.series[0].band, tn.monotone_band(y, p)
+    band, own = drawn.series[0].band, tn.curve_band(y, p, method="monotone")
     assert (band.band, drawn.scale) == ("monotone", scale)
     # Between two scores: the lower end of the left one, the upper end of the right one.
     middle = (own.score[1:] + own.score[:-1]) / 2
@@ -550,7 +550,7 @@ def test_every_curve_takes_the_monotone_band_on_all_axes(curve, scale):
 
 def test_a_spline_says_which_scores_it_leaves_out():
     y, p = usual()
-    with pytest.warns(tn.CertainScoresWarning, match="3 of 603 scores are exactly 0 or 1"):
+    with pytest.warns(tn.errors.CertainScoresWarning, match="3 of 603 scores are exactly 0 or 1"):
         drawn = ReliabilityDisplay.from_predictions(
             [*y, 0, 1, 1], [*p, 0.0, 1.0, 1.0], curve="spline", resamples=9
         )

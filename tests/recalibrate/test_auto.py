@@ -72,8 +72,8 @@ def vector_maps(z, y, w):
     kinds = [
         tn.PlattScaling(**options),
         tn.BetaCalibration(**options),
-        tn.QuadraticScaling(**options),
-        tn.QuadraticScaling(signed=True, **options),
+        tn.recalibrate.QuadraticScaling(**options),
+        tn.recalibrate.QuadraticScaling(signed=True, **options),
         tn.SplineCalibration(**options),
     ]
     fits = [kind.fit(expit(z), y, w) for kind in kinds]
@@ -89,8 +89,8 @@ def matrix_maps(z, y, w):
     P = np.exp(z)
     kinds = [
         tn.TemperatureScaling(ridge=1.0, eps=EPS),
-        tn.StructuredScaling(structure="vector", eps=EPS),
-        tn.StructuredScaling(structure="matrix", eps=EPS),
+        tn.recalibrate.StructuredScaling(structure="vector", eps=EPS),
+        tn.recalibrate.StructuredScaling(structure="matrix", eps=EPS),
     ]
     fits = [kind.fit(P, y, w) for kind in kinds]
     betas = [
@@ -284,7 +284,7 @@ def test_logits_give_the_map_of_their_probabilities():
 def test_scores_of_zero_and_one_are_moved_unless_their_limits_are_wanted():
     p, y = drawn(300)
     p = np.round(p, 1)
-    with pytest.warns(tn.MovedScoresWarning):
+    with pytest.warns(tn.errors.MovedScoresWarning):
         moved, limits = AutoCalibration().fit(p, y), AutoCalibration(limits=True).fit(p, y)
     assert 0 < moved.predict([0.0])[0] < moved.predict([1.0])[0] < 1
     assert limits.predict([0.0, 1.0]).tolist() == [0.0, 1.0]
@@ -328,7 +328,9 @@ def test_rows_of_clusters_without_weight_do_not_count(columns):
     assert gains(one) == gains(other)
 
 
-@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning", "ignore::trueness.OwnRowsWarning")
+@pytest.mark.filterwarnings(
+    "ignore::trueness.errors.OneClassWarning", "ignore::trueness.errors.OwnRowsWarning"
+)
 @pytest.mark.parametrize(("rows", "n"), [(drawn(30), 7), (classes(30, 3), 5)])
 def test_a_single_row_or_cluster_holds_nothing_out(rows, n):
     p, y = rows
@@ -346,7 +348,7 @@ def test_a_single_row_or_cluster_holds_nothing_out(rows, n):
         assert np.array_equal(again.predict(p[:9]), fitted.predict(p[:9]))
 
 
-@pytest.mark.filterwarnings("ignore::trueness.OwnRowsWarning")
+@pytest.mark.filterwarnings("ignore::trueness.errors.OwnRowsWarning")
 @pytest.mark.parametrize("rows", [drawn(), classes(200)])
 def test_a_map_survives_json_to_the_bit(rows):
     fitted = AutoCalibration().fit(*rows)
@@ -464,7 +466,7 @@ def test_how_often_a_map_is_better_follows_from_its_gain_if_rows_are_many():
     assert 1 < told < 5
 
 
-@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+@pytest.mark.filterwarnings("ignore::trueness.errors.OneClassWarning")
 def test_no_number_is_given_for_few_rows_events_or_clusters():
     p, y = drawn(1_200, 0.4)
     rare = np.where(np.arange(1_200) < 49, y, 0)

@@ -197,7 +197,7 @@ def test_a_single_score_gets_its_rate_from_the_nearest_map_to_the_identity():
         ("abm", [0.3, 0.5, 0.8], [1, 1, 1]),
     ],
 )
-@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+@pytest.mark.filterwarnings("ignore::trueness.errors.OneClassWarning")
 def test_labels_are_separated_even_if_a_tie_is_at_the_threshold(parameters, p, y):
     with pytest.warns(SeparableWarning, match="The scores separate the labels"):
         BetaCalibration(parameters=parameters).fit(p, y)

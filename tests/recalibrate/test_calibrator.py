@@ -12,17 +12,9 @@ from sklearn.pipeline import make_pipeline
 from toy_calibrators import Shares
 
 import trueness as tn
-from trueness import (
-    InputError,
-    IsotonicCalibration,
-    OneClassWarning,
-    OneVsRest,
-    OwnRowsWarning,
-    PlattScaling,
-    TemperatureScaling,
-    VectorScaling,
-)
-from trueness.recalibrate import calibrator_from_dict, load_calibrator
+from trueness import InputError, IsotonicCalibration, OneVsRest, PlattScaling, TemperatureScaling
+from trueness.errors import OneClassWarning, OwnRowsWarning
+from trueness.recalibrate import VectorScaling, calibrator_from_dict, load_calibrator
 
 P, Y = [0.2, 0.4, 0.6], [0, 1, 1]
 ROWS = np.array(
@@ -59,12 +51,12 @@ def test_the_fitted_rows_are_a_warning_and_others_are_not(n):
         assert fitted.predict(other).shape == other.shape
 
 
-@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+@pytest.mark.filterwarnings("ignore::trueness.errors.OneClassWarning")
 def test_a_single_row_may_be_predicted_again():
     assert Shares().fit([0.2], [1]).predict([0.2]).tolist() == [1.0]
 
 
-@pytest.mark.filterwarnings("ignore::trueness.SeparableWarning")
+@pytest.mark.filterwarnings("ignore::trueness.errors.SeparableWarning")
 @pytest.mark.parametrize(
     ("y", "w", "n"),
     [

@@ -32,7 +32,8 @@ from sklearn.utils.metadata_routing import MetadataRouter
 from toy_calibrators import Shares
 
 import trueness as tn
-from trueness import InputError, MovedScoresWarning, TruenessWarning, recalibrate
+from trueness import InputError, TruenessWarning, recalibrate
+from trueness.errors import MovedScoresWarning
 from trueness.recalibrate import CalibratedClassifier, OneVsRest, TopLabel
 
 RNG = np.random.default_rng(7)
@@ -165,7 +166,7 @@ def test_a_frozen_classifier_is_not_refitted():
 def test_a_frozen_classifier_may_know_classes_that_did_not_come():
     model = FrozenEstimator(GaussianNB().fit(X, Y3))
     two = Y3 < 2
-    with pytest.warns(tn.OneClassWarning, match="Class 2: All"):
+    with pytest.warns(tn.errors.OneClassWarning, match="Class 2: All"):
         fitted = CalibratedClassifier(model, Shares(2)).fit(X[two], Y3[two])
     assert fitted.predict_proba(NEW).shape == (50, 3)
 
@@ -185,9 +186,9 @@ def test_several_classes_are_calibrated_one_against_the_rest(names):
     assert fitted.predict(NEW).tolist() == fitted.classes_[best].tolist()
 
 
-@pytest.mark.filterwarnings("ignore::trueness.FewRowsWarning")
+@pytest.mark.filterwarnings("ignore::trueness.errors.FewRowsWarning")
 @pytest.mark.parametrize(
-    "calibrator", [tn.VectorScaling(), TopLabel(Shares(3)), OneVsRest(Shares(3))]
+    "calibrator", [tn.recalibrate.VectorScaling(), TopLabel(Shares(3)), OneVsRest(Shares(3))]
 )
 @pytest.mark.parametrize("y", [Y, Y3], ids=["binary", "multiclass"])
 def test_calibrators_of_matrices_get_one(calibrator, y):
@@ -221,9 +222,9 @@ def test_margins_are_logits_and_read_as_log_odds_where_probabilities_are_wanted(
 @pytest.mark.parametrize("y", [Y, Y3], ids=["binary", "multiclass"])
 def test_logits_of_a_matrix_mean_the_probabilities(model, y):
     # A ridge without measure leaves the temperature at 1.
-    fitted = CalibratedClassifier(model, tn.StructuredScaling(ridge=1e12, from_logits=True)).fit(
-        X, y
-    )
+    fitted = CalibratedClassifier(
+        model, tn.recalibrate.StructuredScaling(ridge=1e12, from_logits=True)
+    ).fit(X, y)
     assert fitted.predict_proba(NEW) == pytest.approx(
         clone(model).fit(X, y).predict_proba(NEW), abs=1e-6
     )
@@ -573,6 +574,6 @@ def test_two_folds_are_enough_and_none_means_five(cv):
 
 def test_a_warning_of_the_fit_points_at_the_callers_line():
     X, y = np.random.default_rng(0).random((60, 1)), np.arange(60) % 2
-    with pytest.warns(tn.MovedScoresWarning) as said:
+    with pytest.warns(tn.errors.MovedScoresWarning) as said:
         tn.CalibratedClassifier(KNeighborsClassifier(1), tn.PlattScaling(), cv=2).fit(X, y)
     assert {one.filename for one in said} == {__file__}

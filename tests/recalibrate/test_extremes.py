@@ -9,7 +9,6 @@ from sklearn.base import clone
 
 from trueness import InputError, TruenessWarning
 from trueness.recalibrate import (
-    BayesianBinning,
     BetaCalibration,
     DirichletCalibration,
     HistogramBinning,
@@ -27,7 +26,6 @@ from trueness.recalibrate import (
 
 TINY, ALMOST = 5e-324, 1 - 2**-53
 OF_VECTORS = [
-    BayesianBinning(),
     BetaCalibration(),
     BetaCalibration(parameters="ab"),
     BetaCalibration(parameters="am"),

@@ -215,7 +215,7 @@ def interval(bound, n, rate, d):
 
 
 @pytest.mark.parametrize("bound", BOUNDS)
-@pytest.mark.filterwarnings("ignore::trueness.FewRowsWarning")
+@pytest.mark.filterwarnings("ignore::trueness.errors.FewRowsWarning")
 def test_an_error_inside_bins_is_the_distance_to_the_furthest_rate_that_is_left(bound):
     # Five bins of equal width with 40, 25, 1, 0 and 30 labels, of which 20, 24, 1, none and 3 are events.
     counts, events = [40, 25, 1, 0, 30], [20, 24, 1, 0, 3]

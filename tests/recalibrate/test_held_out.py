@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 
 from trueness import EqualMass, ece
-from trueness.recalibrate import BayesianBinning, IsotonicCalibration, ScalingBinning, VennAbers
+from trueness.recalibrate import IsotonicCalibration, ScalingBinning, VennAbers
 
 MAPS = {
     "isotonic": IsotonicCalibration(),
@@ -15,7 +15,6 @@ MAPS = {
     "cross Venn-Abers": VennAbers(folds=5, seed=0),
     "scaling-binning": ScalingBinning(seed=0),
     "scaling-binning of isotonic": ScalingBinning(scaler=IsotonicCalibration(), split="none"),
-    "Bayesian binning": BayesianBinning(),
 }
 
 

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import arrays, rows, weighted_rows
 
-from trueness import FewRowsWarning, InputError, TiedScoresWarning
+from trueness import InputError
+from trueness.errors import FewRowsWarning, TiedScoresWarning
 from trueness.recalibrate import HistogramBinning, epsilon, max_bins
 
 DELTA = 1e-9
@@ -84,7 +85,7 @@ def test_a_split_uses_one_part_for_bins_and_the_other_for_rates():
         assert (fitted.counts_ <= np.bincount(part, minlength=5)).all()
 
 
-@pytest.mark.filterwarnings("ignore::trueness.FewRowsWarning")
+@pytest.mark.filterwarnings("ignore::trueness.errors.FewRowsWarning")
 def test_fixed_width_is_the_rate_of_each_bin():
     fitted = HistogramBinning(4, "fixed-width").fit([0.1, 0.2, 0.25, 0.8], [0, 1, 1, 0])
     assert fitted.edges_.tolist() == [0, 0.25, 0.5, 0.75, 1]

@@ -11,7 +11,7 @@ from strategies import arrays, scores, weighted_rows
 from trueness import InputError, IsotonicCalibration
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore::trueness.OneClassWarning", "ignore::trueness.OwnRowsWarning"
+    "ignore::trueness.errors.OneClassWarning", "ignore::trueness.errors.OwnRowsWarning"
 )
 
 KINDS = ["linear", "step"]

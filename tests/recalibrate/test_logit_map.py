@@ -10,13 +10,12 @@ from scipy.special import expit, logit
 from trueness import (
     BetaCalibration,
     InputError,
-    MovedScoresWarning,
     PlattScaling,
-    QuadraticScaling,
     SplineCalibration,
     TemperatureScaling,
-    VectorScaling,
 )
+from trueness.errors import MovedScoresWarning
+from trueness.recalibrate import QuadraticScaling, VectorScaling
 
 Y = np.array([0, 1, 0, 1, 1, 0, 0, 1, 0])
 DELTA = 1 / 20

@@ -9,19 +9,13 @@ from hypothesis import strategies as st
 from strategies import matrices
 from toy_calibrators import Shares
 
-from trueness import (
-    FewRowsWarning,
-    HistogramBinning,
-    InputError,
-    OneClassWarning,
-    PlattScaling,
-    TopLabel,
-)
+from trueness import HistogramBinning, InputError, PlattScaling, TopLabel
+from trueness.errors import FewRowsWarning, OneClassWarning
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore::trueness.OneClassWarning",
-    "ignore::trueness.OwnRowsWarning",
-    "ignore::trueness.FewRowsWarning",
+    "ignore::trueness.errors.OneClassWarning",
+    "ignore::trueness.errors.OwnRowsWarning",
+    "ignore::trueness.errors.FewRowsWarning",
 )
 
 # Class 0 is predicted three times and right twice; class 1 twice and right once; class 2 never.
@@ -46,7 +40,7 @@ def test_by_hand():
     assert fitted.predict(new) == pytest.approx(np.array(wanted))
 
 
-@pytest.mark.filterwarnings("error", "ignore::trueness.OwnRowsWarning")
+@pytest.mark.filterwarnings("error", "ignore::trueness.errors.OwnRowsWarning")
 def test_one_calibrator_for_all_classes_needs_no_rows_of_each():
     fitted = TopLabel(Shares(1), kind="confidence").fit(P, Y)
     assert fitted.pooled_.shares_.tolist() == [0.6]

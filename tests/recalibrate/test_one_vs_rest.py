@@ -13,15 +13,15 @@ from trueness import (
     HistogramBinning,
     InputError,
     IsotonicCalibration,
-    OneClassWarning,
     OneVsRest,
     PlattScaling,
     TopLabel,
-    VectorScaling,
 )
+from trueness.errors import OneClassWarning
+from trueness.recalibrate import VectorScaling
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore::trueness.OneClassWarning", "ignore::trueness.OwnRowsWarning"
+    "ignore::trueness.errors.OneClassWarning", "ignore::trueness.errors.OwnRowsWarning"
 )
 
 P = np.array([[0.7, 0.2, 0.1], [0.6, 0.3, 0.1], [0.1, 0.7, 0.2], [0.2, 0.2, 0.6]])

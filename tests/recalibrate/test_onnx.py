@@ -66,7 +66,7 @@ def test_scores_that_predict_refuses_are_nan():
         ).sum()
         == 1
     )
-    for made in (tn.VectorScaling(), tn.OneVsRest()):
+    for made in (tn.recalibrate.VectorScaling(), tn.OneVsRest()):
         assert np.isnan(run(fitted(made).to_onnx(), rows)).tolist() == [[True] * 3, [False] * 3]
 
 
@@ -115,14 +115,16 @@ def test_a_model_runs_in_runtimes_of_2022():
 
 
 @pytest.mark.parametrize(
-    "calibrator", [MATRIX_OF_LOGITS, tn.DirichletCalibration(from_logits=True)], ids=name_of
+    "calibrator",
+    [MATRIX_OF_LOGITS, tn.recalibrate.DirichletCalibration(from_logits=True)],
+    ids=name_of,
 )
 def test_a_model_may_normalize_logits_first(calibrator):
     assert_equals_predict(calibrator, "float64", 200)
 
 
 def test_rows_with_one_logit_too_large_are_nan():
-    made = fitted(tn.MatrixScaling(from_logits=True))
+    made = fitted(tn.recalibrate.MatrixScaling(from_logits=True))
     rows = np.array([[-1e6, 0, 1e6], [-1.1e6, 0, 0], [0, 1.1e6, 0], [1, 2, np.nan]])
     assert np.isnan(run(made.to_onnx(), rows)[:, 0]).tolist() == [False, True, True, True]
     line = run(

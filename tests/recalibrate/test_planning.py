@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta, binom
 
-from trueness import HistogramBinning, InputError, OneClassWarning, epsilon, max_bins, sample_size
+from trueness import HistogramBinning, InputError, epsilon, max_bins, sample_size
+from trueness.errors import OneClassWarning
 
 RANKED = ("umd", "randomized", "original")
 CASES = [

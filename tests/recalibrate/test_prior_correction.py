@@ -15,44 +15,55 @@ from trueness import PriorCorrection
 
 def test_odds_are_divided_by_the_weight_by_hand():
     # 1:1, 9:1 and 3:1 become 1:3, 3:1 and 1:1.
-    assert tn.prior_correction([0.5, 0.9, 0.75], weight=3) == pytest.approx([0.25, 0.75, 0.5])
+    assert tn.recalibrate.prior_correction([0.5, 0.9, 0.75], weight=3) == pytest.approx(
+        [0.25, 0.75, 0.5]
+    )
 
 
 @pytest.mark.parametrize("weight", [20, 1 / 20, 2.5, 1e-3])
 def test_a_weight_is_undone_by_its_inverse(weight):
     p = np.r_[0, 1, 1e-300, np.random.default_rng(0).random(1000)]
-    found = tn.prior_correction(tn.prior_correction(p, weight=weight), weight=1 / weight)
+    found = tn.recalibrate.prior_correction(
+        tn.recalibrate.prior_correction(p, weight=weight), weight=1 / weight
+    )
     assert np.abs(found - p).max() < 1e-12
     P = np.random.default_rng(1).dirichlet([1, 1, 0.2], 500)
-    once = tn.prior_correction(P, weight=[1, weight, 3])
-    assert np.abs(tn.prior_correction(once, weight=[1, 1 / weight, 1 / 3]) - P).max() < 1e-12
+    once = tn.recalibrate.prior_correction(P, weight=[1, weight, 3])
+    assert (
+        np.abs(tn.recalibrate.prior_correction(once, weight=[1, 1 / weight, 1 / 3]) - P).max()
+        < 1e-12
+    )
 
 
 def test_zero_one_and_weight_one_change_nothing():
     p = np.r_[0, 1, 5e-324, 1 - 2**-53, np.random.default_rng(0).random(1000)]
-    assert tn.prior_correction(p, weight=1).tolist() == p.tolist()
+    assert tn.recalibrate.prior_correction(p, weight=1).tolist() == p.tolist()
     for weight in (1e-300, 0.1, 7, 1e300):
-        assert tn.prior_correction([0.0, 1.0], weight=weight).tolist() == [0.0, 1.0]
-        assert np.isfinite(tn.prior_correction(p, weight=weight)).all()
+        assert tn.recalibrate.prior_correction([0.0, 1.0], weight=weight).tolist() == [0.0, 1.0]
+        assert np.isfinite(tn.recalibrate.prior_correction(p, weight=weight)).all()
 
 
 def test_rates_are_the_weight_of_their_odds():
     p = np.linspace(0, 1, 11)
-    by_rates = tn.prior_correction(p, rate_train=0.5, rate_deploy=0.02)
-    assert by_rates == pytest.approx(tn.prior_correction(p, weight=49))
+    by_rates = tn.recalibrate.prior_correction(p, rate_train=0.5, rate_deploy=0.02)
+    assert by_rates == pytest.approx(tn.recalibrate.prior_correction(p, weight=49))
     # A model that knows nothing predicts the rate: of training, then of deployment.
-    assert tn.prior_correction([0.3], rate_train=0.3, rate_deploy=0.01) == pytest.approx([0.01])
+    assert tn.recalibrate.prior_correction(
+        [0.3], rate_train=0.3, rate_deploy=0.01
+    ) == pytest.approx([0.01])
     shares = [[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]]
-    found = tn.prior_correction([shares[0]], rate_train=shares[0], rate_deploy=shares[1])
+    found = tn.recalibrate.prior_correction(
+        [shares[0]], rate_train=shares[0], rate_deploy=shares[1]
+    )
     assert found == pytest.approx(np.array([shares[1]]))
 
 
 def test_a_matrix_of_two_columns_is_the_vector_of_the_second():
     p = np.random.default_rng(0).random(50)
-    found = tn.prior_correction(np.column_stack([1 - p, p]), weight=[1, 20])
-    assert found[:, 1] == pytest.approx(tn.prior_correction(p, weight=20), abs=1e-14)
+    found = tn.recalibrate.prior_correction(np.column_stack([1 - p, p]), weight=[1, 20])
+    assert found[:, 1] == pytest.approx(tn.recalibrate.prior_correction(p, weight=20), abs=1e-14)
     assert found.sum(axis=1) == pytest.approx(1)
-    scaled = tn.prior_correction(np.column_stack([1 - p, p]), weight=[5, 100])
+    scaled = tn.recalibrate.prior_correction(np.column_stack([1 - p, p]), weight=[5, 100])
     assert scaled == pytest.approx(found)
 
 
@@ -84,7 +95,7 @@ def test_a_matrix_of_two_columns_is_the_vector_of_the_second():
 )
 def test_bad_weights_and_rates_are_refused(how, message):
     with pytest.raises(tn.InputError, match=message):
-        tn.prior_correction([0.2, 0.8], **how)
+        tn.recalibrate.prior_correction([0.2, 0.8], **how)
     if how:
         with pytest.raises(tn.InputError, match=message):
             tn.PriorCorrection(**how).fit([0.2, 0.8], [0, 1])
@@ -107,7 +118,7 @@ def test_bad_weights_and_rates_are_refused(how, message):
 )
 def test_a_matrix_needs_one_number_per_class(how, message):
     with pytest.raises(tn.InputError, match=message):
-        tn.prior_correction([[0.2, 0.3, 0.5]], **how)
+        tn.recalibrate.prior_correction([[0.2, 0.3, 0.5]], **how)
 
 
 @pytest.mark.parametrize(
@@ -116,46 +127,50 @@ def test_a_matrix_needs_one_number_per_class(how, message):
 )
 def test_bad_scores_are_refused(p, message):
     with pytest.raises(tn.InputError, match=f"`y_prob` .*{message}|{message}"):
-        tn.prior_correction(p, weight=2)
+        tn.recalibrate.prior_correction(p, weight=2)
 
 
 def test_shares_may_miss_one_by_a_millionth():
     for error, good in ((9e-7, True), (-9e-7, True), (1.1e-6, False), (-1.1e-6, False)):
         how = {"rate_train": [0.5, 0.5 + error], "rate_deploy": [0.1, 0.9]}
         if good:
-            assert tn.prior_correction([[0.5, 0.5]], **how) == pytest.approx(
+            assert tn.recalibrate.prior_correction([[0.5, 0.5]], **how) == pytest.approx(
                 np.array([[0.1, 0.9]]), abs=1e-6
             )
         else:
             with pytest.raises(tn.InputError, match="`rate_train` must sum to 1"):
-                tn.prior_correction([[0.5, 0.5]], **how)
+                tn.recalibrate.prior_correction([[0.5, 0.5]], **how)
 
 
 def test_the_largest_and_smallest_weights_divide_the_odds():
     largest, least = sys.float_info.max, sys.float_info.min
-    assert tn.prior_correction([0.5, 1 - 2**-53], weight=largest) == pytest.approx(
+    assert tn.recalibrate.prior_correction([0.5, 1 - 2**-53], weight=largest) == pytest.approx(
         [1 / largest, 2**53 / largest]
     )
-    assert 1 - tn.prior_correction([1e-200], weight=1e-280)[0] == pytest.approx(0, abs=1e-15)
-    assert tn.prior_correction([1e-200], weight=1e-200) == pytest.approx([0.5])
-    assert tn.prior_correction([least], weight=least) == pytest.approx([0.5])
-    assert tn.prior_correction([1 - 2**-53], weight=1e140) == pytest.approx([2**53 / 1e140])
+    assert 1 - tn.recalibrate.prior_correction([1e-200], weight=1e-280)[0] == pytest.approx(
+        0, abs=1e-15
+    )
+    assert tn.recalibrate.prior_correction([1e-200], weight=1e-200) == pytest.approx([0.5])
+    assert tn.recalibrate.prior_correction([least], weight=least) == pytest.approx([0.5])
+    assert tn.recalibrate.prior_correction([1 - 2**-53], weight=1e140) == pytest.approx(
+        [2**53 / 1e140]
+    )
     for bad in (True, np.True_):
         with pytest.raises(tn.InputError, match="`weight` must be one finite number above 0"):
-            tn.prior_correction([0.5], weight=bad)
+            tn.recalibrate.prior_correction([0.5], weight=bad)
 
 
 def test_a_matrix_of_one_column_is_refused_and_two_are_enough():
     with pytest.raises(tn.InputError, match=r"`y_prob`"):
-        tn.prior_correction([[1.0], [1.0]], weight=[1.0])
-    assert tn.prior_correction([[0.5, 0.5]], weight=[3, 1]) == pytest.approx(
+        tn.recalibrate.prior_correction([[1.0], [1.0]], weight=[1.0])
+    assert tn.recalibrate.prior_correction([[0.5, 0.5]], weight=[3, 1]) == pytest.approx(
         np.array([[0.25, 0.75]])
     )
     for bad in ([1.0, np.inf], [1.0, np.nan], [True, True], [1, -2], [[1, 2]]):
         with pytest.raises(
             tn.InputError, match="one finite number above 0 for each of the 2 columns"
         ):
-            tn.prior_correction([[0.5, 0.5]], weight=bad)
+            tn.recalibrate.prior_correction([[0.5, 0.5]], weight=bad)
 
 
 RNG = np.random.default_rng(4)
@@ -176,13 +191,16 @@ def test_the_weight_of_a_vector_is_that_of_prior_shift():
         (shift.weight, shift.low, shift.high)
     )
     new = RNG.random(9)
-    assert fitted.predict(new).tolist() == tn.prior_correction(new, weight=fitted.weight_).tolist()
+    assert (
+        fitted.predict(new).tolist()
+        == tn.recalibrate.prior_correction(new, weight=fitted.weight_).tolist()
+    )
     # The likelihood equation: expected and observed events agree.
     assert fitted.predict(shifted[::-1]).sum() == pytest.approx(y.sum())
 
 
 def test_the_weights_of_a_matrix_maximise_the_likelihood():
-    weighted = tn.prior_correction(P, weight=1 / WEIGHTS)
+    weighted = tn.recalibrate.prior_correction(P, weight=1 / WEIGHTS)
     fitted = PriorCorrection().fit(weighted, Y)
     assert fitted.weight_[0] == 1
     assert ((fitted.weight_low_ <= WEIGHTS) & (fitted.weight_high_ >= WEIGHTS)).all()
@@ -210,15 +228,15 @@ def test_a_known_weight_is_kept(how, weight):
 
 def test_one_class_is_smoothed_with_a_warning_and_stored_with_its_infinite_limit():
     with (
-        pytest.warns(tn.SeparableWarning, match="Platt's smoothed targets"),
-        pytest.warns(tn.OneClassWarning),
+        pytest.warns(tn.errors.SeparableWarning, match="Platt's smoothed targets"),
+        pytest.warns(tn.errors.OneClassWarning),
     ):
         fitted = PriorCorrection().fit([0.5] * 8, [0] * 8)
     assert fitted.predict([0.5]) == pytest.approx([0.1])
     assert fitted.weight_high_ == math.inf
     again = PriorCorrection.from_dict(json.loads(json.dumps(fitted.to_dict(), allow_nan=False)))
     assert again.weight_low_ == fitted.weight_low_
-    with pytest.warns(tn.SeparableWarning, match="1 class has no rows"):
+    with pytest.warns(tn.errors.SeparableWarning, match="1 class has no rows"):
         matrix = PriorCorrection().fit(np.full((8, 3), 1 / 3), [0, 1] * 4)
     # Four rows of each of two classes: (N + 1) / (N + K) and 1 / (N + K) on average.
     assert matrix.predict([[1 / 3] * 3]) == pytest.approx(
@@ -228,13 +246,15 @@ def test_one_class_is_smoothed_with_a_warning_and_stored_with_its_infinite_limit
 
 def test_smoothed_targets_of_classes_by_hand():
     """A row of a class with N rows counts (N + 1) / (N + K) for it, and 1 / (N + K) for each other class."""
-    with pytest.warns(tn.SeparableWarning, match="1 class has no rows that its scores allow"):
+    with pytest.warns(
+        tn.errors.SeparableWarning, match="1 class has no rows that its scores allow"
+    ):
         fitted = PriorCorrection().fit(np.full((5, 3), 1 / 3), [0, 0, 0, 0, 1])
     totals = [4 * 5 / 7 + 1 / 4, 2 / 4 + 4 / 7, 1 / 4 + 4 / 7]
     assert fitted.predict([[1 / 3] * 3])[0] == pytest.approx(np.array(totals) / 5, abs=1e-6)
     with (
-        pytest.warns(tn.SeparableWarning, match="2 classes have no rows"),
-        pytest.warns(tn.OneClassWarning),
+        pytest.warns(tn.errors.SeparableWarning, match="2 classes have no rows"),
+        pytest.warns(tn.errors.OneClassWarning),
     ):
         fitted = PriorCorrection().fit(np.full((2, 3), 1 / 3), [1, 1])
     assert fitted.predict([[1 / 3] * 3])[0] == pytest.approx([1 / 5, 3 / 5, 1 / 5], abs=1e-6)
@@ -274,7 +294,7 @@ def test_rows_that_give_their_label_no_probability_are_left_out():
 
 
 def test_a_weight_that_nothing_determines_may_be_anything():
-    with pytest.warns(tn.SeparableWarning, match="No score lies strictly between 0 and 1"):
+    with pytest.warns(tn.errors.SeparableWarning, match="No score lies strictly between 0 and 1"):
         fitted = PriorCorrection().fit([0.0, 1.0, 1.0], [0, 1, 0])
     assert (fitted.weight_low_, fitted.weight_, fitted.weight_high_) == (0, 1, math.inf)
     again = PriorCorrection.from_dict(json.loads(json.dumps(fitted.to_dict(), allow_nan=False)))
@@ -283,14 +303,14 @@ def test_a_weight_that_nothing_determines_may_be_anything():
 
 def test_the_weight_of_smoothed_targets_is_named():
     with (
-        pytest.warns(tn.SeparableWarning, match=r"the weight is 9\.$"),
-        pytest.warns(tn.OneClassWarning),
+        pytest.warns(tn.errors.SeparableWarning, match=r"the weight is 9\.$"),
+        pytest.warns(tn.errors.OneClassWarning),
     ):
         fitted = PriorCorrection().fit([0.5] * 8, [0] * 8)  # 1 / (8 + 2): odds of 1:9
     assert fitted.weight_ == pytest.approx(9)
     with (
-        pytest.warns(tn.SeparableWarning, match=r"the weight is 0\.1111\.$"),
-        pytest.warns(tn.OneClassWarning),
+        pytest.warns(tn.errors.SeparableWarning, match=r"the weight is 0\.1111\.$"),
+        pytest.warns(tn.errors.OneClassWarning),
     ):
         fitted = PriorCorrection().fit([0.5] * 8 + [1.0], [1] * 9)
     assert fitted.weight_ == pytest.approx(1 / 9)

@@ -9,7 +9,6 @@ import pytest
 from trueness import InputError
 from trueness.recalibrate import (
     AutoCalibration,
-    BayesianBinning,
     BetaCalibration,
     DirichletCalibration,
     HistogramBinning,
@@ -36,7 +35,6 @@ MADE = {
     made.__class__.__name__: made.fit(P, Y).to_dict()
     for made in (
         AutoCalibration(),
-        BayesianBinning(),
         BetaCalibration(),
         HistogramBinning(3),
         IsotonicCalibration(),
@@ -113,9 +111,6 @@ DAMAGES = [
     ("HistogramBinning", "n_classes", 3, "'n_classes' must be null, as it takes a vector; got 3"),
     ("HistogramBinning", "classes", {"tuple": ["a"]}, "'classes' must be .*null for a vector"),
     ("HistogramBinning", "seen", None, "'seen' must be a whole number ≥ 0; got None"),
-    ("BayesianBinning", "values", array(0.5), "'values' must be an array of shape"),
-    ("BayesianBinning", "n_bins", array(2, dtype="int64"), "'n_bins' must be an array of shape"),
-    ("BayesianBinning", "posterior", array(1.5), r"'posterior' must be in \[0, 1\]"),
     ("ScalingBinning", "edges", array(0.5, 0.1), "'edges' must be ascending"),
     ("ScalingBinning", "scaler", 1.0, "'scaler' must be a fitted calibrator of a vector"),
     ("VennAbers", "edges", array(), "'p0' must be an array of shape"),

@@ -16,17 +16,16 @@ from trueness import (
     HistogramBinning,
     InputError,
     IsotonicCalibration,
-    OneClassWarning,
     PlattScaling,
     ScalingBinning,
     ece,
     simulate,
 )
-from trueness.errors import FewRowsWarning, TiedScoresWarning
+from trueness.errors import FewRowsWarning, OneClassWarning, TiedScoresWarning
 from trueness.recalibrate import Calibrator, calibrator_from_dict
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore::trueness.OneClassWarning", "ignore::trueness.OwnRowsWarning"
+    "ignore::trueness.errors.OneClassWarning", "ignore::trueness.errors.OwnRowsWarning"
 )
 
 GRID = np.linspace(0, 1, 101)

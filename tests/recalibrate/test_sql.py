@@ -87,7 +87,9 @@ def test_an_expression_equals_predict_on_many_scores(calibrator, dialect):
 
 
 @pytest.mark.parametrize(
-    "calibrator", [tn.OneVsRest(tn.IsotonicCalibration()), tn.VectorScaling()], ids=name_of
+    "calibrator",
+    [tn.OneVsRest(tn.IsotonicCalibration()), tn.recalibrate.VectorScaling()],
+    ids=name_of,
 )
 def test_a_query_of_a_table_equals_predict(calibrator):
     made = fitted(calibrator)
@@ -100,7 +102,9 @@ def test_a_query_of_a_table_equals_predict(calibrator):
         found = connection.sql(
             made.to_sql(column=list(columns), table=["main", "scores"])
         ).fetchnumpy()
-        applied = tn.apply_calibrator(connection.table("scores"), made, prob=list(columns))
+        applied = tn.recalibrate.apply_calibrator(
+            connection.table("scores"), made, prob=list(columns)
+        )
         assert applied.columns == [*columns, *new]
         for each in (found, applied.fetchnumpy()):
             np.testing.assert_allclose(
@@ -253,13 +257,13 @@ def test_many_steps_are_found_by_few_comparisons():
     assert deepest <= 12
 
 
-@pytest.mark.filterwarnings("ignore::trueness.SeparableWarning")
+@pytest.mark.filterwarnings("ignore::trueness.errors.SeparableWarning")
 @pytest.mark.parametrize(
     "scaler",
     [
         tn.PlattScaling(),
         tn.TemperatureScaling(),
-        tn.QuadraticScaling(),
+        tn.recalibrate.QuadraticScaling(),
         tn.HistogramBinning(4),
         tn.PriorCorrection(),
         tn.IsotonicCalibration(),
@@ -284,12 +288,15 @@ def test_steps_of_a_scaled_score_are_where_its_scaler_reaches_an_edge(scaler, tu
 def test_maps_whose_form_depends_on_what_was_learnt_are_refused_where_they_have_none():
     p = np.linspace(0.02, 0.98, 300)
     bent = (np.abs(p - 0.5) > 0.3).astype(int)
-    for free in (tn.SplineCalibration(monotone=False), tn.QuadraticScaling(monotone=False)):
+    for free in (
+        tn.SplineCalibration(monotone=False),
+        tn.recalibrate.QuadraticScaling(monotone=False),
+    ):
         with pytest.raises(
             tn.InputError, match="as one formula: what it makes steps of is not monotone"
         ):
             tn.ScalingBinning(3, split="none", scaler=free).fit(p, bent).to_sql()
-    limits = fitted(tn.VectorScaling(limits=True))
+    limits = fitted(tn.recalibrate.VectorScaling(limits=True))
     assert limits.to_sql(column=list("abc"))
     limits.scale_ = np.array([1.0, -1.0, 1.0])
     with pytest.raises(tn.InputError, match="which class wins depends on which others are 0"):
@@ -297,14 +304,16 @@ def test_maps_whose_form_depends_on_what_was_learnt_are_refused_where_they_have_
     with pytest.raises(
         tn.InputError, match="it normalizes logits first; fit it on probabilities instead"
     ):
-        fitted(tn.DirichletCalibration(from_logits=True)).to_sql(column=list("abc"))
+        fitted(tn.recalibrate.DirichletCalibration(from_logits=True)).to_sql(column=list("abc"))
 
 
 def test_logits_may_be_negative_and_those_too_large_are_null():
     line = fitted(tn.PlattScaling(from_logits=True)).to_sql("sqlite")
     found = in_sqlite([line], {"p": np.array([-1e300, -2.0, 2.0, 1e300, -1e301, 1e301])})[:, 0]
     assert np.isnan(found).tolist() == [False] * 4 + [True] * 2
-    matrix = fitted(tn.MatrixScaling(from_logits=True)).to_sql("sqlite", column=list("abc"))
+    matrix = fitted(tn.recalibrate.MatrixScaling(from_logits=True)).to_sql(
+        "sqlite", column=list("abc")
+    )
     columns = {
         "a": np.array([-1e6, -1.1e6, 0]),
         "b": np.array([0.0, 0, 1.1e6]),

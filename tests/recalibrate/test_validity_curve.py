@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 from strategies import arrays, matrices, rows, weighted_rows
 
 import trueness as tn
-from trueness import FewRowsWarning, InputError, mean_validity, validity_curve
+from trueness import InputError, validity_curve
+from trueness.errors import FewRowsWarning
+from trueness.recalibrate import mean_validity
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore::trueness.FewRowsWarning", "ignore::trueness.OneClassWarning"
+    "ignore::trueness.errors.FewRowsWarning", "ignore::trueness.errors.OneClassWarning"
 )
 
 # 0.25 has one event of four, 0.75 two of four.

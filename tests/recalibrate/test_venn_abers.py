@@ -14,7 +14,7 @@ from trueness import InputError, VennAbers, simulate
 from trueness.recalibrate import calibrator_from_dict
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore::trueness.OneClassWarning", "ignore::trueness.OwnRowsWarning"
+    "ignore::trueness.errors.OneClassWarning", "ignore::trueness.errors.OwnRowsWarning"
 )
 
 GRID = np.linspace(0, 1, 101)

@@ -8,6 +8,7 @@ import re
 import sys
 import textwrap
 from dataclasses import dataclass, fields, is_dataclass
+from functools import partial
 from html.parser import HTMLParser
 
 import numpy as np
@@ -15,7 +16,7 @@ import pytest
 
 import trueness as tn
 from trueness import results
-from trueness.infer import cumulative_walk, reliability_bands
+from trueness.infer import cumulative_walk
 from trueness.recalibrate import SplineCalibration
 from trueness.results._record import Record
 
@@ -34,8 +35,9 @@ def test_every_record_is_a_frozen_dataclass_with_a_text_of_its_own(name):
     "ask",
     [
         tn.bin_table,
-        reliability_bands,
-        tn.estimation_error,
+        partial(tn.curve_band, method="bins"),
+        partial(tn.curve_band, method="monotone"),
+        tn.measure.estimation_error,
         tn.grade_table,
         tn.corp,
         tn.reliability_curve,
@@ -86,7 +88,7 @@ def test_a_record_within_a_record_becomes_a_dict():
 
 def test_small_records_print_a_sentence():
     assert str(tn.corp(Y, P)).startswith("brier score 0.0220 = miscalibration")
-    assert str(tn.estimation_error(Y, P, bins=2)) == (
+    assert str(tn.measure.estimation_error(Y, P, bins=2)) == (
         "within-bin error 0.0000 in total, 0.0000 on average over 2 bins"
     )
     assert tn.corp(Y, P).to_dict()["n"] == 5
@@ -272,13 +274,13 @@ def test_without_pandas_a_frame_is_of_polars_and_without_both_it_says_so(monkeyp
     assert frame.shape == (1, 6)
     assert tn.panel(Y, P).to_frame()["ideal"].dtype.is_float()  # of 0, 1 and nan
     with pytest.raises(
-        tn.MissingLibraryError,
+        tn.errors.MissingLibraryError,
         match=r"`Decomposition.to_frame\('pandas'\)` needs pandas: `pip install",
     ):
         record.to_frame("pandas")
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(
-        tn.MissingLibraryError,
+        tn.errors.MissingLibraryError,
         match=r"`Decomposition.to_frame\(\)` needs pandas or polars: `pip install",
     ):
         record.to_frame()

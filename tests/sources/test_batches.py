@@ -120,7 +120,8 @@ def test_rows_that_miss_a_value_are_dropped_and_counted(engine):
     )
     asked = {"label": "word", "labels": ["no", "yes"], "weight": "w", "by": "h"}
     with pytest.warns(
-        tn.DroppedRowsWarning, match="180,000 of 300,000 rows have a missing value and were dropped"
+        tn.errors.DroppedRowsWarning,
+        match="180,000 of 300,000 rows have a missing value and were dropped",
     ):
         found = ask(ENGINES[engine](rows), **asked, missing="drop")
     check(found, ask(ENGINES[engine](ROWS.filter(some >= 3)), **asked), weighted=True)

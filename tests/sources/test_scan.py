@@ -140,10 +140,12 @@ def test_a_library_that_is_not_there_is_named(without, tmp_path):
     ROWS.write_parquet(tmp_path / "rows.parquet")
     without("polars", "duckdb")
     with pytest.raises(
-        tn.MissingLibraryError, match=r"polars or duckdb.*pip install 'trueness\[cli\]'"
+        tn.errors.MissingLibraryError, match=r"polars or duckdb.*pip install 'trueness\[cli\]'"
     ):
         tn.scan(tmp_path / "rows.parquet", label="y", prob="p")
-    with pytest.raises(tn.MissingLibraryError, match=r"duckdb.*pip install 'trueness\[duckdb\]'"):
+    with pytest.raises(
+        tn.errors.MissingLibraryError, match=r"duckdb.*pip install 'trueness\[duckdb\]'"
+    ):
         tn.scan(tmp_path / "rows.parquet", label="y", prob="p", engine="duckdb")
 
 
@@ -209,7 +211,7 @@ def test_nan_in_a_parquet_file_is_seen_by_duckdb(tmp_path, bins, by, kind):
     options = {"bins": bins, "by": by, "engine": "duckdb" if kind == "path" else "auto"}
     with pytest.raises(tn.InputError, match="must not have missing values; 1 of 4 rows has one"):
         ask(source, **options)
-    with pytest.warns(tn.DroppedRowsWarning, match="1 of 4 rows"):
+    with pytest.warns(tn.errors.DroppedRowsWarning, match="1 of 4 rows"):
         found = ask(source, missing="drop", **options)
     assert sum(part.n for part in found.values()) == 3 if by else found.n == 3
     ROWS.with_columns(w=pl.Series([1.0, 1.0, 1.0, math.nan])).write_parquet(tmp_path / "w.parquet")
@@ -234,7 +236,7 @@ def test_nan_in_a_parquet_file_is_seen_through_ibis(tmp_path, bins):
     table = ibis.duckdb.connect().read_parquet(str(tmp_path / "x.parquet"))
     with pytest.raises(tn.InputError, match="must not have missing values; 1 of 4 rows has one"):
         ask(table, bins=bins)
-    with pytest.warns(tn.DroppedRowsWarning, match="1 of 4 rows"):
+    with pytest.warns(tn.errors.DroppedRowsWarning, match="1 of 4 rows"):
         assert ask(table, bins=bins, missing="drop").n == 3
 
 
@@ -258,7 +260,8 @@ def test_small_groups_are_left_out_and_counted():
         {"y": [0, 1, 1, 0, 1], "p": [0.1, 0.6, 0.9, 0.3, 0.4], "g": ["a", "a", "a", "b", "c"]}
     )
     with pytest.warns(
-        tn.DroppedRowsWarning, match="2 groups of fewer than 3 rows left out: 2 rows are hidden"
+        tn.errors.DroppedRowsWarning,
+        match="2 groups of fewer than 3 rows left out: 2 rows are hidden",
     ):
         found = tn.scan_groups(frame, by="g", label="y", prob="p", min_rows=3)
     assert {key: sums.n for key, sums in found.items()} == {"a": 3}

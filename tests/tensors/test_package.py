@@ -11,7 +11,7 @@ sys.modules["torch"] = None
 import trueness as tn
 try:
     tn.torch
-except tn.MissingLibraryError as error:
+except tn.errors.MissingLibraryError as error:
     print(error)
 """
 

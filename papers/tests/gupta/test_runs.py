@@ -31,5 +31,5 @@ def test_calibrators_meet_the_same_rows_and_the_record_survives_json():
 
 def test_bands_are_two_standard_errors_wide():
     error, jumps = np.array([0.05, 0.0]), np.array([0.01, 0.1])
-    drawn = draw_runs({"umd": tn.ValidityRuns(jumps, np.array([0.4, 1.0]), error, 4)})
+    drawn = draw_runs({"umd": tn.results.ValidityRuns(jumps, np.array([0.4, 1.0]), error, 4)})
     assert {0.3, 0.5} <= set(drawn.ax_.collections[0].get_paths()[0].vertices[:, 1].round(9))

@@ -33,7 +33,9 @@ def test_two_gaps_of_equal_size_differ_in_meaning():
     assert [tn.tce(*balanced, bins=1), tn.tce(*rare, bins=1)] == [0, 100]
 
 
-@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning", "ignore::trueness.FewRowsWarning")
+@pytest.mark.filterwarnings(
+    "ignore::trueness.errors.OneClassWarning", "ignore::trueness.errors.FewRowsWarning"
+)
 def test_the_range_of_a_gap_depends_on_the_bin():
     # Challenge 2: in the bin [0.4, 0.6] no gap exceeds 0.6, which is attained.
     gaps = [
@@ -56,7 +58,7 @@ def test_ece_is_the_general_error_with_the_loss_of_example_1():
     assert tn.gce(y, p, bins=rule, loss="rejection") == pytest.approx(tn.tce(y, p, bins=rule))
 
 
-@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+@pytest.mark.filterwarnings("ignore::trueness.errors.OneClassWarning")
 def test_under_the_null_the_expected_tce_is_the_size_of_the_exact_test():
     # One bin of 100 rows, all scored 0.5, labels drawn from it: the level is 5 %, the size of the test 3.52 %.
     tce = [tn.tce(np.arange(100) < k, np.full(100, 0.5), bins=1) for k in range(101)]
@@ -90,7 +92,7 @@ def test_isotonic_bins_have_the_least_estimation_error_of_all_cuts():
     for _ in range(12):
         y = rng.integers(0, 2, 8)
         y[:2] = 0, 1
-        found = tn.estimation_error(y, np.linspace(0.1, 0.9, 8), bins=tn.Isotonic())
+        found = tn.measure.estimation_error(y, np.linspace(0.1, 0.9, 8), bins=tn.Isotonic())
         assert found.total == pytest.approx(least_variance(y), abs=1e-12)
 
 

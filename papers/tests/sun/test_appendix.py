@@ -71,7 +71,7 @@ def test_the_estimate_is_a_quadratic_functional_of_step_functions():
     assert 2 / (n * (n - 1)) * pairs == pytest.approx(squared_ece(y, p, bins=4))
 
 
-@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+@pytest.mark.filterwarnings("ignore::trueness.errors.OneClassWarning")
 @pytest.mark.parametrize("m", [1, 3, 10])
 def test_remark_b7_the_bias_of_binning(m):
     """Uniform confidences on [1/2, 1] that are never right: binning loses 1/(48 m²)."""

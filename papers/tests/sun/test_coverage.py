@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from trueness.infer import ece_interval
+from trueness import ece_interval
 from trueness_papers.sun import sun_setting
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")]

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
+from trueness import calibration_test, ece_interval
 from trueness._numerics.streams import stream
-from trueness.infer import calibration_test, ece_interval
 from trueness_papers import EXPERIMENTS
 from trueness_papers.page import read_records, section
 from trueness_papers.sun import sun_setting

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from trueness import ece_interval
 from trueness._numerics.proportions import clopper_pearson
 from trueness._tally.binned_scores import default_cells
 from trueness.errors import TruenessWarning
-from trueness.infer import ece_interval
 from trueness.simulate import Logit, binary
 from trueness.typing import Floats
 from trueness_papers.distortions import Oscillation

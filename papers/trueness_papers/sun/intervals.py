@@ -5,10 +5,10 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from trueness import ece_interval
 from trueness._numerics.pairs import Support, pair_sums
 from trueness._tally.binned_scores import BinnedScores, of_matrix
 from trueness._tally.rows_or_sums import as_sample
-from trueness.infer import ece_interval
 from trueness.infer.interval._analytic import analytic_region, zero_threshold
 from trueness.infer.interval._resampling import (
     RowKinds,

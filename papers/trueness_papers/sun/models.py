@@ -7,12 +7,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from trueness import EqualWidth
+from trueness import EqualWidth, ece_interval
 from trueness._numerics.pairs import PairSums
 from trueness._tally.binned_scores import default_cells
 from trueness._tally.rows_or_sums import as_binned
 from trueness.errors import TruenessWarning
-from trueness.infer import ece_interval
 from trueness.infer.interval._analytic import analytic_region, sums_of_bins, zero_threshold
 from trueness.typing import Floats, Ints
 from trueness_papers.experiment import SUN, Experiment, Outcome, Picture, Piece, Size, data_file

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from trueness import EqualWidth
+from trueness import EqualWidth, calibration_test
 from trueness._numerics.pairs import null_variance
 from trueness._numerics.proportions import clopper_pearson
 from trueness._tally.rows_or_sums import as_binned
 from trueness.errors import TruenessWarning
-from trueness.infer import calibration_test
 from trueness.infer.interval._analytic import sums_of_bins, zero_threshold
 from trueness.measure import squared_ece
 from trueness.simulate import Beta, binary, multiclass

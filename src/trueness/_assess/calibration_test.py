@@ -160,7 +160,7 @@ def calibration_test(
     p of each cluster, and for redrawn labels, which matter if few events are expected; the larger
     p-value is reported. No method is then exact: they need many clusters, none of which dominates.
     Below 20 effective clusters, :math:`(\sum n_g)^2 / \sum n_g^2` of their sizes, there is a
-    :class:`trueness.FewClustersWarning`: tests at 0.1 may then reject 0.22 of calibrated data sets
+    :class:`trueness.errors.FewClustersWarning`: tests at 0.1 may then reject 0.22 of calibrated data sets
     with rare events.
 
     **Small p-values** of 'omnibus' do not stop at the floor 1/(R + 1) of redrawn labels: there, and
@@ -229,7 +229,7 @@ def calibration_test(
     --------
     Forty events among a hundred rows of score 0.5: :math:`|C| = 0.1`, two null standard deviations.
 
-    >>> from trueness.infer import calibration_test
+    >>> from trueness import calibration_test
     >>> test = calibration_test([1] * 40 + [0] * 60, [0.5] * 100, method="ks", seed=0)
     >>> round(test.statistic, 6), round(test.pvalue, 4)
     (0.1, 0.05)

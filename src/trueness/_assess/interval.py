@@ -165,7 +165,7 @@ def ece_interval(
     Examples
     --------
     >>> from trueness import simulate
-    >>> from trueness.infer import ece_interval
+    >>> from trueness import ece_interval
     >>> d = simulate.binary(2000, distortion=simulate.Logit(slope=0.5), seed=1)
     >>> interval = ece_interval(d.y_true, d.y_prob, seed=1)
     >>> interval.includes_zero, interval.low < d.true_ece("l2") < interval.high

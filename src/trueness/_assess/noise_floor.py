@@ -119,7 +119,7 @@ def noise_floor(
 
     >>> from functools import partial
     >>> import trueness as tn
-    >>> from trueness.infer import noise_floor
+    >>> from trueness import noise_floor
     >>> floor = noise_floor(partial(tn.ece, bins=1), [0.5] * 4, observed=0.5, seed=1)
     >>> abs(floor.mean - 3 / 16) < 0.02, abs(floor.pvalue - 2 / 16) < 0.04
     (True, True)

@@ -32,7 +32,7 @@ def panel(
     Parameters
     ----------
     y_true, y_prob
-        As for :func:`trueness.ece`, or a :class:`trueness.Tally` or :class:`trueness.Sketch` in
+        As for :func:`trueness.ece`, or a :class:`trueness.Tally` or :class:`trueness.sources.Sketch` in
         place of both. A matrix must have two columns, of which the second is the score.
     curve : {'spline', 'loess'}, default 'spline'
         The calibration curve of ICI, E50, E90 and Emax: logistic regression on a restricted cubic
@@ -53,7 +53,7 @@ def panel(
         ``scaled_brier`` and ``log_loss``; ``auc``, for orientation; ``ici``, ``e50``, ``e90`` and
         ``emax``, the mean, median, 90th percentile and maximum of the distance between scores and
         calibration curve; ``ece`` in ten bins of equal width; and, as
-        :class:`trueness.Significance`, the tests ``spiegelhalter`` and ``cox``, with clusters only
+        :class:`trueness.results.Significance`, the tests ``spiegelhalter`` and ``cox``, with clusters only
         the first.
 
     Notes

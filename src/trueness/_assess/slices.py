@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, Literal, TypeAlias, Unpack
+from typing import Any, TypeAlias, Unpack
 
 from trueness._assess.assessment import asked_of
 from trueness._input.arguments import (
     Seed,
     checked_resamples,
     checked_whole,
-    checked_word,
     whole_seed,
 )
 from trueness._input.segment_columns import GROUPS
@@ -20,7 +19,7 @@ from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError, OneClassWarning, collected_warnings
 from trueness.infer.group._segments import sums_by_group
-from trueness.infer.group._slices import FINE, SlicePlan, slices_of_groups
+from trueness.infer.group._slices import SlicePlan, slices_of_groups
 from trueness.results import Slices
 from trueness.typing import ArrayLike, RowOptions
 
@@ -35,7 +34,6 @@ def worst_slices(
     *,
     depth: int = 2,
     min_rows: int | None = None,
-    cuts: Literal["quantiles", "tree"] = "quantiles",
     level: float = 0.95,
     most: int = 100,
     cluster: ArrayLike | None = None,
@@ -67,9 +65,6 @@ def worst_slices(
     min_rows : int, optional
         The least number of rows in a slice, or in each half of it where halves are taken; by
         default a thousandth of all rows, but at least 50.
-    cuts : {'quantiles', 'tree'}, default 'quantiles'
-        How numeric columns are cut. 'tree': where the error changes, found in one half of the rows;
-        slices are then tested and measured on the other half.
     level : float, default 0.95
         Level of the joint test, and of all limits together.
     most : int, default 100
@@ -139,7 +134,6 @@ def worst_slices(
     level = checked_level(level)
     depth = checked_whole(depth, "depth")
     most = checked_whole(most, "most")
-    cuts = checked_word(cuts, "cuts", ("quantiles", "tree"))  # type: ignore[assignment]  # one of these
     least = None if min_rows is None else checked_whole(min_rows, "min_rows")
     draws = None if resamples is None else checked_resamples(resamples)
     if draws is None:
@@ -150,16 +144,13 @@ def worst_slices(
             sums = sums_by_group(
                 y_true, columns, 1, alone=y_prob is None and cluster is None and not rows
             )
-            if depth > 2 or cuts == "tree":
-                raise InputError(
-                    "y_true", "must be labels for depth 3 and for a tree", "sums cannot be halved"
-                )
+            if depth > 2:
+                raise InputError("y_true", "must be labels for depth 3", "sums cannot be halved")
             return slices_of_groups(sums, SlicePlan(whole_seed(seed), level, **options))
         if columns is None:
             raise InputError("columns", "must be a dict of columns or a frame", "got None")
-        groups = FINE if cuts == "tree" else GROUPS
         how: Any = {
-            "slice_groups": groups,
+            "slice_groups": GROUPS,
             "slices_from": 1,
             "cluster": cluster,
             "level": level,

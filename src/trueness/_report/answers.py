@@ -350,9 +350,7 @@ def _command(model: Model, advice: Advice, origin: Provenance) -> str:
     if advice.kind == "recalibrate-segment":
         return segment_command(advice.calibrator, origin, model.name)
     if advice.kind == "correct-prior" and (model.remedies is None or own is None):
-        return (
-            f"calibrated = tn.prior_correction(new_scores, weight={advice.numbers['weight']:.3g})"
-        )
+        return f"calibrated = tn.recalibrate.prior_correction(new_scores, weight={advice.numbers['weight']:.3g})"
     if advice.calibrator is None:
         return ""
     return fit_command(advice.calibrator, origin, model.name)

@@ -37,7 +37,7 @@ from trueness._tally.tally import Binned
 from trueness._text.numbers import level_percent, percent, rule_in_words
 from trueness._version import __version__
 from trueness.errors import InputError, quietly
-from trueness.infer import reliability_bands
+from trueness.infer import curve_band
 from trueness.infer.comparison._compare import compare_of
 from trueness.measure import bin_table, ece
 from trueness.recalibrate._segment import advice
@@ -283,7 +283,9 @@ def _picture(sums: Sums, rule: BinRule, level: float, notes: Notes) -> Picture:
                 **vars(table) | {"low": nothing, "high": nothing}, band="", level_each=level
             )
         else:
-            bands = reliability_bands(sums, bins=rule, level=level, band="simultaneous-consistency")
+            bands = curve_band(
+                sums, bins=rule, level=level, band="simultaneous-consistency", method="bins"
+            )
     return Picture(
         bands, tuple(table.low.tolist()), tuple(table.high.tolist()), rule_in_words(rule)
     )

@@ -254,7 +254,7 @@ def prior_shift_sentence(summary: Summary) -> str:
         )
     return (
         f"The odds of all scores are off by one factor (the slope, {slope}, agrees), as class weights or down-sampling "
-        f"in training leave them: it looks like {shift.factor}. Undo it with tn.prior_correction(p, "
+        f"in training leave them: it looks like {shift.factor}. Undo it with tn.recalibrate.prior_correction(p, "
         f"weight={shift.weight:.3g}), better with the weight used in training if it is known, or with trueness fit "
         "--method prior."
     )

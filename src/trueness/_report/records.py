@@ -123,7 +123,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Conclusion:
-    """A verdict in words; the fields are those of :class:`trueness.Verdict`."""
+    """A verdict in words; the fields are those of :class:`trueness.results.Verdict`."""
 
     code: Code
     headline: str
@@ -142,7 +142,7 @@ class Summary:
 
     For a matrix of scores, proper scores and their parts are of all classes, and all other measures
     of the top label unless the name says otherwise. A measure that sums cannot give is nan. The
-    last fields are those of :class:`trueness.Verdict`.
+    last fields are those of :class:`trueness.results.Verdict`.
     """
 
     n: int
@@ -217,7 +217,7 @@ class Segments:
     """All segments of one model, the costliest first."""
 
     rows: tuple[Mapping[str, Any], ...]
-    """As :meth:`trueness.Segments.rows`, with the ECE of each."""
+    """As :meth:`trueness.results.Segments.rows`, with the ECE of each."""
     pvalue: float
     """P-value of "all segments are calibrated"."""
     alpha: float

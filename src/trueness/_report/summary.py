@@ -22,7 +22,7 @@ from trueness._tally.evidence import Evidence
 from trueness._tally.tally import Binned
 from trueness.errors import InputError, quietly
 from trueness.infer._catalogue import MEASURES
-from trueness.infer.band._curve_bands import band_of_cells
+from trueness.infer.band._flexible_bands import band_of_cells
 from trueness.infer.band._monotone_band import BandRuns
 from trueness.measure import ece
 from trueness.measure._flexible_curve import curve_places

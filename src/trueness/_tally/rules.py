@@ -325,7 +325,7 @@ class MassAndWidth(BinRule):
     --------
     >>> import trueness as tn
     >>> p = [0.01, 0.02, 0.03, 0.04, 0.05, 0.6, 0.9]
-    >>> tn.bin_table([0, 0, 0, 0, 1, 1, 1], p, bins=tn.MassAndWidth(2, 2)).n.tolist()
+    >>> tn.bin_table([0, 0, 0, 0, 1, 1, 1], p, bins=tn.measure.MassAndWidth(2, 2)).n.tolist()
     [3, 2, 2]
     """
 

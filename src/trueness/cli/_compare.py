@@ -102,8 +102,8 @@ def compare(**options: Any) -> None:
 
 class _Compared(NamedTuple):
     group: Group
-    comparison: "tn.Comparison"
-    estimates: "Mapping[str, tn.Estimate]"
+    comparison: "tn.results.Comparison"
+    estimates: "Mapping[str, tn.results.Estimate]"
     """The measure of each model with its limits, unless only the differences are needed."""
 
 

@@ -221,7 +221,7 @@ class Rows:
         )
         return Arguments(y, p, {**every[0].rows, **names})
 
-    def judged(self, *, level: float, seed: int) -> dict[str, tn.Powered]:
+    def judged(self, *, level: float, seed: int) -> dict[str, tn.results.Powered]:
         """What human labels and the judge's say together, of each model."""
         require_rows(self.source, len(self))
         found = {}

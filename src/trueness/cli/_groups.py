@@ -93,12 +93,6 @@ def segments(**options: Any) -> None:
     "--min-rows",
     "The least number of rows in a slice, or each half.  [default: a thousandth of all, at least 50]",
 )
-@opt.choice(
-    "--cuts",
-    "quantiles tree",
-    "How numbers are cut; tree: in one half, tested on the other.",
-    default="quantiles",
-)
 @opt.count("--most", "The most slices to show.", 10)
 @opt.cluster
 @opt.level(
@@ -129,9 +123,7 @@ def slices(**options: Any) -> None:
         raise click.UsageError("Give the columns to look at: --columns NAME,NAME.")
     target = Target.pop_from(options)
     most = options.pop("most")
-    settings = {
-        name: options[name] for name in ("depth", "min_rows", "cuts", "level", "resamples", "seed")
-    }
+    settings = {name: options[name] for name in ("depth", "min_rows", "level", "resamples", "seed")}
     try:
         rows = read_rows(Request.pop_from(options), gaps=True)
     except InputError as error:
@@ -292,7 +284,7 @@ def grades(**options: Any) -> None:
     rows = read_rows(request)
     data = rows.choice.about(rows.source) | {"grades": rows.choice.grades}
 
-    def ask(one: Arguments, part: Rows) -> "tn.GradeTable":
+    def ask(one: Arguments, part: Rows) -> "tn.results.GradeTable":
         grades = None if part.choice.grades is None else part.columns.groups[part.choice.grades]
         return tn.grade_table(one.y_true, one.y_prob, grades=grades, **settings, **one.rows)
 
@@ -329,7 +321,7 @@ def _cut_offs(typed: str | None) -> Any:
 
 def _of_sums(
     files: Sequence[str], output: str | None, settings: dict[str, Any]
-) -> "tuple[list[tuple[Group, str, tn.GradeTable]], dict[str, Any]]":
+) -> "tuple[list[tuple[Group, str, tn.results.GradeTable]], dict[str, Any]]":
     sums, total = read_total(files, output)
     parts: dict[Group, Any] = {Group(): total.total}
     parts |= (
@@ -347,14 +339,14 @@ def _of_sums(
 
 
 def _grades_output(
-    results: "Sequence[tuple[Group, str, tn.GradeTable]]", data: dict[str, Any]
+    results: "Sequence[tuple[Group, str, tn.results.GradeTable]]", data: dict[str, Any]
 ) -> Output:
     first = results[0][2]
     columns = group_columns(group.by for group, *_ in results)
     titles = first.titles
     several = len({model for _, model, _ in results}) > 1
     columns.append(Column("model", "model", "name", "all" if several else "data"))
-    for name in (field.name for field in fields(tn.Grade)):
+    for name in (field.name for field in fields(tn.results.Grade)):
         shown: Any = {
             "forms": "all" if name in titles else "data",
             "optional": name.endswith("_above"),
@@ -377,7 +369,7 @@ def _grades_output(
     return Output(Table(columns, rows, notes), {"data": data, "tables": tables})
 
 
-def _grade_cells(grade: "tn.Grade", texts: Mapping[str, str]) -> dict[str, Cell]:
+def _grade_cells(grade: "tn.results.Grade", texts: Mapping[str, str]) -> dict[str, Cell]:
     cells = {key: Cell(value, texts.get(key)) for key, value in grade.to_dict().items()}
     return cells | {
         "light": cells["light"]._replace(mark="flag" if grade.light in ("amber", "red") else "")

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any
 
@@ -33,7 +32,7 @@ _VERBS = (
         "decide",
         "answers",
     ),
-    *("watch", "tally", "plot", "plan", "fit", "apply", "export", "reproduce"),
+    *("watch", "tally", "plot", "plan", "fit", "apply", "export"),
 )
 _FILES = {
     **dict.fromkeys(("segments", "slices", "grades"), "groups"),
@@ -63,10 +62,6 @@ class Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # click's signature
         if cmd_name not in _VERBS:
             return None
-        if cmd_name == "reproduce":
-            if find_spec("trueness_papers") is None:
-                return _reproduce
-            return _load(cmd_name, "command")
         return _load(cmd_name, cmd_name)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
@@ -110,10 +105,7 @@ class Verbs(click.Group):
 
 
 def _load(verb: str, name: str) -> click.Command:
-    if verb == "reproduce":
-        module = "trueness_papers.command"
-    else:
-        module = f"trueness.cli._{_FILES.get(verb, verb)}"
+    module = f"trueness.cli._{_FILES.get(verb, verb)}"
     command: click.Command = getattr(import_module(module), name)
     return command
 
@@ -175,20 +167,3 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-
-
-@click.command("reproduce", context_settings={"ignore_unknown_options": True})
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def _reproduce(arguments: tuple[str, ...]) -> None:  # noqa: ARG001  # those of the installed command
-    """Recompute the tables and figures of the papers that trueness rests on.
-
-    Needs the package trueness-papers: `pip install trueness-papers`, or from a checkout `pip
-    install ./papers`.
-
-    \b
-      trueness reproduce --list
-
-    Exit code 0: done. 2: the package is not installed.
-    """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    install = "`pip install trueness-papers`, or from a checkout `pip install ./papers`"
-    raise click.UsageError(f"`trueness reproduce` needs the package trueness-papers: {install}.")

@@ -121,7 +121,7 @@ def _panel(options: dict[str, Any]) -> None:
     rows = read_rows(Request.pop_from(options))
     data = {"data": rows.choice.about(rows.source), "level": options["level"]}
 
-    def ask(one: Arguments, part: Rows) -> "tn.Panel":
+    def ask(one: Arguments, part: Rows) -> "tn.results.Panel":
         return tn.panel(
             one.y_true, one.y_prob, level=options["level"], cluster=part.cluster, seed=0, **one.rows
         )
@@ -255,7 +255,7 @@ def _check_panel(target: Target, *, tripod: bool) -> None:
 
 
 def _deliver(
-    panels: "Sequence[tuple[Group, str, tn.Panel]]",
+    panels: "Sequence[tuple[Group, str, tn.results.Panel]]",
     target: Target,
     data: dict[str, Any],
     source: str,

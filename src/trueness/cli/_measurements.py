@@ -103,10 +103,10 @@ class ModelMeasures:
     classes: tuple[Any, ...] | None
     """In column order; None for a vector of scores."""
     values: dict[str, float]
-    tables: dict[str, tn.BinTable]
+    tables: dict[str, tn.results.BinTable]
     remarks: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    estimates: Mapping[str, tn.Estimate] = field(default_factory=dict)
+    estimates: Mapping[str, tn.results.Estimate] = field(default_factory=dict)
     """The limits and the noise floor of each measure, unless only the values are needed."""
     reasons: Mapping[str, str] = field(default_factory=dict)
     """Why stored sums do not give a measure, by its key."""
@@ -369,9 +369,9 @@ def shown_measures(*where: str) -> Iterator[Measure]:
 
 def _estimates(
     quantities: Iterable[Quantity], views: Mapping[str, Evidence], options: Options
-) -> dict[str, tn.Estimate]:
+) -> dict[str, tn.results.Estimate]:
     """The limits and the noise floors of all measures, whose values have been warned about."""
-    found: dict[str, tn.Estimate] = {}
+    found: dict[str, tn.results.Estimate] = {}
     for view, evidence in views.items():
         measures = {q.key: q.ask for q in quantities if q.view == view and q.ask is not None}
         asked = Asked(ModelRows(evidence), MAKERS, options.level, seed=0, rule=None)

@@ -209,7 +209,7 @@ def _named(group: Group, model: ModelMeasures) -> dict[str, Any]:
     }
 
 
-def bins_table(table: tn.BinTable) -> Table:
+def bins_table(table: tn.results.BinTable) -> Table:
     columns = [
         Column("label", "class", "name"),
         Column("bin", "bin"),

@@ -1,14 +1,4 @@
-from trueness._assess.calibration_test import calibration_test as calibration_test
-from trueness._assess.estimate import estimate as estimate
-from trueness._assess.interval import ece_interval as ece_interval
-from trueness._assess.noise_floor import noise_floor as noise_floor
-from trueness._assess.panel import panel as panel
-from trueness._assess.segments import segments as segments
-from trueness._assess.slices import worst_slices as worst_slices
-from trueness._assess.verdict import verdict as verdict
-from trueness.infer.band._curve_bands import curve_band as curve_band
-from trueness.infer.band._monotone_band import monotone_band as monotone_band
-from trueness.infer.band._reliability_bands import reliability_bands as reliability_bands
+from trueness.infer.band._curve_band import curve_band as curve_band
 from trueness.infer.comparison._compare import compare as compare
 from trueness.infer.decision._accept import accept_threshold as accept_threshold
 from trueness.infer.decision._decide import decide as decide

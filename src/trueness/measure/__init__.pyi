@@ -1,3 +1,4 @@
+from trueness._tally.rules import MassAndWidth as MassAndWidth
 from trueness.measure._bin_table import bin_table as bin_table
 from trueness.measure._bin_table import estimation_error as estimation_error
 from trueness.measure._binned import ace as ace

@@ -155,7 +155,7 @@ def estimation_error(
     Examples
     --------
     >>> import trueness as tn
-    >>> tn.estimation_error([0, 1, 0, 1], [0.1, 0.2, 0.9, 0.9], bins=2)
+    >>> tn.measure.estimation_error([0, 1, 0, 1], [0.1, 0.2, 0.9, 0.9], bins=2)
     EstimationError(total=0.25, average=0.25, n_bins=2)
     """
     binned = as_binned(y_true, y_prob, bins, rows)

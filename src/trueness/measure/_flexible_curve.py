@@ -95,7 +95,7 @@ def ici(
 
     >>> import trueness as tn
     >>> y, p = [0, 0, 0, 1, 0, 1, 1, 1], [0.2] * 4 + [0.6] * 4
-    >>> round(tn.ici(y, p), 6), round(tn.emax(y, p), 6)
+    >>> round(tn.ici(y, p), 6), round(tn.measure.emax(y, p), 6)
     (0.1, 0.15)
     """
     return _error(y_true, y_prob, curve, knots, rows, 0)
@@ -125,7 +125,7 @@ def _like_ici(name: str, which: int, first_line: str, example: float) -> Measure
 {references}    Examples
     --------
     >>> import trueness as tn
-    >>> round(tn.{name}([0, 0, 0, 1, 0, 1, 1, 1], [0.2] * 4 + [0.6] * 4), 6)
+    >>> round(tn.measure.{name}([0, 0, 0, 1, 0, 1, 1, 1], [0.2] * 4 + [0.6] * 4), 6)
     {example}
     """
     return measured(measure)
@@ -333,7 +333,7 @@ def smooth_ece(
     Examples
     --------
     >>> import trueness as tn
-    >>> import warnings; warnings.simplefilter("ignore", tn.OneClassWarning)
+    >>> import warnings; warnings.simplefilter("ignore", tn.errors.OneClassWarning)
     >>> round(tn.smooth_ece([0, 0, 0], [0.95, 0.95, 0.95]), 6)
     0.95
     """

@@ -343,7 +343,7 @@ def gce(
     loss : {'absolute', 'squared', 'rejection'} or callable, default 'absolute'
         The loss of a bin: the distance between event rate and mean score; its square; the
         percentage of its scores that a test rejects; or a function of one
-        :class:`~trueness.Bin`. Empty bins are skipped.
+        :class:`~trueness.results.Bin`. Empty bins are skipped.
     bins : int, sequence of edges or bin rule, default 10
         As for :func:`ece`.
     norm : {'l1', 'l2', 'max'}, float or callable, default 'l1'

@@ -138,13 +138,12 @@ class ReliabilityDisplay(FromEstimator):
             One of these; a legend says which.
 
             - 'pointwise', 'simultaneous': confidence bands for each rate or for all jointly, of
-              bins (:func:`trueness.reliability_bands`), splines and loess
-              (:func:`trueness.curve_band`).
+              bins, splines and loess (:func:`trueness.curve_band`).
             - 'consistency', 'simultaneous-consistency': the range of each rate, or of all jointly,
               if the scores were calibrated; around the diagonal, for bins, isotonic and smooth
               curves (from curves of redrawn labels).
             - 'monotone': for any curve, a confidence band for any event probability that rises with
-              the score (:func:`trueness.monotone_band`).
+              the score (:func:`trueness.curve_band`).
             - 'auto': for one model, 'pointwise' for bins that do not depend on the labels, splines
               and loess, and 'simultaneous-consistency' for isotonic and smooth curves; none for
               several models.
@@ -359,7 +358,7 @@ def from_band(
     if band == "monotone":
         return from_monotone_band(few, method, level)
     if method in ("spline", "loess"):
-        from trueness.infer.band._curve_bands import band_of_cells
+        from trueness.infer.band._flexible_bands import band_of_cells
 
         kind: Any = "pointwise" if band == "pointwise" else "simultaneous"
         around = band_of_cells(few.parts[0], method, kind, level)
@@ -367,12 +366,12 @@ def from_band(
             return None
         return around
     if method == "binned":
-        from trueness.infer import reliability_bands
+        from trueness.infer import curve_band
 
         if few.n > _MANY:  # the exact distribution of many rows is slow, and fewer cells suffice
             cells = few.parts[0]
             few = Tally("binary", (pool_cells(cells, _BAND_POOLS, rule.group(cells).start),))
-        return reliability_bands(few, bins=rule, band=band, level=level)
+        return curve_band(few, bins=rule, band=band, level=level, method="bins")
     from trueness.infer.band._reliability_bands import consistency_of_curve
 
     kind = "consistency" if band == "consistency" else "simultaneous-consistency"
@@ -384,9 +383,9 @@ def from_band(
 
 def from_monotone_band(tally: Tally, method: CurveMethod, level: float) -> CurveBand:
     """The monotone band with its steps written out, so that straight lines join its points."""
-    from trueness.infer import monotone_band
+    from trueness.infer import curve_band
 
-    band = monotone_band(tally, level=level)
+    band = curve_band(tally, level=level, method="monotone")
     # From one score to the next, the lower end is that of the left one and the upper end that of
     # the right one.
     x = np.repeat(band.score, 3)

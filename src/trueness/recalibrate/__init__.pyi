@@ -2,7 +2,6 @@ from trueness.recalibrate._apply import apply_calibrator as apply_calibrator
 from trueness.recalibrate._auto import AutoCalibration as AutoCalibration
 from trueness.recalibrate._calibrator import Calibrator as Calibrator
 from trueness.recalibrate._classifier import CalibratedClassifier as CalibratedClassifier
-from trueness.recalibrate._equal_mass import BayesianBinning as BayesianBinning
 from trueness.recalibrate._equal_mass import ScalingBinning as ScalingBinning
 from trueness.recalibrate._histogram import HistogramBinning as HistogramBinning
 from trueness.recalibrate._isotonic import IsotonicCalibration as IsotonicCalibration

@@ -52,7 +52,7 @@ def apply_calibrator(
     >>> import trueness as tn
     >>> fitted = tn.PriorCorrection(weight=3).fit([0.1, 0.9], [0, 1])
     >>> lazy = pl.LazyFrame({"p": [0.0, 0.5, 0.75, None]})
-    >>> tn.apply_calibrator(lazy, fitted, prob="p", name="q").collect()["q"].to_list()
+    >>> tn.recalibrate.apply_calibrator(lazy, fitted, prob="p", name="q").collect()["q"].to_list()
     [0.0, 0.25, 0.5, None]
     """
     demand = "must be a fitted calibrator, such as `load_calibrator` returns"

@@ -1,29 +1,23 @@
-"""Maps on bins of equal mass: scaling-binning, and Bayesian binning, an average over numbers of bins."""
+"""Scaling-binning: a smooth map whose values are averaged in bins of equal mass."""
 
-from collections.abc import Iterator
 from dataclasses import field
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from scipy.special import betaln
 from sklearn.base import clone
 
 from trueness._input.arguments import checked_whole
 from trueness._numerics.steps import ranks
 from trueness._tally.cells import Cells
-from trueness._tally.rules import MOST_BINS, EqualMass, midpoints
+from trueness._tally.rules import MOST_BINS, EqualMass
 from trueness.errors import FewRowsWarning, InputError, warn
 from trueness.recalibrate import _calibrator as base
 from trueness.recalibrate._calibration_set import CalibrationSet
 from trueness.recalibrate._formula import Steps
 from trueness.recalibrate._histogram import Cuts, rank_cuts
 from trueness.recalibrate._logistic import PlattScaling
-from trueness.recalibrate._saving import Field, array, fitted_calibrator, fractions, n_steps
+from trueness.recalibrate._saving import Field, fitted_calibrator, fractions, n_steps
 from trueness.typing import Floats
-
-_MOST_TOTAL = 1 << 52  # beyond, sums of floats skip whole numbers
-_MOST_MODELS = 10_000
-_NEGLIGIBLE = 2.0**-60
 
 
 @base.with_parameters
@@ -185,156 +179,3 @@ def _sums(rows: CalibrationSet, edges: Floats) -> tuple[Floats, Floats]:
         np.bincount(at, column, minlength=n).astype(np.float64) for column in (w, w * rows.p)
     )
     return weight, sums
-
-
-@base.with_parameters
-class BayesianBinning(base.Calibrator):
-    r"""Bayesian binning into quantiles (BBQ).
-
-    Each histogram of equal-mass bins, over a range of numbers of bins, is a model of the event
-    rate. Predictions are averaged over the models, weighted by posterior probability, so no number
-    of bins has to be chosen.
-
-    Parameters
-    ----------
-    spread : float, default 10
-        C: with n rows, the numbers of bins range from n^(1/3)/C to C·n^(1/3), rounded outwards, at
-        least 1 and at most n.
-    strength : float, default 2
-        N': the weight of the prior in rows, divided equally among the bins of a model.
-
-    Notes
-    -----
-    A model has the bins of :class:`trueness.EqualMass`: :math:`B` of them, with :math:`m_b` events
-    in :math:`N_b` rows. The rate of bin :math:`b` has a Beta prior with parameters
-    :math:`\alpha_b = N' c_b / B` and :math:`\beta_b = N' (1 - c_b) / B`, with :math:`c_b` the midpoint of the bin, so that
-
-    .. math:: P(y \mid M) = \prod_b \frac{B(m_b + \alpha_b,\; N_b - m_b + \beta_b)}{B(\alpha_b, \beta_b)}, \qquad
-              E[\text{rate}_b \mid y, M] = \frac{m_b + \alpha_b}{N_b + N'/B} .
-
-    The prior over models is uniform. Ties are never split: where that leaves fewer bins than
-    requested, :math:`B` is the actual number, and models that have become identical count once.
-    Edges lie midway between adjacent scores; the outer bins end at 0 and 1. Weights are
-    repetitions, also in n.
-
-    The averaged map is one step function, which need not be monotone.
-
-    References
-    ----------
-    Naeini, Cooper, Hauskrecht, "Obtaining well calibrated probabilities using Bayesian binning",
-    AAAI Conference on Artificial Intelligence, 2015.
-
-    Examples
-    --------
-    >>> from trueness.recalibrate import BayesianBinning
-    >>> fitted = BayesianBinning().fit([0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1])
-    >>> fitted.n_bins_.tolist()
-    [1, 2, 3, 4]
-    >>> fitted.predict([0.15, 0.85]).round(3).tolist()
-    [0.059, 0.905]
-    """
-
-    _state: ClassVar = {
-        "edges": Field(
-            "where the map has a step; a score equal to an edge is above it", fractions(rising=True)
-        ),
-        "values": Field(
-            "predictions below the first edge, and from each edge on", fractions(n_steps)
-        ),
-        "posterior": Field("posterior probability of each model", fractions()),
-        "n_bins": Field(
-            "number of bins of each model", array(lambda c: c.posterior_.size, dtypes=("int64",))
-        ),
-    }
-
-    spread: float = 10.0
-    strength: float = 2.0
-
-    def _check_parameters(self) -> None:
-        base.check_number(
-            "spread", self.spread, "be a number ≥ 1", lambda spread: 1 <= spread < np.inf
-        )
-        base.check_number(
-            "strength", self.strength, "be a number above 0", lambda strength: 0 < strength < np.inf
-        )
-
-    def _fit(self, rows: CalibrationSet) -> None:
-        if rows.w is not None and rows.w.sum() > _MOST_TOTAL:
-            raise InputError(
-                "sample_weight", f"must sum to at most {_MOST_TOTAL:,}", f"got {rows.w.sum():g}"
-            )
-        cells = rows.cells()
-        least, most = _bin_numbers(cells, float(self.spread))
-        if rows.w is not None and most - least >= max(_MOST_MODELS, rows.y.size):
-            demand = f"must lead to at most {_MOST_MODELS:,} models, as 10⁹ equal rows do"
-            sums = f"weights that sum to {rows.w.sum():g} with a minimum of {rows.w.min():g}"
-            raise InputError("sample_weight", demand, f"{sums} lead to {most - least + 1:,}")
-        models = list(_models(cells, range(least, most + 1), float(self.strength)))
-        log_evidence = np.array([model.log_evidence for model in models])
-        posterior = np.exp(log_evidence - log_evidence.max())
-        self.posterior_ = posterior / posterior.sum()
-        self.n_bins_ = np.array([model.rate.size for model in models])
-        self.edges_, self.values_ = _average(models, self.posterior_)
-
-    def _formula(self) -> Steps:
-        return Steps(self.edges_, self.values_)
-
-
-class _Model(NamedTuple):
-    edges: Floats
-    rate: Floats  # posterior mean of each bin's event rate
-    log_evidence: float
-
-
-def _bin_numbers(cells: Cells, spread: float) -> tuple[int, int]:
-    n = float(cells.weight.sum())
-    root = float(np.cbrt(n))  # unlike n ** (1 / 3), exact for cubes
-    least = max(1, int(np.floor(root / spread)))
-    most = max(1, min(int(np.ceil(root * spread)), int(n)))
-    # With bins no heavier than the lightest cell every cell is a bin, and more of them are the same
-    # model.
-    alone = int(np.ceil(n / float(cells.weight.min()))) + 1
-    return min(least, alone), min(most, alone)
-
-
-def _models(cells: Cells, numbers: range, strength: float) -> Iterator[_Model]:
-    """The distinct models, from few bins to many."""
-    cumulative = [np.cumsum(column) for column in (cells.weight, cells.events)]
-    score = cells.score
-    seen = set[bytes]()
-    for n_bins in numbers:
-        first = EqualMass(n_bins).first_cells(cumulative[0])
-        if first.tobytes() in seen:
-            continue
-        seen.add(first.tobytes())
-        last = np.append(first[1:], score.size) - 1
-        weight, events = (
-            np.diff(column[last].astype(np.float64), prepend=0.0) for column in cumulative
-        )
-        edges = midpoints(score[last[:-1]], score[first[1:]])
-        # The midpoint of a bin as narrow as a float may round to 0 or 1, where the prior would have
-        # no variance.
-        middle = np.clip((np.append(0.0, edges) + np.append(edges, 1.0)) / 2, 1e-300, 1 - 2.0**-53)
-        own = strength / middle.size
-        alpha = own * middle
-        beta = own * (1 - middle)
-        non_events = np.maximum(weight - events, 0)
-        log_evidence = float(
-            (betaln(events + alpha, non_events + beta) - betaln(alpha, beta)).sum()
-        )
-        yield _Model(edges, (events + alpha) / (weight + own), log_evidence)
-
-
-def _average(models: list[_Model], posterior: Floats) -> tuple[Floats, Floats]:
-    """The average of the models as one step function, without those too unlikely to change a float."""
-    kept = [
-        (model, share)
-        for model, share in zip(models, posterior, strict=True)
-        if share > _NEGLIGIBLE
-    ]
-    edges = np.unique(np.concatenate([model.edges for model, _ in kept]))
-    values = np.zeros(edges.size + 1)
-    for model, share in kept:
-        values[0] += share * model.rate[0]
-        values[1:] += share * model.rate[np.searchsorted(model.edges, edges, "right")]
-    return edges, np.clip(values, 0.0, 1.0)  # sums of shares are rounded

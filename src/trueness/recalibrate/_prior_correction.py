@@ -84,12 +84,12 @@ def prior_correction(
     Positives were weighted 20-fold. Odds of 1:1 were 1:20 before.
 
     >>> import trueness as tn
-    >>> tn.prior_correction([0.0, 0.5, 0.9, 1.0], weight=20).round(4)
+    >>> tn.recalibrate.prior_correction([0.0, 0.5, 0.9, 1.0], weight=20).round(4)
     array([0.    , 0.0476, 0.3103, 1.    ])
 
     A model trained on as many positives as negatives, used where one row in a hundred is positive:
 
-    >>> tn.prior_correction([0.5, 0.9], rate_train=0.5, rate_deploy=0.01).round(4)
+    >>> tn.recalibrate.prior_correction([0.5, 0.9], rate_train=0.5, rate_deploy=0.01).round(4)
     array([0.01  , 0.0833])
     """
     p = accept_probabilities(y_prob)

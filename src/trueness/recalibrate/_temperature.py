@@ -149,7 +149,7 @@ class EnsembleTemperatureScaling(LogitMap):
     --------
     >>> import trueness as tn
     >>> d = tn.simulate.multiclass(4_000, 3, distortion=tn.simulate.LabelNoise(0.3), seed=0)
-    >>> fitted = tn.EnsembleTemperatureScaling().fit(d.y_prob, d.y_true)
+    >>> fitted = tn.recalibrate.EnsembleTemperatureScaling().fit(d.y_prob, d.y_true)
     >>> bool(fitted.weights_[2] > 0.1)
     True
     """
@@ -256,7 +256,7 @@ class StructuredScaling(LogitMap):
     --------
     >>> import trueness as tn
     >>> d = tn.simulate.multiclass(4_000, 3, distortion=tn.simulate.Temperature(2.0), seed=0)
-    >>> fitted = tn.StructuredScaling().fit(d.y_prob, d.y_true)
+    >>> fitted = tn.recalibrate.StructuredScaling().fit(d.y_prob, d.y_true)
     >>> round(fitted.temperature_)
     2
     """

@@ -79,7 +79,7 @@ _TO_ADD = (
     "how the sample size was arrived at: `tn.validation_size`",
     "how missing values were handled",
     "whether classes were weighted or resampled in training, and how predictions were corrected for it: "
-    "`tn.prior_shift`, `tn.prior_correction`",
+    "`tn.prior_shift`, `tn.recalibrate.prior_correction`",
     "whether the model was updated or recalibrated, and the results before and after: `tn.compare`",
     "the same results in key subgroups and, with several centres, by centre: `tn.segments`",
 )

@@ -21,7 +21,7 @@ def simulated(n=400, seed=0):
     return (rng.random(n) < p).astype(int), p
 
 
-@pytest.mark.filterwarnings("ignore::trueness.CertainScoresWarning")
+@pytest.mark.filterwarnings("ignore::trueness.errors.CertainScoresWarning")
 def test_pointwise_limits_of_splines_are_those_of_r(clinical):
     for y, p, from_r in clinical.values():
         if "at" in from_r["rcs5"]:
@@ -34,7 +34,7 @@ def test_pointwise_limits_of_splines_are_those_of_r(clinical):
 def test_bands_contain_the_curve_and_simultaneous_ones_are_wider(curve):
     y, p = simulated()
     each, whole = (
-        curve_band(y, p, curve=curve, band=band) for band in ("pointwise", "simultaneous")
+        curve_band(y, p, method=curve, band=band) for band in ("pointwise", "simultaneous")
     )
     assert np.array_equal(each.y, tn.reliability_curve(y, p, method=curve).y)
     assert (
@@ -270,7 +270,7 @@ def test_no_unit_of_weights_order_of_rows_or_last_digit_of_scores_changes_limits
         "cluster": rng.integers(0, 80, n),
     }
     order = rng.permutation(n)
-    options = {"curve": curve, "band": band, "at": np.quantile(p, [0.05, 0.5, 0.9, 0.99])}
+    options = {"method": curve, "band": band, "at": np.quantile(p, [0.05, 0.5, 0.9, 0.99])}
     others = [
         {"sample_weight": unit * columns["sample_weight"]} for unit in (0.1, 3, 1 / 7, 1e-9, 1e6)
     ]
@@ -297,11 +297,11 @@ def test_limits_of_loess_are_the_wider_of_two_row_by_row(clustered, weighted):
         {"cluster": cluster} if clustered else {}
     )
     at = np.array([0.0, 0.05, 0.3, 0.7, 1.0])
-    band = curve_band(y, p, curve="loess", at=at, level=0.8, **options)
+    band = curve_band(y, p, method="loess", at=at, level=0.8, **options)
     own, w = ({"sample_weight": w}, w) if weighted else ({}, np.ones(80))
-    height = curve_band(y, p, curve="loess", at=p, **own).y
+    height = curve_band(y, p, method="loess", at=p, **own).y
     share = np.array(
-        [curve_band(y ^ (np.arange(80) == i), p, curve="loess", at=at, **own).y for i in range(80)]
+        [curve_band(y ^ (np.arange(80) == i), p, method="loess", at=at, **own).y for i in range(80)]
     )
     share = ((share - band.y) * np.where(y == 1, -1, 1)[:, None]).T
     end = 0.5 / 81
@@ -328,7 +328,7 @@ def test_limits_of_loess_are_the_wider_of_two_row_by_row(clustered, weighted):
 @pytest.mark.parametrize("curve", CURVES)
 def test_weights_and_clusters(curve):
     y, p = simulated(160)
-    at, own = [0.2, 0.5, 0.8], {"curve": curve, "at": [0.2, 0.5, 0.8]}
+    at, own = [0.2, 0.5, 0.8], {"method": curve, "at": [0.2, 0.5, 0.8]}
     plain, one = curve_band(y, p, **own), curve_band(y, p, cluster=np.arange(160), **own)
     four = curve_band(np.tile(y, 4), np.tile(p, 4), cluster=np.tile(np.arange(160), 4), **own)
     assert (four.low, four.high) == (
@@ -350,9 +350,9 @@ def test_weights_and_clusters(curve):
     assert (one.x == at).all()
 
 
-@pytest.mark.filterwarnings("ignore::trueness.CertainScoresWarning")
+@pytest.mark.filterwarnings("ignore::trueness.errors.CertainScoresWarning")
 def test_no_curve_has_no_band():
-    with pytest.warns(tn.NoEstimateWarning):
+    with pytest.warns(tn.errors.NoEstimateWarning):
         band = curve_band([0, 0, 0, 0, 1, 1, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.6, 0.7, 0.8, 0.9])
     assert np.isnan(band.low).all()
     assert (
@@ -362,7 +362,7 @@ def test_no_curve_has_no_band():
     assert (band.resamples, band.x.size) == (0, 512)
     y, p = simulated(60)
     assert np.isnan(curve_band(y, p, at=[0.0, 0.5, 1.0]).low).tolist() == [True, False, True]
-    assert np.isnan(curve_band(y, p, curve="loess", at=[0.001, 0.5]).low).tolist() == [True, False]
+    assert np.isnan(curve_band(y, p, method="loess", at=[0.001, 0.5]).low).tolist() == [True, False]
 
 
 def test_one_cluster_that_outweighs_all_others_leaves_no_band_or_all():
@@ -371,9 +371,9 @@ def test_one_cluster_that_outweighs_all_others_leaves_no_band_or_all():
         w = np.where(np.arange(60) == 30, large, small)
         with pytest.warns(tn.TruenessWarning) as seen:
             band = curve_band(
-                y, p, curve="loess", cluster=np.arange(60), sample_weight=w, at=[p[0], p[1]]
+                y, p, method="loess", cluster=np.arange(60), sample_weight=w, at=[p[0], p[1]]
             )
-        assert any(issubclass(one.category, tn.NoEstimateWarning) for one in seen) == none
+        assert any(issubclass(one.category, tn.errors.NoEstimateWarning) for one in seen) == none
         if none:
             assert np.isnan([band.low, band.high]).all()
             assert np.isfinite(band.y).all()
@@ -387,9 +387,9 @@ def test_one_cluster_that_outweighs_all_others_leaves_no_band_or_all():
 def test_only_splines_leave_out_scores_of_0_and_1_and_they_have_five_knots():
     y, p = simulated(60)
     p[:2] = 0.0, 1.0
-    with pytest.warns(tn.CertainScoresWarning):
+    with pytest.warns(tn.errors.CertainScoresWarning):
         curve_band(y, p)
-    assert np.isfinite(curve_band(y, p, curve="loess", at=[0.0, 1.0]).low).all()
+    assert np.isfinite(curve_band(y, p, method="loess", at=[0.0, 1.0]).low).all()
     y, p = simulated(200)
     five, six = (curve_band(y, p, at=[0.2, 0.6], knots=knots).low for knots in (5, 6))
     assert np.array_equal(curve_band(y, p, at=[0.2, 0.6]).low, five)
@@ -426,8 +426,8 @@ def test_matrices():
         ({"knots": 0}, "`knots` must be a whole number from 3 to 7; got 0"),
         ({"band": "both"}, "`band` must be 'pointwise' or 'simultaneous'; got 'both'"),
         (
-            {"curve": "loess", "knots": 4},
-            "`knots` is only for `curve='spline'`; the curve is 'loess'",
+            {"method": "loess", "knots": 4},
+            "`knots` is only for `method='spline'`; the method is 'loess'",
         ),
     ],
 )
@@ -469,7 +469,7 @@ def test_coverage_of_loess(law):
     whole = []
     for _ in range(200):
         p = np.clip(rng.beta(*law, 500), 1e-9, 1 - 1e-9)
-        band = curve_band((rng.random(500) < p).astype(int), p, curve="loess", band="simultaneous")
+        band = curve_band((rng.random(500) < p).astype(int), p, method="loess", band="simultaneous")
         whole.append(((band.low <= band.x) & (band.x <= band.high)).all())
     assert np.mean(whole) > 0.95 - 3 * math.sqrt(0.05 / 200)
 
@@ -485,7 +485,7 @@ def test_coverage_in_clusters_of_five(curve):
         y = (np.repeat(rng.random(200), 5) < p).astype(int)
         y = np.where(rng.random(1000) < 0.4, (rng.random(1000) < p).astype(int), y)
         for kept, options in ((each, {"cluster": cluster}), (naive, {})):
-            band = curve_band(y, p, curve=curve, at=at, **options)
+            band = curve_band(y, p, method=curve, at=at, **options)
             kept.append(np.mean((band.low <= at) & (at <= band.high)))
     assert np.mean(each) == pytest.approx(0.955, abs=0.03)
     assert np.mean(naive) < 0.9

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import beta
 
 import trueness as tn
-from trueness.infer import monotone_band
+from trueness.infer import curve_band
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 
@@ -45,7 +45,7 @@ def slow_band(y, p, level):
 @pytest.mark.parametrize(("n", "digits"), [(40, 1), (150, 2), (160, None), (1, None), (2, None)])
 def test_the_band_is_that_of_its_definition(n, digits):
     y, p = some_rows(n, n, digits)
-    band = monotone_band(y, p, level=0.9)
+    band = curve_band(y, p, level=0.9, method="monotone")
     scores, low, high, far = slow_band(y, p, 0.9)
     at = np.searchsorted(scores, band.score)
     assert (scores[at] == band.score).all()
@@ -71,7 +71,7 @@ def test_the_band_is_that_of_its_definition(n, digits):
 
 
 def test_one_score_has_one_sided_exact_limits():
-    band = monotone_band([1] * 3 + [0] * 7, [0.3] * 10, level=0.9)
+    band = curve_band([1] * 3 + [0] * 7, [0.3] * 10, level=0.9, method="monotone")
     assert band.low == pytest.approx([beta.ppf(0.05, 3, 8)])
     assert band.high == pytest.approx([beta.isf(0.05, 4, 7)])
     assert (band.runs, band.n, band.widest) == (1, 10, pytest.approx(band.high[0] - band.low[0]))
@@ -79,20 +79,20 @@ def test_one_score_has_one_sided_exact_limits():
 
 def test_swapping_the_classes_turns_the_band_over():
     y, p = some_rows(400, digits=1)
-    band, other = monotone_band(y, p), monotone_band(1 - y, 1 - p)
+    band, other = curve_band(y, p, method="monotone"), curve_band(1 - y, 1 - p, method="monotone")
     assert other.low == pytest.approx(1 - band.high[::-1])
     assert other.high == pytest.approx(1 - band.low[::-1])
 
 
 def test_many_calibrated_rows_are_accepted_and_wrong_ones_are_not():
     y, p = some_rows(50_000)
-    band = monotone_band(y, p)
+    band = curve_band(y, p, method="monotone")
     assert band.rising
     assert band.within(0.1)
     assert not band.within(0.01)
-    assert not monotone_band(y, np.clip(p + 0.1, 0, 1)).within(0.1)
+    assert not curve_band(y, np.clip(p + 0.1, 0, 1), method="monotone").within(0.1)
     assert "never falls" in str(band)
-    falling = monotone_band(1 - y[:5_000], p[:5_000])
+    falling = curve_band(1 - y[:5_000], p[:5_000], method="monotone")
     assert not falling.rising
     assert not falling.within(1)
     assert "no rising function fits" in str(falling)
@@ -101,8 +101,8 @@ def test_many_calibrated_rows_are_accepted_and_wrong_ones_are_not():
 def test_several_columns_are_judged_by_the_largest():
     three = np.random.default_rng(0).dirichlet(np.ones(3), 300)
     labels = np.random.default_rng(1).integers(0, 3, 300)
-    top = monotone_band((three.argmax(1) == labels).astype(int), three.max(1))
-    assert monotone_band(labels, three).to_dict() == top.to_dict()
+    top = curve_band((three.argmax(1) == labels).astype(int), three.max(1), method="monotone")
+    assert curve_band(labels, three, method="monotone").to_dict() == top.to_dict()
 
 
 @pytest.mark.parametrize("scores", [1_000, 1_001])
@@ -112,7 +112,7 @@ def test_there_are_never_more_than_a_thousand_groups(scores):
     cells = tn.tally(
         [0] * scores + [1] * scores, np.tile(p, 2), sample_weight=np.repeat([150, 150], scores)
     )
-    band = monotone_band(cells)
+    band = curve_band(cells, method="monotone")
     assert band.runs == sum(1_001 - 2**j for j in range(10))
     assert (band.n, band.score.size) == (300 * scores, scores)
 
@@ -121,7 +121,7 @@ def test_as_many_scores_as_groups_are_groups_of_their_own():
     """25 rows make ten groups; one of ten scores has 16 of the rows."""
     p = np.repeat(np.arange(10) / 10 + 0.05, [16, *[1] * 9])
     y = np.arange(25) % 3 == 0
-    band = monotone_band(y, p)
+    band = curve_band(y, p, method="monotone")
     scores, low, high, _ = slow_band(y, p, 0.95)
     assert band.score.tolist() == scores.tolist()
     assert (band.low, band.high) == (pytest.approx(low), pytest.approx(high))
@@ -132,13 +132,13 @@ def test_messages():
     with pytest.raises(
         tn.InputError, match="`sample_weight` must be whole numbers for the monotone band"
     ):
-        monotone_band(y, p, sample_weight=np.full(20, 0.5))
+        curve_band(y, p, sample_weight=np.full(20, 0.5), method="monotone")
     with pytest.raises(tn.InputError, match="`level` must lie strictly between 0 and 1"):
-        monotone_band(y, p, level=1)
+        curve_band(y, p, level=1, method="monotone")
     with pytest.raises(tn.InputError, match="bins do not keep them"):
-        monotone_band(tn.binned(y, p))
-    with pytest.raises(TypeError, match="cluster"):
-        monotone_band(y, p, cluster=np.arange(20))
+        curve_band(tn.binned(y, p), method="monotone")
+    with pytest.raises(tn.InputError, match="`cluster` is only for `method='spline'`"):
+        curve_band(y, p, cluster=np.arange(20), method="monotone")
 
 
 @pytest.mark.slow
@@ -157,7 +157,7 @@ def test_the_whole_band_covers_a_rising_truth(law, truth):
             "logit": p**2 / (p**2 + (1 - p) ** 2),
             "step": np.where(p < 0.3, 0.2, 0.6),
         }[truth]
-        band = monotone_band(rng.random(400) < f, p, level=0.8)
+        band = curve_band(rng.random(400) < f, p, level=0.8, method="monotone")
         low = band.low[np.searchsorted(band.score, p, side="right") - 1]
         high = band.high[np.searchsorted(band.score, p)]
         misses += bool((f < low).any() or (f > high).any())

@@ -3,6 +3,7 @@
 import itertools
 import json
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from sklearn.isotonic import isotonic_regression
 from strategies import arrays, rows
 
 import trueness as tn
-from trueness.infer import reliability_bands
+from trueness.infer import curve_band
 from trueness.plot import ReliabilityDisplay
 
 BANDS = ("pointwise", "simultaneous", "consistency", "simultaneous-consistency")
@@ -30,20 +31,20 @@ def test_a_pointwise_band_is_that_of_the_table_of_bins_and_of_scipy():
     rng = np.random.default_rng(1)
     p = rng.random(200)
     y = rng.random(200) < p
-    band, table = reliability_bands(y, p, level=0.9), tn.bin_table(y, p, level=0.9)
+    band, table = curve_band(y, p, level=0.9, method="bins"), tn.bin_table(y, p, level=0.9)
     assert (band.low.tolist(), band.high.tolist(), band.level_each) == (
         table.low.tolist(),
         table.high.tolist(),
         0.9,
     )
-    found = reliability_bands([1] * 3 + [0] * 7, [0.4] * 10, bins=1, level=0.9)
+    found = curve_band([1] * 3 + [0] * 7, [0.4] * 10, bins=1, level=0.9, method="bins")
     expected = binomtest(3, 10).proportion_ci(0.9, "exact")
     assert (found.low[0], found.high[0]) == pytest.approx((expected.low, expected.high))
 
 
 def test_a_simultaneous_band_shares_the_level_among_bins_that_are_not_empty():
     y, p = [1, 0, 0, 1, 1], [0.1, 0.1, 0.1, 0.9, 0.9]
-    found = reliability_bands(y, p, bins=5, level=0.9, band="simultaneous")
+    found = curve_band(y, p, bins=5, level=0.9, band="simultaneous", method="bins")
     assert found.level_each == pytest.approx(np.sqrt(0.9))
     expected = binomtest(1, 3).proportion_ci(np.sqrt(0.9), "exact")
     assert (found.low[0], found.high[0]) == pytest.approx((expected.low, expected.high))
@@ -53,23 +54,25 @@ def test_a_simultaneous_band_shares_the_level_among_bins_that_are_not_empty():
 
 def test_classes_that_share_their_rows_share_the_level_by_addition():
     P = np.array([[0.1, 0.6, 0.3], [0.2, 0.2, 0.6], [0.3, 0.6, 0.1], [0.1, 0.1, 0.8]])
-    found = reliability_bands([1, 2, 0, 2], P, bins=2, level=0.94, band="simultaneous")
+    found = curve_band([1, 2, 0, 2], P, bins=2, level=0.94, band="simultaneous", method="bins")
     assert found.label == (0, 0, 1, 1, 2, 2)
     assert found.n.tolist() == [4, 0, 2, 2, 2, 2]
     assert found.level_each == pytest.approx(0.98)
     for row, (k, n, level) in {0: (1, 4, 0.98), 3: (1, 2, np.sqrt(0.98))}.items():
         expected = binomtest(k, n).proportion_ci(level, "exact")
         assert (found.low[row], found.high[row]) == pytest.approx((expected.low, expected.high))
-    apart = reliability_bands(
-        [1, 2, 0, 2], P, bins=1, level=0.94, band="simultaneous", kind="top-label"
+    apart = curve_band(
+        [1, 2, 0, 2], P, bins=1, level=0.94, band="simultaneous", kind="top-label", method="bins"
     )
     assert apart.level_each == pytest.approx(0.94 ** (1 / 3))
-    never = reliability_bands([1, 2, 0, 2], P, bins=1, band="consistency", kind="top-label")
+    never = curve_band([1, 2, 0, 2], P, bins=1, band="consistency", kind="top-label", method="bins")
     assert np.isnan(never.low).tolist() == np.isnan(never.high).tolist() == [True, False, False]
 
 
 def test_a_consistency_band_of_equal_scores_is_binomial():
-    found = reliability_bands([0] * 99 + [1], [0.3] * 100, bins=1, level=0.95, band="consistency")
+    found = curve_band(
+        [0] * 99 + [1], [0.3] * 100, bins=1, level=0.95, band="consistency", method="bins"
+    )
     assert found.low[0] == binom.ppf(0.025, 100, 0.3) / 100
     assert found.high[0] == binom.ppf(0.975, 100, 0.3) / 100
     assert found.outside.tolist() == [True]
@@ -83,7 +86,9 @@ def test_consistency_bands_hold_the_rates_as_often_as_they_say(p, level):
     for y in itertools.product([0, 1], repeat=p.size):
         weight = np.prod(np.where(y, p, 1 - p))
         for band in ("consistency", "simultaneous-consistency"):
-            found = quiet(reliability_bands, np.array(y), p, bins=2, level=level, band=band)
+            found = quiet(
+                partial(curve_band, method="bins"), np.array(y), p, bins=2, level=level, band=band
+            )
             if band == "consistency":
                 for b in np.flatnonzero(found.n):
                     alone[b] = alone.get(b, 0.0) + weight * (not found.outside[b])
@@ -102,7 +107,7 @@ def test_simultaneous_bands_hold_all_rates_together_as_often_as_they_say(level):
     for k in itertools.product(*(range(n + 1) for n in sizes)):
         y = np.concatenate([np.arange(n) < e for n, e in zip(sizes, k, strict=True)])
         found = quiet(
-            reliability_bands, y, p, bins=[0, 0.3, 0.6, 1], level=level, band="simultaneous"
+            curve_band, y, p, method="bins", bins=[0, 0.3, 0.6, 1], level=level, band="simultaneous"
         )
         covered += np.prod(binom.pmf(k, sizes, rates)) * (not found.outside.any())
     assert covered >= level
@@ -112,16 +117,21 @@ def test_simultaneous_bands_hold_all_rates_together_as_often_as_they_say(level):
 @pytest.mark.parametrize("band", BANDS)
 def test_a_band_does_not_depend_on_order_or_form(band, pairs):
     y, p = arrays(pairs)
-    found = quiet(reliability_bands, y, p, bins=4, band=band).to_dict()
-    again = quiet(reliability_bands, tn.tally(y[::-1], p[::-1]), bins=4, band=band).to_dict()
+    found = quiet(partial(curve_band, method="bins"), y, p, bins=4, band=band).to_dict()
+    again = quiet(
+        partial(curve_band, method="bins"), tn.tally(y[::-1], p[::-1]), bins=4, band=band
+    ).to_dict()
     assert json.dumps(found) == json.dumps(again)
 
 
 def test_fractional_weights_are_said_to_be_approximate_and_stay_between_0_and_1():
     y, p, w = [0, 1, 1, 0, 1], [0.1, 0.4, 0.5, 0.6, 0.9], [0.5, 3.5, 1.5, 2.5, 4.5]
-    assert reliability_bands(y, p, bins=2, sample_weight=w).interval == "exact, of effective counts"
-    found = reliability_bands(
-        y, p, bins=[0, 0.2, 0.7, 1], sample_weight=w, band="consistency", level=0.5
+    assert (
+        curve_band(y, p, bins=2, sample_weight=w, method="bins").interval
+        == "exact, of effective counts"
+    )
+    found = curve_band(
+        y, p, bins=[0, 0.2, 0.7, 1], sample_weight=w, band="consistency", level=0.5, method="bins"
     )
     assert found.interval == "normal"
     mean, z = (3.5 * 0.4 + 1.5 * 0.5 + 2.5 * 0.6) / 7.5, norm.ppf(0.75)
@@ -131,7 +141,9 @@ def test_fractional_weights_are_said_to_be_approximate_and_stay_between_0_and_1(
 
 
 def test_bands_are_a_table_with_one_column_more():
-    found = reliability_bands([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9], bins=2, band="consistency")
+    found = curve_band(
+        [0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9], bins=2, band="consistency", method="bins"
+    )
     data = json.loads(json.dumps(found.to_dict()))
     assert data["outside"] == [False, False]
     assert (data["band"], data["level"], data["interval"]) == (
@@ -153,7 +165,7 @@ def test_bands_are_a_table_with_one_column_more():
 )
 def test_bad_arguments_are_named(options, message):
     with pytest.raises(tn.InputError, match=message):
-        reliability_bands([0, 1, 1], [0.1, 0.5, 0.9], **{"bins": 2} | options)
+        curve_band([0, 1, 1], [0.1, 0.5, 0.9], **{"bins": 2} | options, method="bins")
 
 
 @pytest.mark.slow
@@ -165,7 +177,14 @@ def test_bands_hold_their_level_on_calibrated_data(band):
     for _ in range(runs):
         p = rng.beta(0.7, 2, 300)
         y = rng.random(300) < p
-        found = quiet(reliability_bands, y, p, bins=tn.EqualMass(bins), level=level, band=band)
+        found = quiet(
+            partial(curve_band, method="bins"),
+            y,
+            p,
+            bins=tn.EqualMass(bins),
+            level=level,
+            band=band,
+        )
         alone += (~found.outside).mean()
         together += not found.outside.any()
     # Discrete laws are covered more often than the level says, never less: three standard errors of slack.

@@ -11,7 +11,8 @@ from scipy.special import expit, logit
 from scipy.stats import t
 
 import trueness as tn
-from trueness.infer import compare, ece_interval
+from trueness import ece_interval
+from trueness.infer import compare
 
 RNG = np.random.default_rng(7)
 N = 300
@@ -297,7 +298,7 @@ def test_rows_that_miss_a_value_anywhere_are_dropped_everywhere():
     a[3], b[5], y[8], cluster[13], w[21] = (np.nan,) * 5
     gone = [3, 5, 8, 13, 21]
     with pytest.warns(
-        tn.DroppedRowsWarning, match=r"5 of 300 rows have a missing value in some model"
+        tn.errors.DroppedRowsWarning, match=r"5 of 300 rows have a missing value in some model"
     ):
         found = compare(y, {"a": a, "b": b}, cluster=cluster, sample_weight=w, missing="drop")
     clean = compare(
@@ -308,7 +309,7 @@ def test_rows_that_miss_a_value_anywhere_are_dropped_everywhere():
     assert found == clean
     p = {name: values.copy() for name, values in MATRICES.items()}
     p["hot"][7] = np.nan
-    with pytest.warns(tn.DroppedRowsWarning, match="1 of 300"):
+    with pytest.warns(tn.errors.DroppedRowsWarning, match="1 of 300"):
         dropped = compare(CLASSES, p, missing="drop")
     assert dropped == compare(
         np.delete(CLASSES, 7), {k: np.delete(v, 7, axis=0) for k, v in MATRICES.items()}
@@ -407,10 +408,10 @@ def test_columns_of_a_frame_are_models(library):
 
 def test_the_sentence_names_the_winner_or_says_that_there_is_none():
     def pair(first, second, difference, p):
-        return tn.Difference(first, second, difference, 0.1, -1, 1, p, p, -1, 1)
+        return tn.results.Difference(first, second, difference, 0.1, -1, 1, p, p, -1, 1)
 
     def found(estimates, *pairs, **options):
-        return tn.Comparison(
+        return tn.results.Comparison(
             "brier", pairs, estimates, 0.95, "influence", 9, None, "", "", "", **options
         )
 
@@ -713,12 +714,12 @@ def test_a_pair_that_is_not_there_is_an_error():
 
 
 def test_labels_that_are_all_equal_deserve_a_warning():
-    with pytest.warns(tn.OneClassWarning, match="All 300 labels are equal"):
+    with pytest.warns(tn.errors.OneClassWarning, match="All 300 labels are equal"):
         compare(np.ones(N), {"a": A, "b": B}, measure="brier")
 
 
 def test_rows_without_a_partner_deserve_a_warning():
-    with pytest.warns(tn.FewRowsWarning, match="are in bins without two rows"):
+    with pytest.warns(tn.errors.FewRowsWarning, match="are in bins without two rows"):
         compare([0, 1, 0, 1, 0], {"a": [0.1, 0.11, 0.4, 0.7, 0.9], "b": [0.5] * 5}, bins=5)
 
 
@@ -842,6 +843,6 @@ def test_resamples_without_a_value_are_left_out_with_a_warning():
 
     options = {"measure": odds, "method": "bootstrap", "resamples": 99, "level": 0.5, "seed": 1}
     with pytest.warns(
-        tn.NoEstimateWarning, match=r"not finite in \d+ of 99 resamples, which were left out"
+        tn.errors.NoEstimateWarning, match=r"not finite in \d+ of 99 resamples, which were left out"
     ):
         compare([0, 1, 0], {"a": [0.2, 0.6, 0.3], "b": [0.1, 0.9, 0.4]}, **options)

@@ -41,7 +41,7 @@ def test_workers_change_nothing():
 
 
 @pytest.mark.parametrize("kind", ["classwise", "confidence", "top-label"])
-@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+@pytest.mark.filterwarnings("ignore::trueness.errors.OneClassWarning")
 def test_a_measure_of_a_matrix_is_that_of_the_resampled_rows(kind):
     rng = np.random.default_rng(1)
     P3 = rng.dirichlet([1, 2, 1], 200)

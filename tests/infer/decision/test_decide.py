@@ -82,7 +82,7 @@ def exact(k, n, level=0.95):
     )
 
 
-@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+@pytest.mark.filterwarnings("ignore::trueness.errors.OneClassWarning")
 @pytest.mark.parametrize("events", [0, 1, 17, 60])
 def test_acting_always_or_never_costs_a_rate_times_a_cost_with_exact_limits(events):
     n, p = 60, np.linspace(0.01, 0.99, 60)
@@ -104,12 +104,12 @@ def test_without_an_event_clusters_count_once():
     found = tn.decide(y, p, cost_fp=1, cost_fn=1, cluster=np.arange(120) // 4)
     low, high = exact(1, 30)
     assert found.never.low < low < high < found.never.high + 0.01
-    with pytest.warns(tn.OneClassWarning):
+    with pytest.warns(tn.errors.OneClassWarning):
         none = tn.decide(np.zeros(120, int), p, cost_fp=1, cost_fn=1, cluster=np.arange(120) // 4)
     assert (none.never.low, none.never.high) == pytest.approx(exact(0, 30))
 
 
-@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+@pytest.mark.filterwarnings("ignore::trueness.errors.OneClassWarning")
 @pytest.mark.parametrize(
     ("rate", "n"), [(0.012, 60), (0.003, 300), (0.05, 40), (0.3, 40), (0.5, 100), (0.97, 60)]
 )
@@ -125,7 +125,7 @@ def test_limits_of_acting_always_and_never_cover_at_every_number_of_events(rate,
     assert covered >= 0.95
 
 
-@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+@pytest.mark.filterwarnings("ignore::trueness.errors.OneClassWarning")
 def test_one_class_and_one_score_have_an_answer():
     none = tn.decide([0, 0, 0], [0.2, 0.6, 0.9], cost_fp=1, cost_fn=1)
     assert (none.never.value, none.best_threshold > 1) == (0, True)

@@ -108,7 +108,7 @@ def test_the_level_is_kept_under_constant_miscalibration_and_drift(what):
 def by_stratum(days, strata):
     """Weight, events, sum of scores and of squared weights of each day in cells cut by the pooled scores."""
     pooled = sum(days)
-    edges = pooled.coarsen(tn.MassAndWidth(strata, strata)).parts[0].edges
+    edges = pooled.coarsen(tn.measure.MassAndWidth(strata, strata)).parts[0].edges
     sums = np.zeros((4, len(days), edges.size - 1))
     for d, one in enumerate(days):
         (cells,) = one.parts

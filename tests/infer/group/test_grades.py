@@ -200,7 +200,7 @@ def test_the_offset_makes_the_expected_events_equal_to_the_observed():
 
 
 def test_without_any_event_the_offset_has_one_limit():
-    with pytest.warns(tn.OneClassWarning):
+    with pytest.warns(tn.errors.OneClassWarning):
         table = tn.grade_table(np.zeros(100), np.full(100, 0.01), bins={"A": 1})
     assert table.offset.value == -np.inf
     assert table.offset.high < 2
@@ -428,7 +428,7 @@ def test_edges_that_leave_scores_out_have_no_last_grade_to_extend():
     assert "last grade" not in str(error.value)
 
 
-@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+@pytest.mark.filterwarnings("ignore::trueness.errors.OneClassWarning")
 def test_all_events_and_certain_scores_have_infinite_or_unknown_offsets():
     every = tn.grade_table(np.ones(100), np.full(100, 0.9), bins={"A": 1}).offset
     assert (every.value, every.high) == (np.inf, np.inf)
@@ -532,7 +532,7 @@ def test_an_ordered_column_keeps_categories_without_rows():
     assert [(one.grade, one.n) for one in table] == [("A", 2), ("B", 0), ("C", 1)]
 
 
-@pytest.mark.filterwarnings("ignore::trueness.FewRowsWarning")
+@pytest.mark.filterwarnings("ignore::trueness.errors.FewRowsWarning")
 def test_there_may_be_a_thousand_grades():
     assert len(tn.grade_table([0, 1], [0.2, 0.7], bins=1_000).grades) == 1_000
     with pytest.raises(tn.InputError, match="`bins` must be at most 1,000 grades; got 1,001"):

@@ -26,14 +26,14 @@ def test_a_weight_of_twenty_is_named_and_undone():
     assert found.shown
     assert found.low < 20 < found.high
     assert found.sentence.startswith("Looks like positives weighted about ")
-    assert tn.prior_correction(weighted, weight=20) == pytest.approx(p, abs=1e-12)
-    corrected = tn.prior_correction(weighted, weight=found.weight)
+    assert tn.recalibrate.prior_correction(weighted, weight=20) == pytest.approx(p, abs=1e-12)
+    corrected = tn.recalibrate.prior_correction(weighted, weight=found.weight)
     assert not tn.prior_shift(y, corrected).suspected
     assert tn.calibration_test(y, corrected, seed=0).pvalue > 0.05
 
 
 def test_the_sentence_has_the_rounded_numbers():
-    shift = tn.PriorShift(20.1, 17.2, 23.4, 0.95, 1.02, 0.93, 1.11, 5000)
+    shift = tn.results.PriorShift(20.1, 17.2, 23.4, 0.95, 1.02, 0.93, 1.11, 5000)
     assert shift.sentence == (
         "Looks like positives weighted about 20× (95 % 17–23); the slope, 1.02 (0.93–1.11), agrees. "
         "`prior_correction(y_prob, weight=20.1)` undoes it."
@@ -62,7 +62,7 @@ def test_a_multiple_of_the_odds_multiplies_weight_and_limits():
     y, p, _ = weighted_rows(3000)
     one = tn.prior_shift(y, p)
     for factor in (1e-3, 7.0):
-        found = tn.prior_shift(y, tn.prior_correction(p, weight=1 / factor))
+        found = tn.prior_shift(y, tn.recalibrate.prior_correction(p, weight=1 / factor))
         assert (found.weight, found.low, found.high) == pytest.approx(
             (factor * one.weight, factor * one.low, factor * one.high), rel=1e-6
         )
@@ -168,7 +168,7 @@ def test_three_columns_with_clusters_are_refused_and_two_are_not():
 
 
 def test_a_slope_that_may_be_seven_tenths_leaves_a_shift_suspected_but_not_shown():
-    wide = tn.PriorShift(2.1, 1.5, 2.9, 0.95, 0.93, 0.72, 1.16, 400)
+    wide = tn.results.PriorShift(2.1, 1.5, 2.9, 0.95, 0.93, 0.72, 1.16, 400)
     assert (wide.suspected, wide.shown) == (True, False)
     assert wide.sentence == (
         "Looks like positives weighted about 2.10× (95 % 1.50–2.90), or like another error: the slope, "

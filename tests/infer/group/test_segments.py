@@ -288,7 +288,8 @@ def test_few_clusters_are_named():
 def test_few_clusters_in_all_are_a_warning():
     y, p = np.tile([0, 1], 60), np.full(120, 0.5)
     with pytest.warns(
-        tn.FewClustersWarning, match="There are 12 clusters, worth 12.0 of equal size. Below 20"
+        tn.errors.FewClustersWarning,
+        match="There are 12 clusters, worth 12.0 of equal size. Below 20",
     ):
         tn.segments(y, p, np.arange(120) % 2, cluster=np.arange(120) // 10, seed=0)
 
@@ -421,7 +422,7 @@ def test_overall_p_values_are_those_of_labels_drawn_and_fitted_again():
     assert 0.01 < share < 0.5
 
 
-@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+@pytest.mark.filterwarnings("ignore::trueness.errors.OneClassWarning")
 def test_without_an_overall_error_nothing_differs():
     one = tn.segments(
         np.ones(40), np.full(40, 0.5), np.repeat(["a", "b"], 20), resamples=19, seed=0
@@ -686,11 +687,12 @@ def test_twenty_clusters_of_equal_size_are_enough(size, named):
     assert bool(found.notes) == named
 
 
-@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+@pytest.mark.filterwarnings("ignore::trueness.errors.OneClassWarning")
 def test_few_clusters_by_weight_are_a_warning_that_says_so():
     y, p, w = np.tile([0, 1], 60), np.full(120, 0.5), np.where(np.arange(120) < 4, 100.5, 1)
     with pytest.warns(
-        tn.FewClustersWarning, match=r"There are 30 clusters, worth 1\.7 of equal weight\. Below 20"
+        tn.errors.FewClustersWarning,
+        match=r"There are 30 clusters, worth 1\.7 of equal weight\. Below 20",
     ):
         tn.segments(
             y,
@@ -793,7 +795,7 @@ def test_fewer_than_twenty_clusters_are_a_warning(clusters):
         tn.segments(
             y, np.full(y.size, 0.5), np.repeat("a", y.size), cluster=cluster, resamples=19, seed=0
         )
-    assert [one.category for one in caught] == [tn.FewClustersWarning] * (clusters < 20)
+    assert [one.category for one in caught] == [tn.errors.FewClustersWarning] * (clusters < 20)
 
 
 def test_rows_that_are_dropped_leave_their_segments_and_clusters():
@@ -801,7 +803,7 @@ def test_rows_that_are_dropped_leave_their_segments_and_clusters():
     p, by, cluster = rng.random(200), rng.choice(list("abc"), 200), np.arange(200) // 2
     y = (rng.random(200) < p).astype(int)
     gone = np.arange(200) % 7 == 0
-    with pytest.warns(tn.DroppedRowsWarning, match="29 of 200 rows"):
+    with pytest.warns(tn.errors.DroppedRowsWarning, match="29 of 200 rows"):
         found = tn.segments(
             y, np.where(gone, np.nan, p), by, cluster=cluster, missing="drop", resamples=19, seed=0
         )

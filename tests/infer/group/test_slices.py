@@ -135,7 +135,7 @@ def numbers_by_rule(found, names):
 
 @pytest.mark.parametrize("tied", [True, False], ids=["tied", "untied"])
 @pytest.mark.parametrize("clustered", [True, False], ids=["clusters", "rows"])
-@pytest.mark.parametrize("options", [{"depth": 2}, {"depth": 3}, {"cuts": "tree"}], ids=str)
+@pytest.mark.parametrize("options", [{"depth": 2}, {"depth": 3}], ids=str)
 def test_neither_the_order_of_columns_nor_names_matter(tied, clustered, options):
     rng = np.random.default_rng(4)
     n = 600
@@ -146,7 +146,6 @@ def test_neither_the_order_of_columns_nor_names_matter(tied, clustered, options)
         "c": rng.choice(list("klmn"), n),
     }
     y = (rng.random(n) < p * np.where(columns["a"] == "u", 1.3, 1)).astype(int)
-    numeric = {"d": rng.integers(0, 400, n) / 7} if "cuts" in options else {}
     cluster = rng.integers(0, 60, n)
 
     def slices(columns, names="", **more):
@@ -157,17 +156,17 @@ def test_neither_the_order_of_columns_nor_names_matter(tied, clustered, options)
         )
         return numbers_by_rule(found, names)
 
-    before = slices(columns | numeric, OTHER_NAMES)
+    before = slices(columns, OTHER_NAMES)
     renamed = {
         name: np.array([one.translate(OTHER_NAMES) for one in values])
         for name, values in columns.items()
     }
     others = [
-        slices(dict(reversed(columns.items())) | numeric, OTHER_NAMES),
-        slices(renamed | numeric),
+        slices(dict(reversed(columns.items())), OTHER_NAMES),
+        slices(renamed),
     ]
     if clustered:
-        others.append(slices(numeric | columns, OTHER_NAMES, cluster=-cluster))
+        others.append(slices(columns, OTHER_NAMES, cluster=-cluster))
     for other in others:
         assert other.keys() == before.keys()
         for rule, numbers in before.items():
@@ -225,16 +224,6 @@ def test_deep_slices_are_found_in_one_half_and_judged_on_the_other():
     assert not found.calibrated_within(1.0)
 
 
-def test_a_tree_cuts_a_number_where_the_error_begins():
-    rng = np.random.default_rng(4)
-    x, p = rng.random(8_000), rng.uniform(0.2, 0.6, 8_000)
-    y = rng.random(p.size) < expit(logit(p) + 1.2 * (x > 0.9))
-    found = tn.worst_slices(y, p, {"x": x}, cuts="tree", depth=1, resamples=99, seed=0)
-    name, sign, edge = found.rule[0].split()
-    assert (name, sign) == ("x", "≥")
-    assert float(edge) == pytest.approx(0.9, abs=0.04)
-
-
 def test_missing_values_constant_columns_and_names_are_reported():
     y, p, columns = rows(600)
     columns["age"][:100] = np.nan
@@ -266,10 +255,9 @@ def test_weights_are_beside_the_rows_and_a_note_tells_them_apart():
     assert not any("by weight" in note for note in plain.notes)
 
 
-@pytest.mark.parametrize("options", [{"depth": 3}, {"cuts": "tree", "depth": 2}])
-def test_slices_of_the_half_that_is_judged_have_the_least_number_of_rows(options):
+def test_slices_of_the_half_that_is_judged_have_the_least_number_of_rows():
     y, p, columns = rows(900)
-    found = tn.worst_slices(y, p, columns, min_rows=30, resamples=19, seed=0, **options)
+    found = tn.worst_slices(y, p, columns, min_rows=30, resamples=19, seed=0, depth=3)
     assert found.n.min() >= 30
     assert "rows too, are of the other 450." in " ".join(found.notes)
 
@@ -288,7 +276,7 @@ def test_limits_that_exclude_zero_without_a_flag_are_explained():
 def test_too_few_clusters_are_the_reason_given():
     y, p, columns = rows(400)
     with (
-        pytest.warns(tn.FewClustersWarning),
+        pytest.warns(tn.errors.FewClustersWarning),
         pytest.raises(InputError, match="rows and 20 clusters of equal size"),
     ):
         tn.worst_slices(y, p, columns, cluster=np.arange(400) % 2, seed=0)
@@ -364,7 +352,6 @@ def test_sums_of_one_group_by_give_the_slices_of_the_rows(engine):
             {"min_rows": 5_000},
             "`columns` must have values shared by at least 5,000 rows, but not by all; none has",
         ),
-        ({"cuts": "forest"}, "`cuts` must be 'quantiles' or 'tree'; got 'forest'"),
         ({"level": 0.3}, "`level` must lie strictly between"),
     ],
 )

@@ -7,9 +7,8 @@ import pytest
 from scipy import stats
 
 import trueness as tn
-from trueness import simulate
+from trueness import ece_interval, simulate
 from trueness._numerics.pairs import null_variance
-from trueness.infer import ece_interval
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from strategies import arrays, rows, weighted_rows
 
 import trueness as tn
-from trueness import simulate
-from trueness.infer import ece_interval
+from trueness import ece_interval, simulate
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 METHODS = pytest.mark.parametrize("method", ["score", "analytic"])
@@ -197,7 +196,7 @@ def test_other_views_of_a_matrix_and_single_rows_are_refused():
 
 def test_rows_that_are_mostly_alone_are_a_warning():
     p = [0.01, 0.011, 0.3, 0.5, 0.7, 0.9]
-    with pytest.warns(tn.FewRowsWarning, match="4 of 6 rows are alone in their bin"):
+    with pytest.warns(tn.errors.FewRowsWarning, match="4 of 6 rows are alone in their bin"):
         ece_interval([0, 1, 0, 1, 0, 1], p, bins=6, seed=0)
     with warnings.catch_warnings():  # not a mark: that of the module would come first
         warnings.simplefilter("error", tn.TruenessWarning)
@@ -208,7 +207,8 @@ def test_cells_of_one_row_have_the_set_of_algorithm_1():
     """T = 0, and the plug-in variance is that of ‖U‖² over the rows, since every covariance is zero."""
     y, p = [0, 1, 1], [0.1, 0.5, 0.8]
     with pytest.warns(
-        tn.FewRowsWarning, match="No bin holds two rows, so the estimate is 0 whatever the labels"
+        tn.errors.FewRowsWarning,
+        match="No bin holds two rows, so the estimate is 0 whatever the labels",
     ):
         found = ece_interval(y, p, bins=10, method="analytic", level=0.9, squared=True)
     s = np.std(np.subtract(y, p) ** 2) / math.sqrt(3)

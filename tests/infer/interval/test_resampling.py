@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trueness as tn
-from trueness import simulate
-from trueness.infer import ece_interval
+from trueness import ece_interval, simulate
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 BOOTSTRAPS = ("bootstrap", "basic-bootstrap", "centred-bootstrap")

@@ -150,10 +150,10 @@ def test_bins_without_pairs_are_refused_and_few_pairs_are_a_warning():
     y, cluster = np.arange(10) % 2, np.append([0, 1, 2, 3], np.arange(6) + 4)
     with (
         pytest.warns(
-            tn.FewRowsWarning,
+            tn.errors.FewRowsWarning,
             match="6 of 10 rows are in bins without rows of two clusters and add nothing",
         ),
-        pytest.warns(tn.FewClustersWarning),
+        pytest.warns(tn.errors.FewClustersWarning),
     ):
         tn.ece_interval(y, p, cluster=cluster, bins=tn.Distinct(), seed=0)
     with (
@@ -161,6 +161,6 @@ def test_bins_without_pairs_are_refused_and_few_pairs_are_a_warning():
             tn.InputError,
             match=r"No bin holds rows of two clusters, so the error cannot be estimated\. Use",
         ),
-        pytest.warns(tn.FewClustersWarning),
+        pytest.warns(tn.errors.FewClustersWarning),
     ):
         tn.ece_interval([0, 1, 1, 0], [0.2, 0.2, 0.7, 0.7], cluster=[0, 0, 1, 1], bins=2, seed=0)

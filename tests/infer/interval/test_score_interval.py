@@ -10,8 +10,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import GaussianNB
 
 import trueness as tn
-from trueness import simulate
-from trueness.infer import ece_interval
+from trueness import ece_interval, simulate
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 
@@ -185,7 +184,7 @@ def test_neither_unit_nor_order_nor_weights_of_zero_change_a_weighted_set():
 def test_few_rows_by_weight_are_a_warning():
     y, p, w = rows(8)
     with pytest.warns(
-        tn.FewClustersWarning,
+        tn.errors.FewClustersWarning,
         match=r"There are 8 rows by `sample_weight`, worth 3\.\d of equal weight",
     ):
         weighted(y, p, w, bins=1)
@@ -226,7 +225,7 @@ def test_the_default_set_has_the_lower_end_of_coarse_and_the_upper_end_of_fine_c
     y = (np.random.default_rng(n).random(n) < 0.9 - 0.8 * p).astype(int)  # the wrong way round
     found = ece_interval(y, p, level=0.8, seed=0)
     assert found.bins.startswith(f"MassAndWidth(mass={coarse}, width={coarse})")
-    rules = tn.MassAndWidth(coarse, coarse), tn.MassAndWidth(fine, coarse)
+    rules = tn.measure.MassAndWidth(coarse, coarse), tn.measure.MassAndWidth(fine, coarse)
     low, high = (ece_interval(y, p, bins=rule, level=0.8, seed=0) for rule in rules)
     if n >= 60:  # labels are not few, and calibration is refuted
         assert (found.low, found.estimate) == pytest.approx((low.low, low.estimate), rel=1e-12)
@@ -239,7 +238,7 @@ def test_scores_that_are_repeated_and_few_are_cells_of_their_own():
     for size, repeats in [(11, 4), (12, 4), (13, 4), (9, 1), (9, 2)]:
         p = np.repeat((np.arange(size) + 0.5) / size, repeats)
         mass = max(1, min(max(5, round(p.size**0.4)), p.size // 2))
-        cells = tn.MassAndWidth(mass, mass).group(tn.tally(p > 0.5, p).parts[0]).start
+        cells = tn.measure.MassAndWidth(mass, mass).group(tn.tally(p > 0.5, p).parts[0]).start
         few, found = (
             2 * np.unique(cells[:-1]).size,
             ece_interval(np.arange(p.size) % 2, p, seed=0).bins,

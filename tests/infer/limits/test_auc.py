@@ -56,7 +56,7 @@ def test_copies_in_clusters_change_nothing():
 
 
 def test_a_class_that_is_absent_leaves_no_area():
-    with pytest.warns(tn.NoEstimateWarning, match="events and non-events"):
+    with pytest.warns(tn.errors.NoEstimateWarning, match="events and non-events"):
         assert math.isnan(tn.auc([0, 0], [0.2, 0.3]))
 
 

@@ -9,7 +9,7 @@ import pytest
 import trueness as tn
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
-ERRORS = (tn.ici, tn.e50, tn.e90, tn.emax)
+ERRORS = (tn.ici, tn.measure.e50, tn.measure.e90, tn.measure.emax)
 
 
 def few(law, n=150):

@@ -35,7 +35,7 @@ def numbers(found):
     ends = [
         end
         for one in single
-        if isinstance(one, tn.Estimate)
+        if isinstance(one, tn.results.Estimate)
         for end in (one.value, one.low, one.high)
     ]
     return np.concatenate(

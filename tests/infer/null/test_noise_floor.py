@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trueness as tn
-from trueness.infer import noise_floor
+from trueness import noise_floor
 
 RNG = np.random.default_rng(7)
 P = RNG.random(300)
@@ -180,7 +180,7 @@ def test_a_whole_number_weight_repeats_the_row():
 
 def test_warnings_about_the_scores_are_given_once_and_none_about_redrawn_labels():
     assert noise_floor(partial(tn.ece, bins=1), [0.01] * 3, resamples=20, seed=1).mean < 0.1
-    with pytest.warns(tn.FewRowsWarning) as log:
+    with pytest.warns(tn.errors.FewRowsWarning) as log:
         noise_floor(tn.ece, [0.2, 0.7], resamples=20, seed=1)
     assert len(log) == 1
 
@@ -190,7 +190,7 @@ def test_values_that_are_undefined_are_counted_and_count_as_far_out():
         return events(tally) or float("nan")
 
     for side, observed in (("greater", 10), ("less", -10)):
-        with pytest.warns(tn.NoEstimateWarning) as log:
+        with pytest.warns(tn.errors.NoEstimateWarning) as log:
             found = noise_floor(
                 hit, [0.3] * 2, observed=observed, alternative=side, resamples=99, seed=1
             )
@@ -336,7 +336,7 @@ def test_warnings_of_one_thread_are_not_lost_while_another_computes():
         go_on.wait(10)
         return tn.ece(tally, bins=1)
 
-    with ThreadPoolExecutor(1) as pool, pytest.warns(tn.OneClassWarning):  # noqa: PT031  # before the thread begins
+    with ThreadPoolExecutor(1) as pool, pytest.warns(tn.errors.OneClassWarning):  # noqa: PT031  # before the thread begins
         floor = pool.submit(tn.noise_floor, measure, [0.2, 0.4], resamples=2, seed=0)
         assert inside.wait(10)
         tn.ece([1, 1], [0.5, 0.6], bins=1)

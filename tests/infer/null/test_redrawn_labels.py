@@ -9,7 +9,7 @@ from grids import slow
 from scipy import stats
 
 import trueness as tn
-from trueness.infer import calibration_test, noise_floor
+from trueness import calibration_test, noise_floor
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 P = np.array([0.2, 0.5, 0.5, 0.7, 0.7, 0.7, 0.9])

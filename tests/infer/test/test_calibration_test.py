@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from strategies import arrays, rows, weighted_rows
 
 import trueness as tn
-from trueness.infer import calibration_test
+from trueness import calibration_test
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore::trueness.OneClassWarning", "ignore::trueness.FewRowsWarning"
+    "ignore::trueness.errors.OneClassWarning", "ignore::trueness.errors.FewRowsWarning"
 )
 DRAWN = ("omnibus", "exact", "t-cal", "adaptive-t-cal")
 SINGLE = ("ks", "kuiper", "spiegelhalter", "cox", "hosmer-lemeshow")
@@ -219,7 +219,7 @@ def test_neither_the_unit_of_other_weights_nor_equal_ones_matter(method):
         ({"k": 2, "cluster": [0, 0, 1, 1]}, "`k` must be 1 with `cluster`; got 2"),
     ],
 )
-@pytest.mark.filterwarnings("ignore::trueness.FewClustersWarning")
+@pytest.mark.filterwarnings("ignore::trueness.errors.FewClustersWarning")
 def test_bad_options_are_refused(how, message):
     with pytest.raises(tn.InputError, match=message):
         calibration_test([0, 1, 1, 0], [0.2, 0.7, 0.6, 0.4], **how)

@@ -9,7 +9,7 @@ from grids import slow
 from scipy import stats
 
 import trueness as tn
-from trueness.infer import calibration_test
+from trueness import calibration_test
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 

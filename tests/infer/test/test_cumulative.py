@@ -11,7 +11,8 @@ from scipy.stats import binom, norm
 from strategies import arrays, rows
 
 import trueness as tn
-from trueness.infer import calibration_test, cumulative_walk
+from trueness import calibration_test
+from trueness.infer import cumulative_walk
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 # By hand: u = 0.8, −0.3 and, for two rows of score 0.4, +0.6 − 0.4 = 0.2. Path 0.8, 0.5 at scores 0.2 and 0.3,

@@ -10,7 +10,8 @@ from scipy.special import expit, logit
 from scipy.stats import chi2
 
 import trueness as tn
-from trueness.infer import equivalence_test, estimate
+from trueness import estimate
+from trueness.infer import equivalence_test
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 CRITERIA = ("l2", "oe", "band", "ece")
@@ -32,7 +33,7 @@ def margin(criterion, alpha, y, p, **options):
         return tn.ece_interval(y, p, level=1 - 2 * alpha, seed=0, **options).high
     options.pop("weight_type", None)
     if criterion == "band":
-        band = tn.monotone_band(y, p, level=1 - alpha, **options)
+        band = tn.curve_band(y, p, level=1 - alpha, **options, method="monotone")
         order = np.argsort(band.distance)
         return band.distance[order][np.searchsorted(np.cumsum(band.share[order]), 0.95 - 1e-12)]
     found = estimate(
@@ -195,7 +196,7 @@ def test_either_limit_of_the_ratio_can_break_the_margin(swap):
 
 def test_the_band_counts_the_rows_that_it_shows_to_be_right():
     y, p = some_rows(3_000, digits=2)
-    band = tn.monotone_band(y, p, level=0.95)
+    band = tn.curve_band(y, p, level=0.95, method="monotone")
     right = band.share[band.distance <= 0.15].sum()
     found = equivalence_test(y, p, within=0.15, criterion="band", share=0.5, seed=0)
     assert found.statistic == pytest.approx(right)
@@ -257,7 +258,7 @@ def test_labels_too_good_to_be_true_are_no_evidence(criterion, form):
     y = (np.arange(3600) % 10 < p * 10 - 1e-9).astype(int)
     sums = (y, p) if form == "rows" else (tn.binned(y, p, bins=10 if criterion != "l2" else 500),)
     with pytest.warns(
-        tn.OwnRowsWarning,
+        tn.errors.OwnRowsWarning,
         match=r"\(p = .*, lower tail\) and are no evidence for new rows: the p-value is 1",
     ):
         found = equivalence_test(*sums, within=0.1, criterion=criterion, seed=0)
@@ -393,7 +394,7 @@ def test_acceptance_by_the_l2_error_says_that_it_assumes_a_smooth_error():
 def test_rows_of_equal_score_can_refute_that_the_error_is_smooth():
     y, p = leaves(8_000, 1_500)
     with pytest.warns(
-        tn.FewRowsWarning,
+        tn.errors.FewRowsWarning,
         match=r"share their score .* error above 0\.\d+ \(99 % .*not vary smoothly",
     ):
         assert tn.equivalence_test(y, p, within=0.08, seed=0).pvalue < 0.05

@@ -11,7 +11,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit, logit
 
 import trueness as tn
-from trueness.infer import calibration_test
+from trueness import calibration_test
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 DRAWS = 1_999

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 import trueness as tn
-from trueness.infer import calibration_test
+from trueness import calibration_test
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 VIEWS = [{"kind": "classwise"}, {"kind": "top-label"}, {"k": 2}, {"k": 3}]

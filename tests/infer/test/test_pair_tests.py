@@ -11,7 +11,7 @@ from scipy import stats
 from strategies import arrays, rows
 
 import trueness as tn
-from trueness.infer import calibration_test, ece_interval
+from trueness import calibration_test, ece_interval
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 

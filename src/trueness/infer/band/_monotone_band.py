@@ -2,8 +2,7 @@
 
 import math
 from dataclasses import replace
-from functools import partial
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 from scipy.special import betainccinv, betaincinv
@@ -12,7 +11,6 @@ from trueness._input.arguments import checked_fraction
 from trueness._tally.binned_scores import bin_starts
 from trueness._tally.cells import Cells
 from trueness._tally.evidence import Evidence
-from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import EqualMass
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Tally
@@ -26,76 +24,14 @@ _ASSUMPTIONS = (
 )
 
 
-@partial(takes_rows, kind="confidence")
 def monotone_band(
     y_true: ArrayLike | Tally | Sketch,
-    y_prob: ArrayLike | None = None,
+    y_prob: ArrayLike | None,
     *,
-    level: float = 0.95,
-    **rows: Unpack[RowOptions],
+    level: float,
+    rows: RowOptions,
 ) -> MonotoneBand:
-    r"""Confidence band for the event probability at every score, if it rises with the score.
-
-    The band holds for all scores jointly and at any number of rows. It assumes nothing but
-    independent rows and a rising probability, so it can show that scores are right: "within 0.05"
-    if it stays within 0.05 of the diagonal.
-
-    Parameters
-    ----------
-    y_true, y_prob
-        As for :func:`trueness.ece`, or a :class:`trueness.Tally` in place of both. For a matrix,
-        the largest score of each row is examined; a matrix of two columns is the binary problem of
-        its second column. Rows must be independent: there is no band for clusters.
-    level : float, default 0.95
-        Probability that the whole band holds.
-    **rows
-        As for :func:`trueness.ece`; `sample_weight` must be whole numbers.
-
-    Returns
-    -------
-    MonotoneBand
-        Arrays `score`, `low` and `high`; `within(eps)` and `widest`.
-
-    Notes
-    -----
-    The rows are cut, by their scores alone, into at most :math:`2 \sqrt n`, and never more than
-    1,000, groups of equal size. The band looks at all M runs of 1, 2, 4, 8, … neighbouring groups.
-    Let a run have N rows, k of them events, and scores from a to b. If :math:`f` rises, then k is
-    at least as large as a binomial number with rate :math:`f(a)`, and at most as large as one with
-    rate :math:`f(b)`. So Clopper-Pearson limits of k out of N give
-
-    .. math:: f(a) \le U , \quad f(b) \ge L , \quad \text{each at level } 1 - \frac{1 - \text{level}}{2M} ,
-
-    and the band at a score is the smallest U of all runs that begin at or above it, and the largest
-    L of all runs that end at or below it. This is proven at any n. It is wide: for calibrated,
-    uniform scores, 95 % of rows lie within about 0.28 at 1,000 rows, 0.14 at 10,000, 0.065 at
-    100,000 and 0.032 at 1,000,000.
-
-    If the probability does not rise with the score, the band means nothing. Where `high` falls
-    below `low`, no rising function fits (`rising` is False). All rows of a cell of a sketch are
-    taken at their mean score.
-
-    References
-    ----------
-    T. Dimitriadis, L. Dümbgen, A. Henzi, M. Puke, J. Ziegel, Honest calibration assessment for
-    binary outcome predictions, Biometrika 110 (2023), 663-680.
-
-    See Also
-    --------
-    equivalence_test : The p-value of "within", and other evidence for calibration.
-    reliability_bands : Bands for the rates of bins.
-
-    Examples
-    --------
-    Two scores, 1,000 rows each, both right:
-
-    >>> import trueness as tn
-    >>> band = tn.monotone_band([1] * 200 + [0] * 800 + [1] * 700 + [0] * 300, [0.2] * 1000 + [0.7] * 1000)
-    >>> band.score.tolist(), band.low.round(3).tolist(), band.high.round(3).tolist()
-    ([0.2, 0.7], [0.171, 0.664], [0.232, 0.734])
-    >>> band.within(0.04), band.within(0.03)
-    (True, False)
-    """
+    """The band of any rising curve; see :func:`trueness.curve_band`."""
     level = checked_fraction(level, "level")
     evidence = Evidence.of(y_true, y_prob, rows, kind="confidence")
     found = band_runs(evidence).band(level)

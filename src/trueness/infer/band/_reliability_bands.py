@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from typing import Literal, TypeAlias, Unpack
+from typing import Literal, TypeAlias
 
 import numpy as np
 from scipy.special import ndtri
@@ -22,7 +22,6 @@ from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells, pool_runs
 from trueness._tally.evidence import Evidence
 from trueness._tally.multiclass import EACH_ROW
-from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinRule, BinsLike, Isotonic, as_rule, blind_to_labels
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
@@ -53,80 +52,16 @@ _MOST_CURVES = 100_000  # all are kept, and ranked
 _LEAST_OMITTED = 10
 
 
-@takes_rows
 def reliability_bands(
     y_true: ArrayLike | Tally | Binned,
-    y_prob: ArrayLike | None = None,
+    y_prob: ArrayLike | None,
     *,
-    bins: BinsLike = 10,
-    level: float = 0.95,
-    band: Band = "pointwise",
-    **rows: Unpack[RowOptions],
+    bins: BinsLike,
+    level: float,
+    band: Band,
+    rows: RowOptions,
 ) -> Bands:
-    r"""Bands for a binned reliability curve: for the rate of each bin, or for what calibrated scores would show.
-
-    Parameters
-    ----------
-    y_true, y_prob
-        As for :func:`trueness.ece`.
-    bins : int, sequence of edges or bin rule, default 10
-        As for :func:`trueness.ece`. Isotonic rules depend on the labels and are refused: no band
-        around such bins keeps its level.
-    level : float, default 0.95
-        Level of the band: of every bin by itself, or of all bins jointly if it is simultaneous.
-    band : {'pointwise', 'simultaneous', 'consistency', 'simultaneous-consistency'}, default 'pointwise'
-        - 'pointwise': the exact interval of Clopper and Pearson for the rate of each bin.
-        - 'simultaneous': the same, widened so that it covers the rates of all bins jointly.
-        - 'consistency': the range of each bin's rate if the scores are the true
-          probabilities. Drawn around the diagonal; a rate outside is evidence against calibration.
-        - 'simultaneous-consistency': the joint range of the rates of all bins. Any rate outside
-          rejects calibration at 1 − level.
-    **rows
-        As for :func:`trueness.ece`.
-
-    Returns
-    -------
-    Bands
-        One row per bin, including empty bins (nan). `outside` marks the bins that are evidence
-        against calibration.
-
-    Notes
-    -----
-    All statements are conditional on the scores; labels of different rows are independent.
-
-    *Rate.* With k events among N rows, [low, high] contains the rates at which neither k or more
-    nor k or fewer events have a probability below (1 − level)/2. This is exact if the rows of a bin
-    share one probability. If they differ, the number of events varies less than a binomial number
-    with the same mean (Hoeffding 1956), and the mean of the probabilities is covered more often.
-
-    *Consistency.* The number of events is a sum of independent draws with the probabilities
-    :math:`p_i` of the bin (Poisson-binomial). The band cuts off at most (1 − level)/2 at either end of its distribution, which is computed
-    exactly or, for bins with more than about 5·10⁴ distinct scores, from three moments.
-
-    *Simultaneous.* Each of B non-empty bins gets :math:`\text{level}^{1/B}` (Šidák), which is exact
-    since bins share no rows. The classes of a class-wise table do share rows, so each of K classes
-    first gets 1 − (1 − level)/K (Bonferroni).
-
-    Whole-number weights count rows. For other weights a band for the rate uses the effective number
-    of rows, (Σw)²/Σw², and a consistency band the normal distribution with variance Σw²p(1 − p);
-    the field `interval` says so.
-
-    References
-    ----------
-    Clopper, Pearson, "The use of confidence or fiducial limits illustrated in the case of the
-    binomial", Biometrika, 1934. Hoeffding, "On the distribution of the number of successes in
-    independent trials", Annals of Mathematical Statistics, 1956. Bröcker, Smith, "Increasing the
-    reliability of reliability diagrams", Weather and Forecasting, 2007.
-
-    Examples
-    --------
-    Ten rows of score 0.5: if it is correct, 2 to 8 events occur in at least 95 % of samples.
-
-    >>> from trueness.infer import reliability_bands
-    >>> bands = reliability_bands([1] * 9 + [0], [0.5] * 10, bins=1, band="consistency")
-    >>> bands.low.tolist(), bands.high.tolist(), bands.rate.tolist(), bands.outside.tolist()
-    ([0.2], [0.8], [0.9], [True])
-    """
+    """The bands of a binned curve; see :func:`trueness.curve_band`."""
     level = checked_fraction(level, "level")
     checked_word(band, "band", _BANDS)
     rule = blind_to_labels(as_rule(bins))

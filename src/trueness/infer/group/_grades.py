@@ -58,7 +58,7 @@ def grade_table(
     ----------
     y_true, y_prob
         As for :func:`trueness.ece`, or, without `grades`, a :class:`trueness.Tally`,
-        :class:`trueness.Sketch` or :class:`trueness.Binned` in place of both. Scores are the
+        :class:`trueness.sources.Sketch` or :class:`trueness.sources.Binned` in place of both. Scores are the
         predicted PDs. A matrix must have two columns, of which the second is the score.
     grades : array-like of shape (n,), optional
         The grade of each row. An ordered categorical keeps its order; other grades are sorted by

@@ -31,7 +31,7 @@ def prior_shift(
 
     Weighting positives w-fold, or keeping one in w negatives, multiplies the odds of a model by w
     and leaves their ratios alone. Such a shift can be distinguished from other errors;
-    :func:`trueness.prior_correction` undoes it.
+    :func:`trueness.recalibrate.prior_correction` undoes it.
 
     Parameters
     ----------

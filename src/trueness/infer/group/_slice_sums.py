@@ -4,14 +4,13 @@ All of them, their sums, and a search for deep ones.
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations, pairwise
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from trueness._input.segment_columns import MISSING, SegmentColumn
 from trueness._numerics.proportions import clopper_pearson
 from trueness._tally.clusters import FEW_CLUSTERS
 from trueness.infer.group._segment_rows import SegmentRows
@@ -22,8 +21,6 @@ from trueness.typing import Bools, Floats, Ints
 _BLOCK = 1 << 22
 # Slices that a search extends by one more column, and that it hands on to be tested.
 BEAM = 100
-_LEAVES = 5
-_LEAST_GAIN = 4.0
 
 
 class SliceSums(NamedTuple):
@@ -354,43 +351,3 @@ def search(rows: SegmentRows, depth: int, least: int) -> list[list[tuple[int, in
         found += [(z, list(conditions)) for conditions, z in best]
         beam = [list(conditions) for conditions, _ in best]
     return [conditions for _, conditions in sorted(found, key=lambda one: -one[0])[:BEAM]]
-
-
-def tree_groups(column: SegmentColumn, rows: SegmentRows, half: Bools, least: int) -> SegmentColumn:
-    """A column whose neighbouring groups of numbers are joined unless their errors differ in one half of the rows.
-
-    A regression tree of the residuals: the cut with the largest gain in (Σ(y − p))²/Σp(1 − p) comes
-    first.
-    """
-    groups = len(column.edges) + 1
-    terms = (np.where(half, term, 0) for term in (rows.rows, rows.residual, rows.variance))
-    sums = np.stack([np.bincount(column.code, term, groups + 1)[:groups] for term in terms])
-    total = np.concatenate([np.zeros((3, 1)), np.cumsum(sums, axis=1)], axis=1)
-
-    def gain(a: int, b: int) -> float:
-        _, excess, variance = total[:, b] - total[:, a]
-        if variance > 0:
-            return float(excess**2 / variance)
-        return 0.0
-
-    cuts = [0, groups]
-    while len(cuts) <= _LEAVES:
-        tried = [
-            (gain(a, c) + gain(c, b) - gain(a, b), c)
-            for a, b in pairwise(cuts)
-            for c in range(a + 1, b)
-            if min(total[0, c] - total[0, a], total[0, b] - total[0, c]) >= least
-        ]
-        best, cut = max(tried, default=(0.0, 0))
-        if best < _LEAST_GAIN:
-            break
-        cuts = sorted([*cuts, cut])
-    new = np.searchsorted(cuts[1:-1], np.arange(groups), side="right")
-    edges = tuple(column.edges[c - 1] for c in cuts[1:-1])
-    names = (
-        tuple(f"group {i}" for i in range(len(cuts) - 1)) if edges else ("known",)
-    )  # rules are made of the edges
-    if MISSING in column.values:
-        new = np.append(new, len(names))
-        names = (*names, MISSING)
-    return column._replace(code=new[column.code], values=names, edges=edges)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import betainc, ndtr, stdtr
 
-from trueness._input.segment_columns import GROUPS, TIMES, SegmentColumn, number_groups
+from trueness._input.segment_columns import TIMES, SegmentColumn, number_groups
 from trueness._level import Level
 from trueness._numerics.holm import holm
 from trueness._numerics.streams import stream
@@ -30,7 +30,6 @@ from trueness.infer.group._slice_sums import (
     mask_of,
     search,
     some_slices,
-    tree_groups,
 )
 from trueness.infer.null._redrawn_labels import label_batches
 from trueness.results import Slices
@@ -45,7 +44,6 @@ _FEWER_DRAWS = 199
 _MOST_AT_ONCE = 32
 _LEAST_ROWS = 50
 _SHARE = 1000
-FINE = 32
 _TINY = 1e-300
 _SCORE = "score"
 # An overlapping slice is a finding of its own if the rows that it does not share are off by this
@@ -62,10 +60,7 @@ _APART = "Limits and p-values are found in different ways: some limits exclude 0
 
 
 def slices_of(evidence: Evidence, columns: tuple[SegmentColumn, ...], plan: "SlicePlan") -> Slices:
-    """The slices of rows that have been read, as :func:`worst_slices`.
-
-    Columns cut finely are cut again by a tree.
-    """
+    """The slices of rows that have been read, as :func:`worst_slices`."""
     return _found(of_rows(evidence, columns, "slices"), plan, evidence.notes)
 
 
@@ -82,8 +77,7 @@ def _found(rows: SegmentRows, plan: "SlicePlan", notes: tuple[str, ...]) -> Slic
     code, names, edges = number_groups(rows.score, rows.weight)
     rows = replace(rows, columns=(*columns, SegmentColumn(name, code, names, edges=edges)))
     plan = plan._replace(least=plan.least or fewest, depth=min(plan.depth, len(rows.columns)))
-    tree = any(len(one.edges) >= GROUPS for one in columns)
-    said = [*notes, *(one.note for one in columns if one.note and not tree)]
+    said = [*notes, *(one.note for one in columns if one.note)]
     for one in rows.columns:
         n = np.bincount(one.code, rows.rows)
         if n.max() == rows.rows.sum():
@@ -95,7 +89,7 @@ def _found(rows: SegmentRows, plan: "SlicePlan", notes: tuple[str, ...]) -> Slic
     rows, place = rows.with_columns_by_content()
     rows = rows.at(_by_content(rows))
     plan = plan._replace(place=tuple(place))
-    found = _searched(rows, plan, tree=tree) if plan.depth > 2 or tree else _exhaustive(rows, plan)
+    found = _searched(rows, plan) if plan.depth > 2 else _exhaustive(rows, plan)
     return replace(found, notes=(*said, *found.notes))
 
 
@@ -151,16 +145,10 @@ def _exhaustive(rows: SegmentRows, plan: SlicePlan) -> Slices:
     return _described(rows, table, tests, plan)
 
 
-def _searched(rows: SegmentRows, plan: SlicePlan, *, tree: bool) -> Slices:
+def _searched(rows: SegmentRows, plan: SlicePlan) -> Slices:
     """Find slices in one half of the rows, and test these on the other half."""
     unit = np.arange(rows.size) if rows.cluster is None else rows.cluster_by_content
     first = stream(plan.seed, "folds").permutation(int(unit.max()) + 1)[unit] % 2 == 0
-    if tree:
-        cut = (
-            tree_groups(one, rows, first, plan.least) if len(one.edges) >= GROUPS else one
-            for one in rows.columns
-        )
-        rows = replace(rows, columns=tuple(cut))
     half, other = (rows.at(np.flatnonzero(some)) for some in (first, ~first))
     wanted = search(half, plan.depth, plan.least)
     plan.require(len(wanted) > 0, rows, " in each half")

@@ -85,7 +85,7 @@ def equivalence_test(
             Observed divided by expected events must lie in 1 ± `within`, by two one-sided tests.
         'band'
             The event probability at the scores of a `share` of the rows must be within `within` of
-            the score, by the :func:`trueness.monotone_band`. Assumes that the probability rises
+            the score, by the monotone band of :func:`trueness.curve_band`. Assumes that the probability rises
             with the score; needs very many rows.
         'ece'
             The ECE in given bins, by its one-sided upper limit.
@@ -132,11 +132,11 @@ def equivalence_test(
     leaf of an overfitted tree has its own error, no test can see it without repeated scores: a true
     l2 error of 0.12 over 20,000 leaves is accepted within 0.09 in 98 % of samples of 2,000 rows. If
     rows of equal score show an error above the margin, at 99 % confidence, there is a
-    :class:`trueness.FewRowsWarning`.
+    :class:`trueness.errors.FewRowsWarning`.
 
     **Too good to be true.** Labels that agree with the scores better than chance allows (the lower
     tail of the omnibus test, at 0.001) say nothing about new rows: usually the scores were fitted
-    on them. The p-value is then 1, with an :class:`trueness.OwnRowsWarning`.
+    on them. The p-value is then 1, with an :class:`trueness.errors.OwnRowsWarning`.
 
     References
     ----------

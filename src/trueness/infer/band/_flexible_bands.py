@@ -2,8 +2,7 @@
 
 import math
 from dataclasses import replace
-from functools import partial
-from typing import Any, Literal, TypeAlias, Unpack
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from scipy.special import chdtri, expit, fdtri, ndtr, stdtr
@@ -16,11 +15,9 @@ from trueness._numerics.students_t import t_quantile
 from trueness._tally.cells import Cells
 from trueness._tally.clusters import ClusteredRows
 from trueness._tally.evidence import Evidence
-from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
 from trueness.measure._flexible_curve import (
-    METHODS,
     FlexibleMethod,
     LoessCurve,
     SplineCurve,
@@ -39,103 +36,21 @@ _BANDS = ("pointwise", "simultaneous")
 _MOST_SPREAD = 1e12
 
 
-@partial(takes_rows, kind="confidence")
-def curve_band(
+def flexible_band(
     y_true: ArrayLike | Tally,
-    y_prob: ArrayLike | None = None,
+    y_prob: ArrayLike | None,
     *,
-    curve: FlexibleMethod = "spline",
-    band: CurveBandKind = "pointwise",
-    level: float = 0.95,
-    at: ArrayLike | None = None,
-    knots: int | None = None,
-    cluster: ArrayLike | None = None,
-    **rows: Unpack[RowOptions],
+    curve: FlexibleMethod,
+    band: CurveBandKind,
+    level: float,
+    at: ArrayLike | None,
+    knots: int | None,
+    cluster: ArrayLike | None,
+    rows: RowOptions,
 ) -> CurveBand:
-    r"""Confidence band around a flexible calibration curve.
-
-    Parameters
-    ----------
-    y_true, y_prob
-        As for :func:`trueness.ece`. For a matrix, the largest score of each row is examined; a
-        matrix of two columns is the binary problem of its second column.
-    curve : {'spline', 'loess'}, default 'spline'
-        'spline': logistic regression on a restricted cubic spline of the log-odds. 'loess': local
-        quadratic regression.
-    band : {'pointwise', 'simultaneous'}, default 'pointwise'
-        Whether `level` is that of each score by itself or of the whole curve.
-    level : float, default 0.95
-        Level of the band.
-    at : array-like of scores, optional
-        Where to evaluate curve and band; by default up to 512 scores from the smallest to the
-        largest. A simultaneous band holds from the smallest to the largest score in any case.
-    knots : int, optional
-        Knots of a spline, 3 to 7; by default 5.
-    cluster : array-like of shape (n,), optional
-        The cluster of each row, such as the patient; rows of one cluster may be dependent.
-    **rows
-        As for :func:`trueness.ece`.
-
-    Returns
-    -------
-    CurveBand
-        Arrays `x`, `y` (the curve), `low` and `high`; nan, with a warning, if the curve has no
-        finite estimate.
-
-    Notes
-    -----
-    *Splines.* With the basis :math:`s(x)` at the log-odds :math:`x` of a score, the coefficients
-    :math:`b` and their covariance :math:`V` (inverse information; for clusters, and for weights that are not whole numbers, the sandwich),
-    the band is
-
-    .. math:: \mathrm{expit}\big( s(x)^\top b \pm c \sqrt{s(x)^\top V s(x)} \big) .
-
-    A pointwise band has the normal quantile :math:`c`, as in R; Student's t with the sandwich.
-
-    *Loess.* The curve is a weighted sum of labels, with variance :math:`\sum_i l_i(x)^2 q_i (1 -
-    q_i)`, :math:`q_i` being the curve at the score of row i. The limits are the wider of ± c
-    standard errors and of Wilson's for the number of independent rows that has the same variance;
-    they stay within [0, 1].
-
-    *Simultaneous.* :math:`c` is the quantile of the largest :math:`|t|` over all scores, from the
-    length :math:`\kappa` of the path that the standardised basis takes on the unit sphere (Sun and
-    Loader 1994),
-
-    .. math:: \frac{\kappa}{\pi} e^{-c^2/2} + 2 (1 - \Phi(c)) = 1 - \text{level} ,
-
-    or Scheffé's, if that is smaller.
-
-    Both are bands for the mean of the curve, as `covers` of the result says. It is the truth if the
-    log-odds are a spline with these knots, as for calibrated scores or a wrong slope; otherwise it
-    is the best approximation (splines) or a local mean (loess), and more rows make it worse:
-    ``docs/guide/curves.md`` has the coverage. For a band without such an assumption see
-    :func:`trueness.monotone_band`.
-
-    References
-    ----------
-    Harrell, "Regression modeling strategies", 2015. Sun, Loader, "Simultaneous confidence bands for
-    linear regression and smoothing", Annals of Statistics, 1994.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import trueness as tn
-    >>> rng = np.random.default_rng(0)
-    >>> p = rng.random(500)
-    >>> band = tn.curve_band(rng.random(500) < p, p, at=[0.2, 0.5, 0.8])
-    >>> band.y.round(3).tolist(), band.low.round(3).tolist(), band.high.round(3).tolist()
-    ([0.187, 0.471, 0.834], [0.125, 0.388, 0.755], [0.27, 0.555, 0.891])
-    """
-    checked_word(curve, "curve", METHODS)
+    """The band around a curve by splines or loess; see :func:`trueness.curve_band`."""
     checked_word(band, "band", _BANDS)
     level = checked_fraction(level, "level")
-    if knots is not None and curve != "spline":
-        raise InputError(
-            "knots",
-            "is only for `curve='spline'`",
-            f"the curve is {curve!r}",
-            remedy="Leave it out.",
-        )
     places = None if at is None else checked_places(at)
     evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster)
     evidence.require_one("the band of a matrix")

@@ -1,23 +1,11 @@
-"""Measures as scikit-learn scorers: ``cross_val_score(model, X, y, scoring=tn.scorers.brier)``.
-
-Every measure of which one can tell whether more or less is better is here by its name. A scorer is
-a function of an estimator, its input and the labels whose larger values are better; so all errors
-are negated.
-
-.. warning::
-    Calibration errors alone reward constants: a model that predicts the event rate for every row
-    has an ECE near zero and no use. Select models by ``brier`` or ``log_loss``, which reward
-    calibration and discrimination together, and read calibration errors beside them:
-    ``scoring={"brier": tn.scorers.brier, "ece": tn.scorers.ece}``.
-"""
+"""Scorers: a measure of an estimator's predicted probabilities, signed so that larger is better."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from trueness import measure as measures
 from trueness._input.sample import read_sample
 from trueness._keywords import suggests_keywords
 from trueness.errors import InputError
@@ -119,14 +107,24 @@ def scorer(
     return Scorer(measure, greater_is_better=greater_is_better, options=options or None)
 
 
-_BY_NAME = {
-    key: scorer(one.function, greater_is_better=one.better == "more")
-    for key, one in MEASURES.items()
-    if one.better and key in measures.__all__
-}
-globals().update(_BY_NAME)
-__all__ = ["Scorer", "scorer", *_BY_NAME]
+def _scorer_of(key: str) -> Scorer:
+    """The scorer of a measure of the catalogue."""
+    measure = MEASURES[key]
+    return scorer(measure.function, greater_is_better=measure.better == "more")
 
-if TYPE_CHECKING:
 
-    def __getattr__(name: str) -> Scorer: ...
+ace = _scorer_of("ace")
+auc = _scorer_of("auc")
+brier = _scorer_of("brier")
+e50 = _scorer_of("e50")
+e90 = _scorer_of("e90")
+ece = _scorer_of("ece")
+emax = _scorer_of("emax")
+gce = _scorer_of("gce")
+ici = _scorer_of("ici")
+log_loss = _scorer_of("log_loss")
+mce = _scorer_of("mce")
+scaled_brier = _scorer_of("scaled_brier")
+smooth_ece = _scorer_of("smooth_ece")
+squared_ece = _scorer_of("squared_ece")
+tce = _scorer_of("tce")
