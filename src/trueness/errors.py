@@ -344,6 +344,10 @@ class MovedScoresWarning(TruenessWarning):
     """Scores of exactly 0 or 1 were moved inwards, because their logit is infinite."""
 
 
+class WeightsWarning(TruenessWarning):
+    """Weights are whole numbers and were taken as counts of rows, though nothing said that they are."""
+
+
 class NoEstimateWarning(TruenessWarning):
     """The data do not determine the number; nan is returned."""
 

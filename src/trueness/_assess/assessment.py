@@ -15,7 +15,7 @@ from trueness._input.arguments import Seed, checked_fraction, spelled_out, whole
 from trueness._input.segment_columns import GROUPS, SegmentColumn
 from trueness._level import check_drawn_level, checked_level
 from trueness._tally.accumulator import Accumulator
-from trueness._tally.evidence import Evidence, Sums, WeightType
+from trueness._tally.evidence import Evidence, Sums
 from trueness._tally.rows_or_sums import ROW_OPTIONS
 from trueness._tally.rules import BinsLike, as_rule, blind_to_labels
 from trueness._tally.sketch import Sketch
@@ -40,7 +40,7 @@ from trueness.results import (
     Verdict,
 )
 from trueness.results._verdict import DetectionPower
-from trueness.typing import ArrayLike, Kind, Missing, RowOptions
+from trueness.typing import ArrayLike, Kind, Missing, RowOptions, WeightType
 
 
 class Assessment:
@@ -89,11 +89,8 @@ class Assessment:
 
     @property
     def n(self) -> int:
-        """Rows."""
-        evidence = self._asked.rows.evidence
-        if evidence.rows is None:
-            return evidence.sums.n
-        return evidence.rows.n
+        """Rows; a row of weight 2 counts as two if weights count rows."""
+        return self._asked.rows.evidence.n
 
     def at(self, *, level: float | None = None) -> "Assessment":
         """The same rows at another level; what was drawn and summed is shared."""
@@ -293,12 +290,12 @@ def assess(
     bins: BinsLike | None = None,
     level: float = 0.95,
     seed: Seed = 0,
-    weight_type: WeightType = "auto",
     rounded_to: float | None = None,
     kind: Kind | None = None,
     labels: Any = None,
     pos_label: Any = None,
     sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
     missing: Missing = "raise",
     clip_tolerance: float = 0.0,
     sum_tolerance: float | None = None,
@@ -327,12 +324,9 @@ def assess(
         Confidence level of all limits, and one minus the error rate of every decision.
     seed : int or numpy.random.Generator, default 0
         For all random draws; a Generator supplies one number. `a.seed` has it.
-    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
-        What weights are: 'frequency', whole numbers that count rows; 'importance', sampling weights
-        of any unit. 'auto' takes whole numbers for the first and others for the second.
     rounded_to : float, optional
         The unit to which the scores were rounded, as for :func:`calibration_test`.
-    kind, labels, pos_label, sample_weight, missing, clip_tolerance, sum_tolerance, from_logits, percent, ignore_index
+    kind, labels, pos_label, sample_weight, weight_type, missing, clip_tolerance, sum_tolerance, from_logits, percent, ignore_index
         As for :func:`ece`. Without `kind`, each question about a matrix has the view of the
         function of its name: the top label, or every class.
 
@@ -365,7 +359,6 @@ def assess(
         bins=bins,
         level=level,
         seed=seed,
-        weight_type=weight_type,
         rounded_to=rounded_to,
         slice_groups=GROUPS,
         copied=True,
@@ -400,7 +393,6 @@ def asked_of(
     own_bins: bool = False,
     level: float = 0.95,
     seed: Seed = 0,
-    weight_type: WeightType = "auto",
     rounded_to: float | None = None,
     copied: bool = False,
 ) -> Asked:
@@ -422,8 +414,7 @@ def asked_of(
             groups = sums_by_group(y_true, by, crossed, alone=y_prob is None and not rows)
         y_true = y_true.total
         by = None
-    how: Any = {"two_columns": "keep", "cluster": cluster, "weight_type": weight_type}
-    read = Evidence.of(y_true, y_prob, rows, **how).rounded(unit)
+    read = Evidence.of(y_true, y_prob, rows, two_columns="keep", cluster=cluster).rounded(unit)
     columns: tuple[SegmentColumn, ...] = ()
     slice_columns: tuple[SegmentColumn, ...] = ()
     if by is not None:

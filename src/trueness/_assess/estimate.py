@@ -100,7 +100,9 @@ def estimate(
         rows["sample_weight"] = sample_weight
     question = question_of(measure, options)
     checked_word(method, "method", ("auto", "bootstrap"))
-    weight_type: Any = "auto" if y_prob is None else question.options.get("weight_type", "auto")
+    # A measure that was bound to a type of weights asks for rows of it.
+    bound = question.options.get("weight_type", "auto")
+    rows.setdefault("weight_type", bound)
     a = asked_of(
         y_true,
         y_prob,
@@ -108,7 +110,6 @@ def estimate(
         cluster=cluster,
         level=level,
         seed=seed,
-        weight_type=weight_type,
         own_bins=True,
     )
     found: Estimate = a.ask(

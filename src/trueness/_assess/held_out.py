@@ -69,7 +69,11 @@ def cross_fitted(a: Asked, calibrator: Any) -> Asked:
     some = dealt.place[order]
     base = a.view("confidence").at(some)
     rows = Sample(
-        after.y[order], after.p[order], None if after.w is None else after.w[order], after.classes
+        after.y[order],
+        after.p[order],
+        None if after.w is None else after.w[order],
+        after.classes,
+        importance=after.importance,
     )
     rows.tolerance = after.tolerance
     evidence = replace(base, rows=rows, given=None, memory={})
@@ -99,7 +103,14 @@ def _held_out(dealt: Deal, calibrator: Any) -> list[Evidence]:
         for i in range(FOLDS):
             test = fold == i
             out[test] = fitted(calibrator, dealt.rows.at(~test)).predict(rows.p[test])
-        sample = Sample(rows.y, out, rows.w, rows.classes, max(rows.tolerance, 1e-6))
+        sample = Sample(
+            rows.y,
+            out,
+            rows.w,
+            rows.classes,
+            max(rows.tolerance, 1e-6),
+            importance=rows.importance,
+        )
         deals.append(replace(dealt.rows, rows=sample, given=None, memory={}))
     return deals
 

@@ -6,9 +6,8 @@ from typing import Unpack
 import numpy as np
 
 from trueness._assess.assessment import asked_of
-from trueness._input.arguments import check_flag, checked_word
+from trueness._input.arguments import check_flag
 from trueness._numerics.pairs import Support
-from trueness._tally.evidence import WeightType
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinsLike
 from trueness._tally.tally import Binned, Tally
@@ -29,7 +28,6 @@ def ece_interval(
     squared: bool = False,
     smoothness: float | None = None,
     cluster: ArrayLike | None = None,
-    weight_type: WeightType = "auto",
     resamples: int | None = None,
     seed: int | np.random.Generator | None = 0,
     support: Support = "published",
@@ -75,10 +73,6 @@ def ece_interval(
         A cluster name for each row; rows of one cluster may be dependent (answers to one prompt,
         visits of a patient), and different clusters are independent. For 'score' with k = 1, from
         labels and scores; see Notes.
-    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
-        'auto': whole numbers are frequencies, others importance weights. 'frequency': whole
-        numbers; a weight of 2 counts the row twice. 'importance': sampling weights; each row counts
-        once, whatever its weight; for 'score' with k = 1; see Notes.
     resamples : int, optional
         Number of resamples for the bootstraps, the subsamplings and 'adaptive-hulc', 500 by
         default; the other methods take none.
@@ -89,8 +83,7 @@ def ece_interval(
         For 'analytic' with 1 < k < K: the scores over which the spread under calibration is
         computed.
     **rows
-        As for :func:`ece`; `sample_weight` must be whole numbers unless `weight_type` is
-        'importance'. For a matrix with k = 1, `kind` is 'confidence'.
+        As for :func:`ece`; sampling weights are for 'score' with k = 1, see Notes. For a matrix with k = 1, `kind` is 'confidence'.
 
     Returns
     -------
@@ -183,10 +176,7 @@ def ece_interval(
     """
     checked_question(k, bins, level, method, smoothness, resamples, support)
     check_flag(squared, "squared")
-    checked_word(weight_type, "weight_type", ("auto", "frequency", "importance"))
-    a = asked_of(
-        y_true, y_prob, rows, cluster=cluster, level=level, seed=seed, weight_type=weight_type
-    )
+    a = asked_of(y_true, y_prob, rows, cluster=cluster, level=level, seed=seed)
     options = {"k": k, "bins": bins, "method": method, "squared": squared, "smoothness": smoothness}
     found: Interval = a.ask("interval", resamples=resamples, support=support, **options)
     return found

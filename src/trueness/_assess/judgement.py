@@ -61,7 +61,9 @@ def judge(
         inside = inside_cells(part)
         known |= {"n_certain": inside.certain, "n_certain_wrong": inside.wrong}
         known["scores"] = float(part.score[0]), float(part.score[-1])
-    found = Verdict("undetermined", evidence.sums.n, level, Level(level).alpha, rejected, **known)
+    if evidence.guessed_counts:
+        known["counted_rows"] = evidence.sums.n
+    found = Verdict("undetermined", evidence.n, level, Level(level).alpha, rejected, **known)
     flags = tuple(filter(None, (_flagged_segments(segments), _flagged_classes(classes))))
     return replace(
         found, flags=flags, code=_code(replace(found, flags=flags)), all_rows=_code(found)
@@ -87,7 +89,8 @@ def joint_verdict(
     rates = np.array([verdict.rate for verdict in verdicts.values()])
     return Verdict(
         code=code,
-        n=evidence.sums.n if evidence.rows is None else evidence.rows.n,
+        n=evidence.n,
+        counted_rows=evidence.sums.n if evidence.guessed_counts else 0,
         level=level,
         alpha=Level(level).alpha,
         rejected=test is not None and test.pvalue <= Level(level).alpha,

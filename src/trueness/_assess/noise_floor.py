@@ -15,7 +15,6 @@ from trueness._input.arguments import (
 )
 from trueness._input.columns import column
 from trueness._progress import Progress, reporter
-from trueness._tally.evidence import WeightType
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
@@ -38,7 +37,6 @@ def noise_floor(
     resamples: int | None = None,
     level: float = 0.95,
     alternative: Alternative = "greater",
-    weight_type: WeightType = "auto",
     seed: Seed = 0,
     workers: int = 1,
     progress: Progress = True,
@@ -70,10 +68,6 @@ def noise_floor(
     alternative : {'greater', 'less', 'two-sided'}, default 'greater'
         Which values are evidence against calibration: large ones (any calibration error), small
         ones, or both (for example a calibration slope).
-    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
-        'auto': whole numbers are frequencies, others importance weights. 'frequency': whole
-        numbers; a weight of 2 counts the row twice, with a label each. 'importance': a row of any
-        weight has one label.
     seed : int or numpy.random.Generator, default 0
         The same seed gives the same values with any number of workers.
     workers : int, default 1
@@ -124,7 +118,6 @@ def noise_floor(
     >>> abs(floor.mean - 3 / 16) < 0.02, abs(floor.pvalue - 2 / 16) < 0.04
     (True, True)
     """
-    checked_word(weight_type, "weight_type", ("auto", "frequency", "importance"))
     checked_word(alternative, "alternative", _ALTERNATIVES)
     draws = None if resamples is None else checked_resamples(resamples)
     workers = checked_whole(workers, "workers", MOST_WORKERS)
@@ -134,7 +127,7 @@ def noise_floor(
     options["report"] = reporter(progress)
     if observed is not None:
         options["observed"] = checked_number(observed, "observed")
-    how: Any = {"level": level, "seed": seed, "weight_type": weight_type, "own_bins": True}
+    how: Any = {"level": level, "seed": seed, "own_bins": True}
     if isinstance(y_prob, Tally | Sketch | Binned):
         if y_true is not None:
             raise InputError(

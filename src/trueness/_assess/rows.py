@@ -128,7 +128,6 @@ def checked_rows(evidence: Evidence, *, copied: bool) -> Evidence:
 
     What is unusual about all rows is said here, so that no later question says it.
     """
-    evidence.require_weight_type()
     if evidence.rows is None:
         given = evidence.given
         assert given is not None
@@ -166,6 +165,7 @@ def _copied(rows: Sample) -> Sample:
         rows.rows,
         rows.dropped,
         rows.logits,
+        importance=rows.importance,
     )
     found.ignored = rows.ignored
     found.pixels = rows.pixels

@@ -148,6 +148,7 @@ _TYPES = {
     "labels": "sequence, optional",
     "pos_label": "optional",
     "sample_weight": "array-like of shape (n,), optional",
+    "weight_type": "{'auto', 'frequency', 'importance'}, default 'auto'",
     "missing": "{'raise', 'drop'}, default 'raise'",
     "clip_tolerance": "float, default 0",
     "sum_tolerance": "float, optional",
@@ -179,7 +180,12 @@ _TEXTS = {
         "categories included) or, without categories, in the order of the sorted labels."
     ),
     "pos_label": "The label that a vector of scores predicts, if labels are not 0/1.",
-    "sample_weight": "Frequencies: a weight of 2 counts the row twice, a weight of 0 leaves it out.",
+    "sample_weight": "Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.",
+    "weight_type": (
+        "What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole numbers that count "
+        "rows; a weight of 2 is two rows. 'importance': sampling weights in any unit; each row counts once. 'auto' "
+        "takes whole numbers for the first, which functions that infer warn of, and other weights for the second."
+    ),
     "missing": "What to do with rows that have a missing value: raise an error, or drop them with a warning.",
     "clip_tolerance": "Scores outside [0, 1] by at most this much are set to 0 or 1.",
     "sum_tolerance": "How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.",

@@ -25,7 +25,7 @@ from trueness._tally.rules import BinsLike, EqualWidth, as_rule
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally, list_classes
 from trueness.errors import InputError, in_context
-from trueness.typing import ArrayLike, Ints, Kind, Missing
+from trueness.typing import ArrayLike, Ints, Kind, Missing, WeightType
 
 Sums: TypeAlias = Tally | Binned | Sketch
 _FORMS: dict[str, type[Sums]] = {"sketch": Sketch, "tally": Tally, "binned": Binned}
@@ -42,7 +42,7 @@ class Accumulator:
         What to store: a :class:`Sketch` of bounded size, which gives every measure approximately; a
         :class:`Tally`, exact, with one cell per distinct score; or the sums of bins with fixed
         edges.
-    kind, missing, clip_tolerance, sum_tolerance, from_logits, percent
+    kind, missing, clip_tolerance, sum_tolerance, from_logits, percent, weight_type
         As for :func:`trueness.ece`.
     by : str or list of str, optional
         What the groups are: "day", "region". Each group then has its own sums, and every `update`
@@ -92,6 +92,7 @@ class Accumulator:
         sum_tolerance: float | None = None,
         from_logits: bool = False,
         percent: bool = False,
+        weight_type: WeightType = "auto",
         buckets: int | None = None,
         about: Mapping[str, Any] | None = None,
     ) -> None:
@@ -121,6 +122,7 @@ class Accumulator:
             "sum_tolerance": sum_tolerance,
             "from_logits": from_logits,
             "percent": percent or None,
+            "weight_type": None if weight_type == "auto" else weight_type,
         }
         self._options: dict[str, Any] = {k: v for k, v in options.items() if v is not None}
         # No rows yet, but wrong options are an error now, not when the first rows arrive.

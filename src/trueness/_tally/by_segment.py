@@ -9,7 +9,7 @@ import numpy as np
 from trueness._tally.rows_or_sums import ROW_OPTIONS, takes_rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
-from trueness.errors import InputError, in_context, quietly
+from trueness.errors import InputError, WeightsWarning, collected_warnings, in_context, quietly
 from trueness.typing import ArrayLike, Kind
 
 Arguments = ParamSpec("Arguments")
@@ -58,7 +58,8 @@ def _by_segment(
         raise InputError(
             "by", "needs labels and scores", got, remedy="`scan_groups` keeps sums by group."
         )
-    evidence = Evidence.of(y_true, y_prob, rows, kind=kind, two_columns="keep", cluster=None)
+    with collected_warnings(WeightsWarning):  # a measure is the same whatever weights stand for
+        evidence = Evidence.of(y_true, y_prob, rows, kind=kind, two_columns="keep", cluster=None)
     column, *others = evidence.columns(by, y_true)
     if others:
         raise InputError(

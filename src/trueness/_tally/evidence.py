@@ -7,21 +7,21 @@ rows and which rows belong together is decided in this file only; the notes say 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._input.arguments import checked_fraction, checked_word
+from trueness._input.arguments import checked_fraction
 from trueness._input.sample import Sample
 from trueness._input.segment_columns import GROUPS, SegmentColumn, WholeNumbers, read_by
 from trueness._tally import multiclass, rows_or_sums
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.clusters import ClusteredRows, codes_by_content, warn_few_clusters
-from trueness._tally.models import INDEPENDENT, read_models, weights_in_words
+from trueness._tally.models import INDEPENDENT, read_models, warn_guessed_counts, weights_in_words
 from trueness._tally.multiclass import EACH_ROW, ClassParts, View, parts_of
-from trueness._tally.row_sums import are_whole, cells_of_rows
+from trueness._tally.row_sums import cells_of_rows, count_rows
 from trueness._tally.rows_or_sums import binned_of, rule_for, tally_of
 from trueness._tally.rules import BinRule, BinsLike, BySize, EqualMass
 from trueness._tally.sketch import Sketch
@@ -35,10 +35,9 @@ from trueness._tally.tally import (
     tally_of_sums,
 )
 from trueness.errors import InputError, TruenessWarning, collected_warnings, warn
-from trueness.typing import ArrayLike, Ints, Kind, RowOptions
+from trueness.typing import ArrayLike, Ints, Kind, RowOptions, WeightType
 
 Sums: TypeAlias = Tally | Binned | Sketch
-WeightType: TypeAlias = Literal["frequency", "importance", "auto"]
 TwoColumns: TypeAlias = Literal["binary", "keep"]
 _MOST_ROWS = 1 << 28
 # Scores of a matrix from which on the sums of its classes, six times its memory, are made when
@@ -88,7 +87,6 @@ class Evidence:
         kind: Kind = "classwise",
         two_columns: TwoColumns = "binary",
         cluster: ArrayLike | None = INDEPENDENT,
-        weight_type: WeightType = "auto",
     ) -> "Evidence":
         """Read labels and scores, or sums in place of both.
 
@@ -110,14 +108,13 @@ class Evidence:
                     "Buckets of clusters are not used here: rows count as independent.",
                     TruenessWarning,
                 )
+            weight_type = rows.get("weight_type", "auto")
+            if weight_type == "auto" and all(part.whole for part in y_true.parts):
+                warn_guessed_counts(y_true.n, float(y_true.weight))
             return cls.of_sums(y_true, two_columns=two_columns, weight_type=weight_type)
-        options: Any = {
-            "kind": kind,
-            "two_columns": two_columns,
-            "cluster": cluster,
-            "weight_type": weight_type,
-        }
-        return cls.several(y_true, {"": y_prob}, rows, **options)[""]
+        return cls.several(
+            y_true, {"": y_prob}, rows, kind=kind, two_columns=two_columns, cluster=cluster
+        )[""]
 
     @classmethod
     def of_sums(
@@ -155,7 +152,6 @@ class Evidence:
         kind: Kind = "classwise",
         two_columns: TwoColumns = "binary",
         cluster: ArrayLike | None = INDEPENDENT,
-        weight_type: WeightType = "auto",
         argument: str = "models",
     ) -> "dict[str, Evidence]":
         """Read the rows that several models scored.
@@ -167,8 +163,11 @@ class Evidence:
         """
         samples, asked, fields = read_models(y_true, models, rows, kind, cluster, argument)
         first = next(iter(samples.values()))
-        if first.w is not None and weight_type == "auto":
-            fields["notes"] += weights_in_words(first.w)
+        weight_type = rows.get("weight_type", "auto")
+        if first.w is not None:
+            fields["notes"] += weights_in_words(first.w, weight_type)
+            if weight_type == "auto" and count_rows(first):
+                warn_guessed_counts(int((first.w > 0).sum()), float(first.w.sum()))
         fields |= {"view": "binary" if first.p.ndim == 1 else asked, "weight_type": weight_type}
         fields["asked"] = rows.get("kind") is not None
         if (
@@ -356,6 +355,7 @@ class Evidence:
                 rows.tolerance,
                 rows.rows,
                 rows.dropped,
+                importance=rows.importance,
             )
         if rows.logits:
             return multiclass.with_probabilities(rows)
@@ -433,12 +433,14 @@ class Evidence:
 
     @cached_property
     def weights(self) -> Literal["none", "whole", "fractional"]:
-        """Whether rows have weights, and whether these are whole numbers that sum to less than 2³⁵, as in `Cells`."""
+        """Whether rows have weights, and whether these are whole numbers that count rows, as in `Cells`.
+
+        They then sum to less than 2³⁵; all others are sampling weights.
+        """
         if self.rows is not None:
-            w = self.rows.w
-            if w is None:
+            if self.rows.w is None:
                 return "none"
-            if are_whole(w):
+            if count_rows(self.rows):
                 return "whole"
             return "fractional"
         whole = all(part.whole for part in self.parts)
@@ -451,7 +453,7 @@ class Evidence:
     @property
     def whole(self) -> bool:
         """Whether weights, if any, count rows."""
-        return self.weights != "fractional" and self.weight_type != "importance"
+        return self.weights != "fractional"
 
     @property
     def n(self) -> int:
@@ -459,6 +461,11 @@ class Evidence:
         if self.whole:
             return round(self.weight)
         return self.sums.n
+
+    @property
+    def guessed_counts(self) -> bool:
+        """Whether weights were taken as counts only because they are whole numbers."""
+        return self.weight_type == "auto" and self.weights == "whole" and self.weight > self.sums.n
 
     @property
     def units(self) -> int:
@@ -472,9 +479,7 @@ class Evidence:
     @property
     def importance(self) -> bool:
         """Whether weights express importance."""
-        return self.weight_type == "importance" or (
-            self.weight_type == "auto" and self.weights == "fractional"
-        )
+        return self.weights == "fractional"
 
     @property
     def dependent(self) -> bool:
@@ -528,9 +533,7 @@ class Evidence:
         `counted`: weights count rows.
         """
         if counted and not self.whole:
-            raise InputError(
-                "sample_weight", "must be whole numbers, which count rows", "got fractions"
-            )
+            raise counts_needed(self.weight_type)
         if self.view == "multilabel":
             demand = f"must not be 'multilabel' for {what.removesuffix(' of a matrix')}"
             remedy = "Pass a column of labels and of scores at a time; `estimate` and `report` take all of them."
@@ -539,15 +542,6 @@ class Evidence:
             remedy = "For one class against the rest pass its column as a vector."
             raise InputError(
                 "kind", f"must be 'confidence' for {what}", f"got {self.view!r}", remedy=remedy
-            )
-
-    def require_weight_type(self) -> None:
-        """Raise if weights are to count rows, but are not whole numbers."""
-        checked_word(self.weight_type, "weight_type", get_args(WeightType))
-        if self.weight_type == "frequency" and self.weights == "fractional":
-            demand = "must be whole numbers that sum to less than 2³⁵, which count rows"
-            raise InputError(
-                "sample_weight", demand, remedy="For other weights use `weight_type='importance'`."
             )
 
     @cached_property
@@ -559,7 +553,6 @@ class Evidence:
         w = self.need_rows("This needs the rows").w
         if w is None:
             return self
-        self.require_weight_type()
         if self.whole:
             if w.sum() > _MOST_ROWS:
                 raise InputError(
@@ -661,6 +654,12 @@ class Evidence:
         """Warn of fewer rows than bins."""
         if rule.n_requested > self.weight:
             rows_or_sums.warn_few_rows(round(self.weight), rule)
+
+
+def counts_needed(weight_type: WeightType) -> InputError:
+    """The error for weights that do not count rows, where they must."""
+    got = "`weight_type` is 'importance'" if weight_type == "importance" else "got fractions"
+    return InputError("sample_weight", "must be whole numbers, which count rows", got)
 
 
 def _same(part: Sample) -> Sample:

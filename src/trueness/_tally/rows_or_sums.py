@@ -7,8 +7,8 @@ from typing import Any, TypeVar, Unpack
 
 import numpy as np
 
-from trueness._input.arguments import spell_out
-from trueness._input.sample import Sample, plain_sample, read_sample
+from trueness._input.arguments import checked_word, spell_out
+from trueness._input.sample import WEIGHT_TYPES, Sample, plain_sample, read_sample
 from trueness._keywords import unknown_row_option
 from trueness._tally.buckets import RowClusters, read_clusters, refuse_unused
 from trueness._tally.grid import grid_of_rows
@@ -33,7 +33,7 @@ from trueness.errors import (
     dropped_rows,
     warn,
 )
-from trueness.typing import ArrayLike, Kind, RowOptions
+from trueness.typing import ArrayLike, Kind, RowOptions, WeightType
 
 Measure = TypeVar("Measure", bound=Callable[..., Any])
 Sums = TypeVar("Sums", Tally, Binned, Sketch)
@@ -225,7 +225,10 @@ def refuse_row_arguments(
     kind = check_kind(options["kind"]) if "kind" in options else sums.kind
     if kind != sums.kind and (sums.kind, kind) != ("binary", "classwise"):
         raise InputError("kind", f"is {kind!r}, but this {what} was made with kind={sums.kind!r}")
+    check_sums_of(sums, options.get("weight_type", "auto"))
     for name, value in options.items():
+        if name == "weight_type":
+            continue
         default = value is None or (
             isinstance(value, str | bool | float | int) and value == ROW_OPTIONS[name]
         )
@@ -235,6 +238,22 @@ def refuse_row_arguments(
         raise InputError(
             "", f"An empty {what} has no calibration error", remedy="Add rows to it first."
         )
+
+
+def check_sums_of(sums: Tally | Binned | Sketch, weight_type: WeightType) -> None:
+    """Raise unless these sums are of weights of this type."""
+    checked_word(weight_type, "weight_type", WEIGHT_TYPES)
+    if weight_type == "auto" or sums.weight == sums.n:
+        return
+    counted = all(part.whole for part in sums.parts)
+    what = type(sums).__name__
+    remedy = f"Pass `weight_type={weight_type!r}` where the {what} is made."
+    if weight_type == "importance" and counted:
+        got = f"the weights of this {what} count rows: {sums.n:,} stand for {sums.weight:,.0f}"
+        raise InputError("weight_type", "must be 'frequency' or 'auto'", got, remedy=remedy)
+    if weight_type == "frequency" and not counted:
+        got = f"this {what} holds sampling weights"
+        raise InputError("weight_type", "must be 'importance' or 'auto'", got, remedy=remedy)
 
 
 def _give_warnings(sums: Parts[Any], rule: BinRule | None = None) -> None:

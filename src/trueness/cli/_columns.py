@@ -13,7 +13,7 @@ from trueness.cli._printing import note, warning
 from trueness.errors import InputError
 
 if TYPE_CHECKING:
-    from trueness.typing import Missing
+    from trueness.typing import Missing, WeightType
 
 LABELS = ("label", "y", "y_true", "target")
 SCORES = ("prob", "p", "y_prob", "score", "probability", "confidence")
@@ -34,6 +34,7 @@ class Request:
     probs: tuple[str, ...] = ()
     matrices: tuple[str, ...] = ()
     weight: str | None = None
+    weight_type: "WeightType" = "auto"
     by: tuple[str, ...] = ()
     model_column: str | None = None
     """The column that says whose score and label a row has; `pair` says which rows of two models

@@ -11,19 +11,16 @@ from trueness._text.numbers import common_decimals, level_percent, rule_in_words
 from trueness._text.table import Cell, Column, Kind, Table, written
 from trueness.cli._answers import paired_rows
 from trueness.cli._columns import Group, Request, group_columns
-from trueness.cli._dataset import IMPORTANCE, Rows, read_rows, uses_logs
+from trueness.cli._dataset import Rows, read_rows, uses_logs
 from trueness.cli._printing import (
     Output,
     Target,
     interval_cell,
     limits_notes,
-    note,
     warning,
     with_limits,
 )
 from trueness.errors import InputError
-
-_WITH_INFLUENCES = ("squared-ece", "brier", "log-loss")
 
 
 @opt.command("compare")
@@ -83,13 +80,7 @@ def compare(**options: Any) -> None:
         demand = "must name two models or more to compare"
         got = f"got {rows.choice.models[0].name!r} alone"
         raise InputError("--prob", demand, got)
-    if (
-        rows.weight_type == "importance"
-        and settings["method"] != "bootstrap"
-        and measure in _WITH_INFLUENCES
-    ):
-        settings["weight_type"] = rows.weight_type
-        note(IMPORTANCE)
+    rows.note_importance()
     own = {"level": options["level"], "seed": options["seed"]} | (
         {} if bins is None else {"bins": bins}
     )

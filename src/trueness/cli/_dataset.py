@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from trueness.sources._table import Columns, Table
     from trueness.typing import RowOptions
 
-IMPORTANCE = (
+_IMPORTANCE = (
     "Weights are not whole numbers: they are taken as importance weights, not as counts of rows."
 )
 _LARGE = 256 * 1000 * 1000
@@ -75,9 +75,16 @@ class Rows:
         """What weights mean: counts of rows or, if they are not whole numbers, importance."""
         if self.choice.weight is None:
             return "frequency"
+        if self.request.weight_type != "auto":
+            return self.request.weight_type
         w = self.columns.numbers[self.choice.weight]
         whole = w.round() if w.dtype.kind == "f" else w
         return "importance" if ((w < whole) | (w > whole)).any() else "frequency"  # nan is neither
+
+    def note_importance(self) -> None:
+        """Say that weights were taken as importance weights because they are not whole numbers."""
+        if self.request.weight_type == "auto" and self.weight_type == "importance":
+            note(_IMPORTANCE)
 
     def is_matrix(self, model: Model) -> bool:
         return len(model.columns) > 1 or self.columns.numbers[model.columns[0]].ndim == 2
@@ -196,6 +203,7 @@ class Rows:
         rows: RowOptions = {name: getattr(request, name) for name in described}  # type: ignore[assignment]  # names of row options
         if self.choice.weight is not None:
             rows["sample_weight"] = numbers[self.choice.weight]
+            rows["weight_type"] = request.weight_type
         label = self.columns.labels[model.label or self.choice.label]
         matrix = self.is_matrix(model)
         if request.pos_label is not None:

@@ -14,7 +14,7 @@ import trueness.cli._options as opt
 from trueness._progress import progress_bar
 from trueness._text.table import Column, Table
 from trueness.cli._columns import Group, Model, Request, group_columns, model_column
-from trueness.cli._dataset import IMPORTANCE, Arguments, Dataset, Rows, open_dataset, read_rows
+from trueness.cli._dataset import Arguments, Dataset, Rows, open_dataset, read_rows
 from trueness.cli._printing import Output, Target, note, reword_messages, warning, wording
 from trueness.cli._tally import ModelSums, file_names, own_bins, read_total, stream_sums
 from trueness.errors import InputError
@@ -149,12 +149,12 @@ def _from_rows(rows: Rows) -> Iterator[Subject]:
     from trueness._tally.evidence import Evidence
 
     rows.warn_of_dropped()
-    if rows.weight_type == "importance":
-        note(IMPORTANCE)
+    rows.note_importance()
 
     def ask(one: Arguments, part: Rows) -> "tuple[Rows, Evidence]":
-        how: Any = {"kind": "confidence", "cluster": part.cluster, "weight_type": rows.weight_type}
-        return part, Evidence.of(one.y_true, one.y_prob, one.rows, **how)
+        return part, Evidence.of(
+            one.y_true, one.y_prob, one.rows, kind="confidence", cluster=part.cluster
+        )
 
     first = None
     for group, model, (part, data) in rows.each("Reading the groups", ask):

@@ -22,7 +22,7 @@ _OTHER_BINS = {
 }
 """What other libraries call bins, and how they are typed here."""
 _HEADINGS = {
-    "Columns": "label prob probs matrices weight by model_column pair time cluster judge grades",
+    "Columns": "label prob probs matrices weight weight_type by model_column pair time cluster judge grades",
     "Analysis": "",
     "Labels and scores": "pos_label labels missing from_logits percent clip_tolerance sum_tolerance rounded_to",
     "Files": "demo rows input_format separator decimal stream each groups",
@@ -198,6 +198,10 @@ def data(
     matrices = (
         "Columns of one model with several classes, in class order: a,b,c or 'p_*'. Repeatable."
     )
+    weight_types = (
+        "What weights are: frequency (a weight of 2 is two rows), importance (sampling weights), or auto: "
+        "whole numbers are the first, others the second."
+    )
     order = "The classes in column order, a,b,c; with two classes, the event last."
     clip = "Set scores outside [0, 1] by at most this much to 0 or 1."
     formats = "Format of the file.  [default: by its first bytes, then its name]"
@@ -232,7 +236,8 @@ def data(
                 "--percent", is_flag=True, help="The scores are percentages, from 0 to 100."
             ),
         ),
-        (label, text("--weight", "Column of weights: a weight of 2 counts the row twice.")),
+        (label, text("--weight", "Column of weights: counts of rows, or sampling weights.")),
+        (label, choice("--weight-type", "auto frequency importance", weight_types, default="auto")),
         (
             by,
             text("--by", "Column of groups, each analysed separately. Repeatable.", multiple=True),

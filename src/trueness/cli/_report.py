@@ -305,6 +305,7 @@ def _fit_command(rows: Rows, model: Model) -> str:
         "--label": model.label or choice.label,
         scores[0]: scores[1],
         "--weight": choice.weight,
+        "--weight-type": request.weight_type if request.weight_type != "auto" else None,
         "--pos-label": event,
         "--labels": None
         if request.labels is None or event is not None

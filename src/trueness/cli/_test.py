@@ -143,8 +143,7 @@ def _results(
     tests: list[tuple[Any, dict[str, Any]]]
     tests = [(tn.calibration_test, {"method": method, **own}) for method, own in settings.items()]
     if equivalence:
-        weights = {"weight_type": "importance"} if rows.weight_type == "importance" else {}
-        tests.append((tn.equivalence_test, {**equivalence, **weights}))
+        tests.append((tn.equivalence_test, equivalence))
 
     def ask(one: Arguments, part: Rows) -> list[Any]:
         return [

@@ -94,20 +94,8 @@ def _corp(part: str) -> Callable[..., float]:
     return lambda sums, *, score="brier": float(getattr(of.corp(sums, score=score), part))
 
 
-def _l2(
-    sums: Any,
-    *,
-    k: Any = None,
-    bins: Any = None,
-    smoothness: Any = None,
-    weight_type: Any = "frequency",
-) -> float:
-    return math.sqrt(
-        max(
-            0.0,
-            of.squared_ece(sums, k=k, bins=bins, smoothness=smoothness, weight_type=weight_type),
-        )
-    )
+def _l2(sums: Any, *, k: Any = None, bins: Any = None, smoothness: Any = None) -> float:
+    return math.sqrt(max(0.0, of.squared_ece(sums, k=k, bins=bins, smoothness=smoothness)))
 
 
 def _distance(method: Literal["ks", "kuiper"]) -> Callable[..., float]:

@@ -185,7 +185,7 @@ def warn_certain_scores(tally: Tally) -> None:
     parts = [inside_cells(part) for part in tally.parts]
     certain = sum(part.certain for part in parts)
     if certain:
-        total = sum(float(part.totals.weight) for part in tally.parts)
+        total = sum(int(part.row_counts.sum()) for part in tally.parts)
         wrong = sum(part.wrong for part in parts)
         warn(
             left_out(total, certain, wrong, "The spline leaves", "`'loess'` uses all rows."),

@@ -102,7 +102,10 @@ def _estimate(
     found = as_rows_or_cells(y_true, y_prob, rows)
     parts, certain, wrong = zip(*(_inside(part) for part in found.parts), strict=True)
     if any(certain):
-        total = sum(float(part.totals.weight) for part in found.parts)
+        total = sum(
+            int(part.row_counts.sum()) if isinstance(part, Cells) else part.totals.rows
+            for part in found.parts
+        )
         rest = "Observed/expected, Brier score and ECE use all rows."
         warn(
             left_out(total, sum(certain), sum(wrong), "Slope and intercept leave", rest),
@@ -134,16 +137,13 @@ def _inside(part: Cells | UnsortedRows) -> tuple[Cells | UnsortedRows, float, fl
 
 
 class InsideCells(NamedTuple):
-    """The rows with scores strictly between 0 and 1, and how many others there are.
-
-    Whole weights count as rows.
-    """
+    """The rows with scores strictly between 0 and 1, and how many others there are."""
 
     cells: Cells
-    certain: float
-    """Weight of the rows with a score of exactly 0 or 1."""
+    certain: int
+    """Rows with a score of exactly 0 or 1."""
     wrong: float
-    """Weight of those among them whose label contradicts the score."""
+    """Those among them whose label contradicts the score; of sampling weights, their weight."""
 
 
 def inside_cells(cells: Cells) -> InsideCells:
@@ -152,7 +152,8 @@ def inside_cells(cells: Cells) -> InsideCells:
     last = int(np.searchsorted(cells.score, 1.0, "left"))
     zeros = slice(0, first)
     ones = slice(last, None)
-    certain = cells.weight[zeros].sum() + cells.weight[ones].sum()
+    rows = cells.row_counts
+    certain = rows[zeros].sum() + rows[ones].sum()
     wrong = cells.events[zeros].sum() + (cells.weight[ones] - cells.events[ones]).sum()
     inside = {name: column[first:last] for name, column in cells.columns().items()}
     kept = (

@@ -1,11 +1,10 @@
 """Squared calibration error without the bias of the plug-in estimate."""
 
 from functools import partial
-from typing import Literal, Unpack
+from typing import Unpack
 
 import numpy as np
 
-from trueness._input.arguments import checked_word
 from trueness._input.sample import Sample
 from trueness._numerics.pairs import pair_mean, pair_sums
 from trueness._tally.binned_scores import (
@@ -43,7 +42,6 @@ def squared_ece(
     k: int | None = None,
     bins: BinsLike | None = None,
     smoothness: float | None = None,
-    weight_type: Literal["frequency", "importance"] = "frequency",
     **rows: Unpack[RowOptions],
 ) -> float:
     r"""Squared l2 calibration error, debiased.
@@ -70,11 +68,9 @@ def squared_ece(
         In place of `bins`: the Hölder exponent s of the error as a function of the scores, 0 < s ≤
         1, for which max(2, round(n^{2/(4s + d)})) bins of equal width per axis make the mean
         squared error of T smallest in order (the constant is not known; see :func:`ece_interval`).
-    weight_type : {'frequency', 'importance'}, default 'frequency'
-        'frequency': a weight of 2 counts the row twice; weights must be whole numbers.
-        'importance': a row of any weight is one row, paired with other rows only; for k = 1.
     **rows
-        As for :func:`ece`, but the default `kind` of a matrix is 'confidence'.
+        As for :func:`ece`, but the default `kind` of a matrix is 'confidence'. A row with a sampling
+        weight is one row, paired with other rows only; for k = 1.
 
     Returns
     -------
@@ -111,19 +107,18 @@ def squared_ece(
     """
     n_largest = checked_k(k)
     s = checked_smoothness(smoothness, bins)
-    checked_word(weight_type, "weight_type", ("frequency", "importance"))
     if n_largest > 1:
         sample = as_sample(y_true, y_prob, rows, kind="confidence")
-        return top_k_squared_ece(sample, n_largest, bins, smoothness, weight_type)
+        return top_k_squared_ece(sample, n_largest, bins, smoothness)
     if bins is None and isinstance(y_true, Binned):
         bins = Edges(y_true.parts[0].edges)
     rule: BinRule | BySize | None = None if bins is None else blind_to_labels(as_rule(bins))
     if smoothness is not None:
         rule = BySize(partial(default_width, smoothness=s))
-    if rule is not None and weight_type == "frequency":
-        return as_binned(y_true, y_prob, rule, rows, moments=True, kind="confidence").average(
-            _frequency
-        )
+    if rule is not None and rows.get("weight_type") != "importance":
+        binned = as_binned(y_true, y_prob, rule, rows, moments=True, kind="confidence")
+        if isinstance(y_true, Binned) or all(part.whole for part in binned.parts):
+            return binned.average(_frequency)
     tally = as_tally(
         y_true, y_prob, rows, rule=rule if isinstance(rule, BinRule) else None, kind="confidence"
     )
@@ -131,10 +126,7 @@ def squared_ece(
 
     def of_part(cells: Cells) -> float:
         rows, weight, _ = cells.totals
-        if weight_type == "importance":
-            cells = (
-                cells if cells.squares is None else cells.as_floats()
-            )  # cut as by any other unit of weights
+        if not cells.whole:
             return _importance(cells, given or default_rule(cells, rows))
         return _frequency(Bins.from_cells(cells, default_rule(cells, weight).group(cells)))
 
@@ -146,11 +138,8 @@ def top_k_squared_ece(
     k: int,
     bins: BinsLike | None = None,
     smoothness: float | None = None,
-    weight_type: str = "frequency",
 ) -> float:
     """The squared error of the k largest probabilities of each row."""
-    if weight_type != "frequency":
-        raise InputError("weight_type", "must be 'frequency' when k > 1", f"got {weight_type!r}")
     per_axis = None if bins is None else cells_per_axis(bins)
     scores = of_matrix(sample, checked_k(k), per_axis, checked_smoothness(smoothness, bins))
     return pair_sums(scores.z, scores.count, scores.hits, scores.first).statistic

@@ -239,7 +239,8 @@ class PriorShift(Record):
     slope_high: float
     """Its upper limit."""
     n: int
-    """Rows with a score strictly between 0 and 1; a row of weight 2 counts as two."""
+    """Rows with a score strictly between 0 and 1; a row of weight 2 counts as two if weights count
+    rows."""
     n_certain: int = 0
     """Rows with a score of exactly 0 or 1, which no weight changes and which are left out."""
     note: str = ""

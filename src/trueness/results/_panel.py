@@ -123,10 +123,10 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
     """Confidence level of all limits."""
     curve: str = "spline"
     """The calibration curve behind ICI, E50, E90 and Emax."""
-    n_certain: float = 0
+    n_certain: int = 0
     """Scores of exactly 0 or 1, which slope, intercepts and the calibration curve leave out."""
     n_certain_wrong: float = 0
-    """Those among them whose label contradicts the score."""
+    """Those among them whose label contradicts the score; of sampling weights, their weight."""
     clusters: int | None = None
     """Number of clusters, or of buckets of clusters; None for independent rows."""
     note: str = ""

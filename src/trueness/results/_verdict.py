@@ -145,7 +145,7 @@ class Verdict(Record):
     code: Code
     """The decision."""
     n: int
-    """Rows."""
+    """Rows; a row of weight 2 counts as two if weights count rows."""
     level: float
     """Confidence level."""
     alpha: float
@@ -172,10 +172,10 @@ class Verdict(Record):
     """Power to detect a miscalibration that matters, unless one was found."""
     scores: tuple[float, float] = (math.nan, math.nan)
     """The smallest and the largest score; nan if they are not known."""
-    n_certain: float = 0
+    n_certain: int = 0
     """Rows with a score of exactly 0 or 1."""
     n_certain_wrong: float = 0
-    """Those among them whose label contradicts the score."""
+    """Those among them whose label contradicts the score; of sampling weights, their weight."""
     flags: tuple[Flags, ...] = ()
     """Segments and classes that were flagged."""
     segmented: bool = False
@@ -193,6 +193,9 @@ class Verdict(Record):
     way round."""
     all_rows: Code = "undetermined"
     """The decision on all rows together, whatever segments and classes show."""
+    counted_rows: int = 0
+    """How many rows stand for `n`, if weights were taken as counts only because they are whole
+    numbers; else 0."""
 
     @property
     def rare(self) -> bool:
@@ -250,6 +253,9 @@ class Verdict(Record):
                 one.sentence if self.rejected else one.strength for one in self.flags
             ]
         parts += [self.questions] if self.questions else []
+        if self.counted_rows:
+            stand = f"{self.counted_rows:,} rows stand for {self.n:,}"
+            parts.append(f"weights were taken as counts: {stand}")
         text = "; ".join(parts)
         if text:
             return f"{text[0].upper()}{text[1:]}."

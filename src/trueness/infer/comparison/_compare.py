@@ -55,7 +55,6 @@ def compare(
     bins: BinsLike | None = None,
     level: float = 0.95,
     cluster: ArrayLike | None = None,
-    weight_type: Literal["frequency", "importance"] = "frequency",
     resamples: int = 999,
     seed: Seed = 0,
     workers: int = 1,
@@ -92,9 +91,6 @@ def compare(
         bins of the whole sample.
     level, cluster
         As for :func:`trueness.estimate`.
-    weight_type : {'frequency', 'importance'}, default 'frequency'
-        'frequency': whole numbers; a weight of 2 counts the row twice. 'importance': sampling
-        weights; each row counts once, whatever its weight; needs the method 'influence'.
     resamples : int, default 999
         For 'bootstrap': number of resamples.
     seed : int or numpy.random.Generator, default 0
@@ -105,7 +101,7 @@ def compare(
         For 'bootstrap': show a progress bar on a terminal if it takes long, or call this function
         with (done, total).
     **rows
-        As for :func:`ece`. ``missing="drop"`` drops a row from all models if any score, label,
+        As for :func:`ece`. Sampling weights need the method 'influence'. ``missing="drop"`` drops a row from all models if any score, label,
         weight or cluster is missing. The default `kind` of a matrix of three or more columns is
         that of :func:`trueness.estimate`: 'confidence' for 'squared_ece', 'classwise' for most
         others.
@@ -167,17 +163,11 @@ def compare(
     workers = checked_whole(workers, "workers", MOST_WORKERS)
     seed = whole_seed(seed)
     report = reporter(progress)
-    checked_word(weight_type, "weight_type", ("frequency", "importance"))
-    if weight_type == "importance" and method != "influence":
-        raise InputError(
-            "weight_type", "must be 'frequency' for `method='bootstrap'`", "got 'importance'"
-        )
     keep: TwoColumns = "keep" if callable(measure) or asked.key == "accuracy" else "binary"
     reading: Any = {
         "kind": asked.view,
         "two_columns": keep,
         "cluster": cluster,
-        "weight_type": weight_type,
     }
     evidence = Evidence.several(y_true, _named_models(models), rows, **reading)
     settings: Any = {
@@ -205,6 +195,9 @@ def compare_of(
     """The comparison of models whose rows were read together, as :func:`compare`."""
     asked = _asked(measure, bins)
     method = _checked_method(method, measure)
+    if method == "bootstrap" and any(one.importance for one in models.values()):
+        demand = "must count rows for `method='bootstrap'`, which draws them with equal probability"
+        raise InputError("sample_weight", demand, "got sampling weights")
     models = {name: one.expanded for name, one in models.items()}
     first = next(iter(models.values()))
     n = first.units if first.cluster is None else first.cluster.size

@@ -115,7 +115,7 @@ def shift_of_limits(
             weight = 0.0
         else:
             weight = math.nan
-    n = round(inside.cells.weight.sum().item())
+    n = int(inside.cells.row_counts.sum())
     return PriorShift(
-        weight, low, high, level, slope.value, slope.low, slope.high, n, round(inside.certain)
+        weight, low, high, level, slope.value, slope.low, slope.high, n, inside.certain
     )

@@ -87,10 +87,6 @@ def test_of(
     """The test of rows or sums that have been read, as :func:`calibration_test`."""
     options = _options(method, bins, resamples, fitted, k, seed, evidence.dependent)
     options = options._replace(rounded_to=evidence.rounded_to)
-    # Whole-number weights count rows here, whatever they mean elsewhere.
-    evidence = (
-        replace(evidence, weight_type="auto") if evidence.weight_type == "importance" else evidence
-    )
     if evidence.view == "multilabel" or evidence.has_images:
         if k is not None and k > 1:
             raise InputError(

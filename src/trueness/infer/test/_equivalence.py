@@ -13,7 +13,7 @@ from trueness._input.arguments import (
     checked_word,
     whole_seed,
 )
-from trueness._tally.cells import Cells, pool_cells
+from trueness._tally.cells import pool_cells
 from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinsLike
@@ -57,7 +57,6 @@ def equivalence_test(
     bins: BinsLike | None = None,
     share: float | None = None,
     cluster: ArrayLike | None = None,
-    weight_type: Literal["frequency", "importance"] = "frequency",
     seed: Seed = 0,
     **rows: Unpack[RowOptions],
 ) -> Significance:
@@ -97,14 +96,10 @@ def equivalence_test(
         show anything.
     cluster : array-like of shape (n,), optional
         A cluster name for each row; rows of one cluster may depend on each other; not for 'band'.
-    weight_type : {'frequency', 'importance'}, default 'frequency'
-        'frequency': whole numbers; a weight of 2 counts the row twice. 'importance': sampling
-        weights; each row counts once, whatever its weight.
     seed : int or numpy.random.Generator, default 0
         For the labels that are redrawn to see whether the labels agree with the scores too well.
     **rows
-        As for :func:`trueness.ece`. `sample_weight` must be whole numbers for 'l2' (unless
-        `weight_type` is 'importance') and for 'band'.
+        As for :func:`trueness.ece`. Weights must count rows for 'band', and for 'l2' from sums.
 
     Returns
     -------
@@ -161,10 +156,7 @@ def equivalence_test(
     True
     """
     seed = whole_seed(seed)
-    checked_word(weight_type, "weight_type", ("frequency", "importance"))
-    evidence = Evidence.of(
-        y_true, y_prob, rows, kind="confidence", cluster=cluster, weight_type=weight_type
-    )
+    evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster)
     within = checked_number(
         within, "within", "above 0 and at most 1", low=0, high=math.nextafter(1, 2)
     )
@@ -247,16 +239,17 @@ def margin(
 
 
 def _l2(evidence: Evidence, _: BinsLike) -> _Limits:
-    if evidence.dependent or evidence.weight_type == "importance":
+    if evidence.dependent or (evidence.importance and evidence.rows is not None):
         rows = evidence.clustered
         parts = DefaultParts.of_clusters(rows)[0]
         n = rows.n
     else:
         cells = finest(evidence).cells
         if not cells.whole:
-            remedy = "For other weights use `weight_type='importance'`."
             raise InputError(
-                "sample_weight", "must be whole numbers for the l2 error", remedy=remedy
+                "sample_weight",
+                "must be whole numbers for the l2 error of sums",
+                remedy="Pass labels and scores.",
             )
         n = int(cells.weight.sum())
         if n < 2:
@@ -277,12 +270,6 @@ def _ratio(evidence: Evidence, _: BinsLike) -> _Limits:
     rows = evidence.in_clusters
     part = evidence.one if rows is None else rows.cells
     assert part is not None
-    if (
-        isinstance(part, Cells)
-        and evidence.weight_type == "importance"
-        and evidence.weights == "whole"
-    ):
-        part = part.as_floats()  # whole weights would count rows
     found = EffectiveEvents.of(part, rows)
     n = int(part.weight.sum() if part.whole else part.count.sum())
     return "O/E", Margin(found.value, n), lambda alpha: found.limits(alpha)[:2]
@@ -328,7 +315,7 @@ def omnibus_of(evidence: Evidence, seed: int) -> Significance | None:
     with collected_warnings():  # the limits have given them
         try:
             cells = evidence.cells
-            plain = not evidence.dependent and evidence.weight_type != "importance"
+            plain = not evidence.dependent and not evidence.importance
             if plain and cells.whole and not contradictions(cells):
                 evidence = Evidence.of_sums(
                     Tally(evidence.view, (pool_cells(cells),), evidence.classes)

@@ -13,7 +13,7 @@ from trueness._input.arguments import checked_whole, is_number
 from trueness._input.segment_columns import crossing
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.clusters import cluster_codes, cluster_column
-from trueness._tally.evidence import Evidence
+from trueness._tally.evidence import Evidence, counts_needed
 from trueness._tally.group_keys import group_text, names_of
 from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.sketch import Sketch
@@ -91,9 +91,7 @@ def read_look(
     evidence = Evidence.of(data, y_prob, rows, kind="confidence")
     evidence.require_one("a watch")
     if not evidence.whole:
-        raise InputError(
-            "sample_weight", "must be whole numbers, which count rows", "got fractions"
-        )
+        raise counts_needed(evidence.weight_type)
     cells_of_rows(evidence.sample)  # checks every value
     y, p = (np.asarray(v, dtype=np.float64) for v in (evidence.sample.y, evidence.sample.p))
     if evidence.sample.w is None:
