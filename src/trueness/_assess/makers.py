@@ -115,7 +115,7 @@ def verdict(a: Asked) -> Verdict:
         keys.append("auc")
     shown = found_test is not None and rejected
     estimates = {key: quietly(a.estimate, key, "confidence") for key in keys}
-    return judge(
+    judged = judge(
         evidence,
         found_test,
         found_interval,
@@ -126,6 +126,7 @@ def verdict(a: Asked) -> Verdict:
         segments=quietly(a.ask, "segments"),
         classes=quietly(a.ask, "class_rows"),
     )
+    return replace(judged, cluster_name=a.rows.labels.cluster)
 
 
 def _joint_verdict(a: Asked) -> Verdict:

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from trueness._assess.asked import Asked
-from trueness._text.numbers import level_percent, percent, points
+from trueness._text.numbers import level_percent, percent
 from trueness.errors import quietly
-from trueness.results import BinTable, Interval, Segments, Slices, Verdict
+from trueness.results import BinTable, Segments, Slices, Verdict
 
 _MOST_NAMED = 3
 
@@ -16,27 +16,11 @@ def in_words(a: Asked) -> Iterator[str]:
     """Whether it is calibrated, how far off it is, where, and what to do."""
     verdict: Verdict = quietly(a.ask, "verdict")
     yield f"Calibrated? {verdict.sentence}"
-    far = _how_far(quietly(a.possible, "interval"), rejected=verdict.rejected)
-    if far:
-        yield f"How far off? {far}"
     where = _where(a)
     if where:
         yield f"Where? {where}"
     yield f"What to do? {quietly(a.ask, 'advice')}"
     yield f"{a.rows.evidence.n:,} rows, level {level_percent(a.level)}, seed {a.seed}."
-
-
-def _how_far(interval: Interval | None, *, rejected: bool) -> str:
-    if interval is None:
-        return ""
-    low, high = points(interval.low, interval.high)
-    level = level_percent(interval.level)
-    if not rejected:
-        return f"At most {high} percentage points ({level} confidence)."
-    if interval.estimate == 0:
-        return f"Above zero, but too small to be estimated (at most {high} percentage points, {level} confidence)."
-    (typical,) = points(interval.estimate)
-    return f"Typically {typical} percentage points ({level} {low} to {high})."
 
 
 def _where(a: Asked) -> str:

@@ -11,18 +11,18 @@ from trueness._assess.advice import (
     OFF,
     is_as_all_rows,
     segment_name,
-    span_above_zero,
     worst_segment,
 )
 from trueness._numerics.holm import holm_adjusted
 from trueness._report.commands import fit_command, segment_command
 from trueness._report.records import Answer, Conclusion, Model, Provenance, Summary
-from trueness._text.numbers import level_percent, number, p_value, percent, percents, points, span
+from trueness._text.numbers import level_percent, number, p_value, percent, percents, points
 from trueness._text.strings import quoted, shorten
 from trueness.infer.group._segments import worst_class
 from trueness.results import Verdict
 from trueness.results._remedies import Advice
 from trueness.results._verdict import Code
+from trueness.results._verdict_words import error, typical_error
 
 _MOST_NAMES = 6
 # One model, several models; the worst first.
@@ -31,7 +31,7 @@ CLAUSES: dict[Code, tuple[str, str]] = {
     "too-good": ("is too good to be true", "are too good to be true"),
     "undetermined": ("could not be tested", "could not be tested"),
     "too-few-rows": ("has too few rows to tell", "have too few rows to tell"),
-    "slightly-miscalibrated": ("is slightly miscalibrated", "are slightly miscalibrated"),
+    "nearly-calibrated": ("is nearly calibrated", "are nearly calibrated"),
     "no-evidence": ("shows no miscalibration", "show no miscalibration"),
 }
 _POS_LABEL = re.compile(r" --pos-label ('[^']*'|\S+)")
@@ -90,48 +90,35 @@ def _how_far(model: Model) -> Answer:
     found = s.ece_interval
     ratio = s.estimates.get("observed_expected")
     own = s.estimates.get("ece")
-    mean, high = (
-        (math.nan, math.nan) if own is None else (own.floor, own.floor_high)
-    )  # sums of bins have variances
-    mean, high = (mean, high) if s.noise_floor is None else (s.noise_floor.mean, s.noise_floor.high)
+    mean, high = (math.nan, math.nan)
+    if s.noise_floor is not None:
+        mean, high = s.noise_floor.mean, s.noise_floor.high
+    elif own is not None:  # sums of bins have variances
+        mean, high = own.floor, own.floor_high
     numbers: dict[str, Any] = {"ece": s.ece, "chance": mean, "chance_high": high}
     numbers |= dict.fromkeys(("l2", "low", "high", "level"), math.nan)
-    (error, floor), known = points(s.ece, mean), math.isfinite(mean)
+    gap, floor = points(s.ece, mean)
     by_chance = f"perfectly calibrated model would show about {floor} by chance"
     if found is None:
-        phrase = f"{error} percentage points on average (ECE)"
-        return Answer(question, phrase, f"A {by_chance}." if known else "", numbers)
-    other = f"the plain average over ranges (ECE), not corrected for chance, is {error}"
-    other += f", where a {by_chance}" if known else ""
+        phrase = f"{gap} percentage points on average (ECE)"
+        detail = f"A {by_chance}." if math.isfinite(mean) else ""
+        return Answer(question, phrase, detail, numbers)
+    average = f"The average gap over ranges (ECE) is {gap}"
+    average += f", where a {by_chance}." if math.isfinite(mean) else "."
     if model.verdict.all_rows == "too-good":
-        return Answer(
-            question, "These rows cannot show it", f"Less than chance allows: {other}.", numbers
-        )
+        return Answer(question, "These rows cannot show it", average, numbers)
     low, high = found.hull
     numbers |= {"l2": found.estimate, "low": low, "high": high, "level": found.level}
-    estimate, *ends = points(found.estimate, low, high)
-    # Zero is decided by the test, which for weights that are no counts is not that of the set.
-    shown = model.verdict.rejected
-    limits = span_above_zero(*ends) if shown else f"0 to {ends[1]}"
-    level = f"{level_percent(found.level)} confidence"
-    typical = f"{estimate} percentage points ({limits})"
-    sure = f"{level} in brackets"
-    if float(estimate) == 0 and shown:
-        what = "" if found.estimate else "too small to be estimated, but "
-        typical = f"{what}above 0 (at most {ends[1]} percentage points)"
-        sure = f"At {level}"
-    if not model.verdict.rare or ratio is None or not math.isfinite(ratio.value):
-        phrase = (
-            f"Typically {typical}" if float(estimate) > 0 else f"{typical[0].upper()}{typical[1:]}"
-        )
-        return Answer(question, phrase, f"{sure}. It is a root mean square; {other}.", numbers)
-    numbers |= {"ratio": ratio.value, "ratio_low": ratio.low, "ratio_high": ratio.high}
-    one = number(ratio.value, 2)
-    phrase = (
-        f"{one} times the predicted events ({span(ratio.low, ratio.high, lambda v: number(v, 2))})"
-    )
-    detail = f"Events are rare, so ratios lead; {level} in brackets. The typical error, a root mean square, is "
-    return Answer(question, phrase, f"{detail}{typical}; {other}.", numbers)
+    if model.verdict.rare and ratio is not None and math.isfinite(ratio.value):
+        numbers |= {"ratio": ratio.value, "ratio_low": ratio.low, "ratio_high": ratio.high}
+        own_error = typical_error(found, rejected=model.verdict.rejected)
+        average = f"Events are rare, so their ratio leads. The error is {own_error}. {average}"
+    detail = f"{level_percent(found.level)} confidence. {average}"
+    return Answer(question, _capitalized(model.verdict.error), detail, numbers)
+
+
+def _capitalized(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def _where(model: Model, top_label: bool) -> Answer:
@@ -383,11 +370,21 @@ def _word(n: int) -> str:
 def conclusion(verdict: Verdict, name: str = "") -> Conclusion:
     """The verdict in words, which begin with the name of the model if there are several."""
     headline = verdict.headline
-    certainty = verdict.certainty
     opening = f"{quoted(name)}: {headline[0].lower()}{headline[1:]}" if name else headline
-    sentence = f"{opening} {certainty}".rstrip()
-    grounds = verdict.rejected, verdict.rare, verdict.doubt, verdict.all_rows
-    return Conclusion(verdict.code, headline, certainty, sentence, *grounds)
+    return Conclusion(
+        code=verdict.code,
+        headline=headline,
+        certainty=verdict.certainty,
+        sentence=f"{opening} {verdict.certainty}".rstrip(),
+        evidence=verdict.evidence,
+        error=verdict.error,
+        error_in_short=error(verdict, "points"),
+        questions=verdict.questions,
+        rejected=verdict.rejected,
+        rare=verdict.rare,
+        doubt=verdict.doubt,
+        all_rows=verdict.all_rows,
+    )
 
 
 def adjusted_pvalues(models: Sequence[Model]) -> list[float | None]:
@@ -425,7 +422,7 @@ def overall_conclusion(models: Sequence[Model], alpha: float = 1) -> Conclusion:
             f"{differ} no more than chance allows the worst of {len(models)} labels (adjusted {least})"
         )
     text = f"{'; '.join(clauses)}."
-    return Conclusion(codes[0] if codes else "no-evidence", text, "", text)
+    return Conclusion(codes[0] if codes else "no-evidence", text, certainty="", sentence=text)
 
 
 def _joined(names: list[str]) -> str:

@@ -160,7 +160,11 @@ def _model(
     largest = top_k(a, notes) if data.classwise is not None else None
     classes = quietly(a.ask, "class_rows")
     panel = validation_panel(a, options)
-    decided = replace(quietly(judged.ask, "verdict"), of_answers=provenance.of_answers)
+    decided = replace(
+        quietly(judged.ask, "verdict"),
+        of_answers=provenance.of_answers,
+        cluster_name=a.rows.labels.cluster or provenance.cluster_name,
+    )
     tested = quietly(together.ask, "segments")
     model = Model(
         name=name,

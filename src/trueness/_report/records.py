@@ -102,6 +102,8 @@ class Provenance:
     """What a calibrator takes to be fitted on the rows, as Python."""
     cluster: str = ""
     """The further argument, or option of the command, for a map that takes clusters."""
+    cluster_name: str = ""
+    """The name of the column of clusters, if it has one."""
     other: Any = None
     """The label that the scores do not predict, if there are two."""
     of_answers: bool = False
@@ -130,6 +132,14 @@ class Conclusion:
     certainty: str
     sentence: str
     """Both; of one of several models, with its name."""
+    evidence: str = ""
+    """The part of the certainty that is not about the size of the error."""
+    error: str = ""
+    """How far off, in a few words."""
+    error_in_short: str = ""
+    """The same, with "points" in place of "percentage points"."""
+    questions: str = ""
+    """Which questions were asked, if there are several."""
     rejected: bool = False
     rare: bool = False
     doubt: str = ""
@@ -397,7 +407,7 @@ def as_json(contents: Contents) -> dict[str, Any]:
     """Plain values by name; undefined and infinite numbers are None."""
     data: dict[str, Any] = {"schema": SCHEMA} | json_ready(contents)
     # The answers have them, with the name of the map.
-    for name in ("commands", "arguments", "cluster", "other", "of_answers"):
+    for name in ("commands", "arguments", "cluster", "cluster_name", "other", "of_answers"):
         del data["provenance"][name]
     data["models"] = [
         _model_json(model, own) for model, own in zip(data["models"], contents.models, strict=True)

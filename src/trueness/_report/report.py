@@ -328,6 +328,7 @@ def report_rows(
         event=event,
         arguments=_fit_arguments(subject, rows),
         cluster=own,
+        cluster_name=origin.cluster_name or str(getattr(cluster, "name", None) or ""),
         other=subject.other,
     )
     first: Any = next(iter(subject.models.values())).rows
