@@ -1,11 +1,16 @@
 """What to do about the scores, decided from verdict, remedies, prior shift, power and segments."""
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
 
 from trueness._assess.asked import Asked
+from trueness._assess.where import (
+    LONGEST,
+    SegmentRow,
+    is_as_all_rows,
+    segment_name,
+    worst_segment,
+)
 from trueness._text.numbers import number, percent
 from trueness._text.strings import shorten
 from trueness.errors import quietly
@@ -20,11 +25,8 @@ from trueness.results._remedies import (
 )
 from trueness.results._verdict import FEWEST_CLUSTERS
 
-SegmentRow: TypeAlias = Mapping[str, Any]
-"""One row of `Segments.rows()`."""
 OFF = ("miscalibrated", "nearly-calibrated")
 """An error was shown."""
-LONGEST = 30  # letters of a name
 _STEEP, _SEPARATED = (
     2,
     0.95,
@@ -67,27 +69,6 @@ def advise(a: Asked, verdict: Verdict, segments: Segments | None) -> Advice:
 
 
 # ---- segments
-
-
-def worst_segment(rows: Sequence[SegmentRow]) -> SegmentRow | None:
-    """The flagged segment that costs most, first of those that differ from all rows.
-
-    None if none is flagged.
-    """
-    flagged = [one for one in rows if one["flagged"]]
-    return max(flagged, key=lambda one: bool(one["differs"]), default=None)
-
-
-def is_as_all_rows(segment: SegmentRow, verdict: Any) -> bool:
-    """Whether all rows are off, and no flagged segment was shown to differ from them."""
-    return bool(
-        verdict.rejected and not segment["differs"] and not math.isnan(segment["overall_pvalue"])
-    )
-
-
-def segment_name(segment: SegmentRow) -> str:
-    """Column and value."""
-    return f"{shorten(segment['column'], LONGEST)} = {shorten(segment['value'], LONGEST)}"
 
 
 def _for_a_segment(segment: SegmentRow) -> Advice:

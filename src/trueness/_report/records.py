@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-import numpy as np
-
 from trueness import results
 from trueness._tally.multiclass import View
 from trueness._text.strings import json_ready
+from trueness.results._first_screen import Answer, Picture
 from trueness.results._remedies import Advice, Remedies, Remedy
 from trueness.results._segments import ClassRow, Slices
 from trueness.results._verdict import Code, DetectionPower
@@ -108,19 +107,6 @@ class Provenance:
     """The label that the scores do not predict, if there are two."""
     of_answers: bool = False
     """Whether the rows are answers from evaluation logs."""
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A short answer to one question of the first screen."""
-
-    question: str
-    phrase: str
-    detail: str
-    numbers: Mapping[str, Any]
-    """The numbers in the answer, by name; probabilities, not percentages."""
-    command: str = ""
-    """What to copy in order to follow the advice."""
 
 
 @dataclass(frozen=True)
@@ -249,47 +235,6 @@ class Decisions:
     benefit: results.NetBenefit | None = None
     certificate: results.Estimate | None = None
     risk: results.RiskCoverage | None = None
-
-
-@dataclass(frozen=True)
-class Picture:
-    """The bins of the first diagram and its table: the requested ones, unless most rows lie in one of them."""
-
-    bins: results.Bands
-    interval_low: tuple[float, ...]
-    interval_high: tuple[float, ...]
-    words: str
-    """The bin rule in words."""
-
-    @property
-    def ratio_limits(self) -> tuple[Any, ...]:
-        """The limits of the rates over the mean scores."""
-        return tuple(
-            self.bins.over_score(np.array(ends)) for ends in (self.interval_low, self.interval_high)
-        )
-
-    @property
-    def worst(self) -> int | None:
-        """The flagged bin that contributes most to the error; None if none is flagged."""
-        b = self.bins
-        low = np.array(self.interval_low)
-        high = np.array(self.interval_high)
-        outside = np.nan_to_num(
-            np.fmax(low - b.score, b.score - high)
-        )  # empty bins have neither score nor rate
-        candidates = b.outside & (b.n > 0) if b.band else outside > 0
-        return next((i for i in self.costliest if candidates[i]), None)
-
-    @property
-    def shares(self) -> Any:
-        """The share of each bin in the ECE."""
-        damage = np.nan_to_num(self.bins.weight * np.abs(self.bins.gap))
-        return damage / max(float(damage.sum()), 1e-300)
-
-    @property
-    def costliest(self) -> tuple[int, ...]:
-        """The bins that contribute to the error, the largest share first."""
-        return tuple(int(i) for i in np.argsort(-self.shares, kind="stable") if self.shares[i] > 0)
 
 
 @dataclass(frozen=True)

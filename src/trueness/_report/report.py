@@ -16,12 +16,13 @@ import numpy as np
 from trueness._assess.asked import Asked
 from trueness._assess.assessment import Assessment
 from trueness._assess.makers import MAKERS, joint_levels
+from trueness._assess.picture import MOST_BINS
 from trueness._assess.rows import ModelRows
 from trueness._input.arguments import Seed, whole_seed
 from trueness._input.segment_columns import SegmentColumn, read_by
 from trueness._level import check_drawn_level, checked_level
 from trueness._progress import Progress, reporter
-from trueness._report.contents import MOST_BINS, compute_contents
+from trueness._report.contents import compute_contents
 from trueness._report.document import markdown, text
 from trueness._report.page import framed, page
 from trueness._report.records import Contents, Provenance, as_json
