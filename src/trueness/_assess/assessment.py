@@ -428,6 +428,7 @@ def asked_of(
         columns = tuple(column.at(counted) for column in columns)
         slice_columns = tuple(column.at(counted) for column in slice_columns)
     labels = labels_of(read, y_true, rows) if copied else Labels()
+    labels = labels._replace(cluster=str(getattr(cluster, "name", None) or ""))
     kept = ModelRows(
         evidence,
         columns=columns,

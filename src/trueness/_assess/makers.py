@@ -12,7 +12,10 @@ from trueness._assess.advice import advice
 from trueness._assess.asked import Asked
 from trueness._assess.held_out import FOLDS, LEAST_ROWS, is_splittable
 from trueness._assess.judgement import NEEDED, is_rejected, joint_verdict, judge, power_of
-from trueness._assess.rows import ModelRows
+from trueness._assess.notes import Notes
+from trueness._assess.picture import first_picture
+from trueness._assess.rows import ModelRows, default_rule
+from trueness._assess.where import Grounds, where
 from trueness._input.arguments import check_flag, checked_word
 from trueness._level import Level
 from trueness._numerics.holm import holm
@@ -49,6 +52,7 @@ from trueness.results import (
     Slices,
     Verdict,
 )
+from trueness.results._first_screen import Answer
 from trueness.results._remedies import Remedies
 from trueness.results._segments import ClassRow
 from trueness.results._verdict import DetectionPower
@@ -115,7 +119,7 @@ def verdict(a: Asked) -> Verdict:
         keys.append("auc")
     shown = found_test is not None and rejected
     estimates = {key: quietly(a.estimate, key, "confidence") for key in keys}
-    return judge(
+    judged = judge(
         evidence,
         found_test,
         found_interval,
@@ -126,6 +130,7 @@ def verdict(a: Asked) -> Verdict:
         segments=quietly(a.ask, "segments"),
         classes=quietly(a.ask, "class_rows"),
     )
+    return replace(judged, cluster_name=a.rows.labels.cluster)
 
 
 def _joint_verdict(a: Asked) -> Verdict:
@@ -281,6 +286,27 @@ def floor(
 def bins(a: Asked) -> BinTable:
     """The bins of the assessment."""
     return bin_table(a.view("confidence").sums, bins=a.rule, level=a.level)
+
+
+def place(a: Asked) -> Answer | None:
+    """Where the scores are off: the strongest of ranges, segments, slices and classes.
+
+    None for several problems.
+    """
+    evidence = a.view("confidence")
+    if not _is_one(evidence):
+        return None
+    picture, _ = first_picture(evidence, a.rule or default_rule(evidence), a.level, Notes())
+    return where(
+        Grounds(
+            verdict=quietly(a.ask, "verdict"),
+            picture=picture,
+            segments=quietly(a.possible, "segments"),
+            slices=quietly(a.possible, "slices"),
+            classes=quietly(a.ask, "class_rows"),
+            brier=quietly(a.estimate, "brier").value,
+        )
+    )
 
 
 def panel(a: Asked, curve: FlexibleMethod = "spline", floor: bool = True) -> Panel | None:
@@ -472,6 +498,7 @@ MAKERS: Mapping[str, Callable[..., Any]] = {
     "estimate": estimate,
     "floor": floor,
     "bins": bins,
+    "place": place,
     "panel": panel,
     "segments": segments,
     "slices": slices,

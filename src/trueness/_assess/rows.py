@@ -34,14 +34,16 @@ class Told(NamedTuple):
 
 
 class Labels(NamedTuple):
-    """What the labels of a vector of scores are called; None for sums and for several classes."""
+    """What labels, of a vector of scores, and clusters are called."""
 
     event: Any = None
-    """The label that the scores predict."""
+    """The label that the scores predict; None for sums and for several classes."""
     other: Any = None
     """The other label, if it occurs."""
     named: bool = False
     """Whether `labels` named them, so that a map needs these names to be fitted."""
+    cluster: str = ""
+    """The name of the column of clusters, if it has one."""
 
 
 class ModelRows:

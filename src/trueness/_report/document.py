@@ -108,7 +108,7 @@ def _outline(contents: Contents) -> Iterator[Piece]:
     tables = report_tables(contents)
     yield Heading(1, contents.title)
     yield " · ".join(what_was_judged(contents))
-    yield contents.verdict.sentence
+    yield f"{contents.verdict.headline} {contents.verdict.evidence}".rstrip()
     yield "" if contents.series is None else contents.series.headline
     if len(contents.models) > 1:
         worst = quoted(contents.models[worst_model(contents)].name)
@@ -126,7 +126,7 @@ def _outline(contents: Contents) -> Iterator[Piece]:
         if len(contents.models) > 1:
             class_name = f"{model.name[:1].upper()}{model.name[1:]}"
             yield Heading(2, class_name if contents.view in _PER_CLASS else f"Model {model.name}")
-            yield model.verdict.sentence
+            yield f"{model.verdict.headline} {model.verdict.evidence}".rstrip()
             yield from _answers(model)
         yield from _model_pieces(model, contents, 3 if len(contents.models) > 1 else 2)
     yield Heading(2, "How it was computed")
@@ -288,6 +288,8 @@ def remedies_sentence(model: Model) -> str:
         recipe += f"{as_options(best.calibrator)} -o map.json."
     name = best.with_article
     which = f"{name[0].upper()}{name[1:]}"
+    recommended = best is model.advised and model.advice.kind != "optional"
+    reason = _reason(best, remedies) if recommended else ""
     if best is not model.advised:
         few = "These rows are too few to tell whether a map is needed"
         found = few if code == "too-few-rows" else "Nothing was found that needs a map of all rows"
@@ -295,7 +297,7 @@ def remedies_sentence(model: Model) -> str:
     return (
         f"{which} would lower the {best.score_from(remedies.before)} and change the ECE from "
         f"{changed(remedies.before.ece, best.ece)}, on held-out data, and {best.promise}."
-        f"{_reason(best, remedies) if best is model.advised else ''}{_parts_sentence(best)}{recipe}"
+        f"{reason}{_parts_sentence(best)}{recipe}"
     )
 
 
@@ -382,6 +384,8 @@ def circumstances(contents: Contents) -> Iterator[tuple[str, str]]:
         yield "clusters", f"{size}. Taken into account by: {', '.join(c.considered)}. {others}."
     yield "bins", f"{s.bins_in_words} ({s.bins})"
     yield "level", f"{level_percent(s.level)}, for all intervals, bands and decisions"
+    if questions := contents.models[0].verdict.questions:
+        yield "questions", f"{questions}."
     yield "seed", f"{s.seed}"
     found = contents.models[0].summary
     if found.noise_floor is not None:

@@ -15,7 +15,6 @@ from trueness._report.answers import TERMS
 from trueness._report.charts import blocks_chart, curve_chart, reliability_chart, series_chart
 from trueness._report.decisions import decision_chart, decision_sentences
 from trueness._report.figures import (
-    error_line,
     meter,
     models_charts,
     remedy_charts,
@@ -107,9 +106,9 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
         "id": f"m{i}",
         "model": model,
         "p": p_value(None if model.summary.test is None else model.summary.test.pvalue),
-        "error": error_line(model.answers["how_far"].numbers, "").text,
+        "error": model.verdict.error_in_short,
         "headline": _marked_up(model.verdict.headline, explained),
-        "certainty": _marked_up(model.verdict.certainty, explained),
+        "certainty": _marked_up(model.verdict.evidence, explained),
         "answers": [_answer(one, explained) for one in model.answers.values()],
         "heads": heads,
         "links": [(f"m{i}-{key}", heads[key]) for key in sections],

@@ -16,12 +16,13 @@ import numpy as np
 from trueness._assess.asked import Asked
 from trueness._assess.assessment import Assessment
 from trueness._assess.makers import MAKERS, joint_levels
+from trueness._assess.picture import MOST_BINS
 from trueness._assess.rows import ModelRows
 from trueness._input.arguments import Seed, whole_seed
 from trueness._input.segment_columns import SegmentColumn, read_by
 from trueness._level import check_drawn_level, checked_level
 from trueness._progress import Progress, reporter
-from trueness._report.contents import MOST_BINS, compute_contents
+from trueness._report.contents import compute_contents
 from trueness._report.document import markdown, text
 from trueness._report.page import framed, page
 from trueness._report.records import Contents, Provenance, as_json
@@ -328,6 +329,7 @@ def report_rows(
         event=event,
         arguments=_fit_arguments(subject, rows),
         cluster=own,
+        cluster_name=origin.cluster_name or str(getattr(cluster, "name", None) or ""),
         other=subject.other,
     )
     first: Any = next(iter(subject.models.values())).rows

@@ -133,7 +133,7 @@ def model_tables(model: Model, contents: Contents) -> dict[str, Table]:
         "top_k": _top_k(model.top_k) if model.top_k else None,
         "remedies": None
         if model.remedies is None
-        else _remedies(model.remedies, model.advised, level, _views(model)),
+        else _remedies(model.remedies, model, level, _views(model)),
     }
     return {
         name: _with_cluster_notes(table, contents.clusters)
@@ -328,10 +328,9 @@ def _slices(slices: Slices) -> Table:
     )
 
 
-def _remedies(
-    remedies: Remedies, advised: Remedy | None, level: float, views: tuple[str, str]
-) -> Table:
+def _remedies(remedies: Remedies, model: Model, level: float, views: tuple[str, str]) -> Table:
     (confidence, all_classes), sure = views, level_percent(level)
+    word = "optional" if model.advice.kind == "optional" else "recommended"
     titles = {
         "ece": f"ECE{confidence}",
         "brier": f"Brier score{all_classes}",
@@ -340,7 +339,10 @@ def _remedies(
     columns = _columns(
         "name note ece l2 set brier gain chance log_loss", set=f"{sure} set", **titles
     )
-    rows = [_remedy_row(one, advised) for one in (remedies.before, *remedies.after)]
+    rows = [
+        _remedy_row(remedy, word if remedy is model.advised else "")
+        for remedy in (remedies.before, *remedies.after)
+    ]
     note = (
         f"{count(remedies.n, 'row')}, {remedies.folds} folds{', dealt twice' * (remedies.deals > 1)}: each row is "
         "scored by a calibrator fitted without it. "
@@ -350,7 +352,7 @@ def _remedies(
     return Table(columns, rows, [note], "remedies", "Before and after, on held-out data")
 
 
-def _remedy_row(one: Remedy, advised: Remedy | None) -> dict[str, Any]:
+def _remedy_row(one: Remedy, word: str) -> dict[str, Any]:
     gain = "" if math.isnan(one.gain) else span(one.gain_low, one.gain_high, _FIVE)
     if math.isnan(one.chance):
         chance = ""
@@ -360,7 +362,7 @@ def _remedy_row(one: Remedy, advised: Remedy | None) -> dict[str, Any]:
         chance = numbers.percent(one.chance, 0)
     return vars(one) | {
         "name": f"{one.name[0].upper()}{one.name[1:]}",
-        "note": Cell("recommended", None, "good") if one is advised else "",
+        "note": Cell(word, None, "good") if word else "",
         "l2": math.nan if one.ece_interval is None else one.ece_interval.estimate,
         "set": confidence_set(one.ece_interval),
         "gain": Cell(one.gain, gain),

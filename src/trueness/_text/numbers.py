@@ -124,6 +124,23 @@ def percents(*values: float) -> tuple[str, ...]:
     )
 
 
+def shares(*values: float) -> tuple[str, ...]:
+    """Fractions as percentages without their sign, all with two digits of the largest.
+
+    >>> shares(0.0284, 0.019, 0.0371), shares(0.00042, -0.00011, 0.0009), shares(0.18, 0.1, 0.26)
+    (('2.8', '1.9', '3.7'), ('0.042', '−0.011', '0.090'), ('18', '10', '26'))
+    """
+    largest = max((100 * abs(v) for v in values if math.isfinite(v)), default=0.0)
+    size = math.floor(math.log10(largest)) if largest > _ROUNDING else 0
+    decimals = max(0, min(_MOST_COMMON_DECIMALS, 1 - size))
+    return tuple(
+        MISSING
+        if math.isnan(v)
+        else f"{round(100 * v, decimals) + 0.0:.{decimals}f}".replace("-", "−")
+        for v in values
+    )
+
+
 def points(*values: float) -> tuple[str, ...]:
     """Differences of probabilities in percentage points, all with the decimals that suit the largest.
 

@@ -229,7 +229,11 @@ def _report_of_rows(rows: Rows, settings: dict[str, Any]) -> "Report":
         )
         answers = getattr(rows.origin, "answers", None)
         label = None if several or rows.choice.models[0].label else rows.choice.label
-        told: dict[str, Any] = {"cluster": cluster, "of_answers": answers is not None}
+        told: dict[str, Any] = {
+            "cluster": cluster,
+            "cluster_name": rows.choice.cluster or "",
+            "of_answers": answers is not None,
+        }
         how: dict[str, Any] = {
             "origin": Provenance(rows.source, label, None, today(), commands, **told),
             **settings,
