@@ -69,6 +69,7 @@ from trueness.infer import powered as powered
 from trueness.infer import prior_shift as prior_shift
 from trueness.infer import reliability_bands as reliability_bands
 from trueness.infer import risk_coverage as risk_coverage
+from trueness.infer import route as route
 from trueness.infer import validation_size as validation_size
 from trueness.measure import ace as ace
 from trueness.measure import auc as auc
