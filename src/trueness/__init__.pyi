@@ -29,6 +29,9 @@ from trueness.measure import brier as brier
 from trueness.measure import calibration_intercept as calibration_intercept
 from trueness.measure import calibration_slope as calibration_slope
 from trueness.measure import corp as corp
+from trueness.measure import e50 as e50
+from trueness.measure import e90 as e90
+from trueness.measure import emax as emax
 from trueness.measure import ece as ece
 from trueness.measure import gce as gce
 from trueness.measure import ici as ici
@@ -70,6 +73,7 @@ from trueness.infer import decision_certificate as decision_certificate
 from trueness.infer import gate as gate
 from trueness.infer import net_benefit as net_benefit
 from trueness.infer import risk_coverage as risk_coverage
+from trueness.infer import route as route
 
 # How is it put right? Calibrators
 from trueness._assess.validate import validate as validate
@@ -95,6 +99,7 @@ from trueness.recalibrate import epsilon as epsilon
 from trueness.recalibrate import max_bins as max_bins
 from trueness.recalibrate import sample_size as sample_size
 from trueness.recalibrate import validity_curve as validity_curve
+from trueness.recalibrate import mean_validity as mean_validity
 
 # Which bins?
 from trueness._tally.rules import BlockIsotonic as BlockIsotonic

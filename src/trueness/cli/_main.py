@@ -30,6 +30,7 @@ _VERBS = (
         "compare",
         "gate",
         "decide",
+        "route",
         "answers",
     ),
     *("watch", "tally", "plot", "plan", "fit", "apply", "export"),

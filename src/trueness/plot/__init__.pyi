@@ -8,6 +8,7 @@ from trueness.plot._forest import SegmentsDisplay as SegmentsDisplay
 from trueness.plot._guarantee import GuaranteeDisplay as GuaranteeDisplay
 from trueness.plot._guarantee import ValidityDisplay as ValidityDisplay
 from trueness.plot._reliability import ReliabilityDisplay as ReliabilityDisplay
+from trueness.plot._route import RouteDisplay as RouteDisplay
 from trueness.plot._series import SeriesDisplay as SeriesDisplay
 from trueness.plot._series import WatchDisplay as WatchDisplay
 from trueness.plot._terminal import unicode_diagram as unicode_diagram

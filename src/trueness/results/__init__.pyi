@@ -37,6 +37,8 @@ from trueness.results._powered import Powered as Powered
 from trueness.results._remedies import Advice as Advice
 from trueness.results._remedies import Remedies as Remedies
 from trueness.results._remedies import Remedy as Remedy
+from trueness.results._route import Route as Route
+from trueness.results._route import RouteCurve as RouteCurve
 from trueness.results._segments import Segments as Segments
 from trueness.results._segments import Slices as Slices
 from trueness.results._series import Change as Change
