@@ -75,6 +75,7 @@ BY_FUNCTION: dict[str, dict[str, Any]] = {
     "accept_threshold": {"correct": Y, "confidence": P},
     "decide": {"cost_fp": 1, "cost_fn": 2},
     "gate": {"max_ece": 0.5, "by": None},
+    "psi": {"first": P, "second": P**2, "bins": None},
     "powered": {"y_human": Y, "judge": Y, "bins": None},
     "worst_slices": {"columns": {"g": CLASS}, "min_rows": 5, "resamples": 100},
 }
@@ -149,7 +150,7 @@ FUNCTIONS = [
         "powered",
         "risk_coverage",
     ),
-    *("worst_slices", "Watch"),
+    *("worst_slices", "Watch", "psi"),
 ]
 SLOW_FUNCTIONS = ["report"]
 CALIBRATORS = [
@@ -470,6 +471,8 @@ _ROWS = (
     "y_human",
     "judge",
     "human_prob",
+    "first",
+    "second",
     "columns",
 )
 _OWN_FUNCTIONS = ("loss", "test", "norm", "progress")

@@ -67,6 +67,7 @@ from trueness.infer import monotone_band as monotone_band
 from trueness.infer import net_benefit as net_benefit
 from trueness.infer import powered as powered
 from trueness.infer import prior_shift as prior_shift
+from trueness.infer import psi as psi
 from trueness.infer import reliability_bands as reliability_bands
 from trueness.infer import risk_coverage as risk_coverage
 from trueness.infer import validation_size as validation_size

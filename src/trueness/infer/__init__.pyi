@@ -18,6 +18,7 @@ from trueness.infer.decision._net_benefit import net_benefit as net_benefit
 from trueness.infer.decision._risk_coverage import risk_coverage as risk_coverage
 from trueness.infer.group._grades import grade_table as grade_table
 from trueness.infer.group._prior_shift import prior_shift as prior_shift
+from trueness.infer.group._psi import psi as psi
 from trueness.infer.group._series import calibration_series as calibration_series
 from trueness.infer.limits._powered import powered as powered
 from trueness.infer.plan._validation_size import validation_size as validation_size

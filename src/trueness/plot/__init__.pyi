@@ -10,6 +10,7 @@ from trueness.plot._guarantee import ValidityDisplay as ValidityDisplay
 from trueness.plot._reliability import ReliabilityDisplay as ReliabilityDisplay
 from trueness.plot._series import SeriesDisplay as SeriesDisplay
 from trueness.plot._series import WatchDisplay as WatchDisplay
+from trueness.plot._stability import StabilityDisplay as StabilityDisplay
 from trueness.plot._terminal import unicode_diagram as unicode_diagram
 
 __all__: list[str]

@@ -44,5 +44,6 @@ from trueness.results._series import Series as Series
 from trueness.results._series import Shift as Shift
 from trueness.results._series import WatchedSegment as WatchedSegment
 from trueness.results._series import WatchHistory as WatchHistory
+from trueness.results._stability import Stability as Stability
 from trueness.results._verdict import Flags as Flags
 from trueness.results._verdict import Verdict as Verdict
