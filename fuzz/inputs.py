@@ -75,6 +75,7 @@ BY_FUNCTION: dict[str, dict[str, Any]] = {
     "accept_threshold": {"correct": Y, "confidence": P},
     "decide": {"cost_fp": 1, "cost_fn": 2},
     "gate": {"max_ece": 0.5, "by": None},
+    "pluto_tasche": {"n": [100, 400, 300], "events": [0, 0, 1], "level": 0.9},
     "psi": {"first": P, "second": P**2, "bins": None},
     "powered": {"y_human": Y, "judge": Y, "bins": None},
     "worst_slices": {"columns": {"g": CLASS}, "min_rows": 5, "resamples": 100},
@@ -150,7 +151,7 @@ FUNCTIONS = [
         "powered",
         "risk_coverage",
     ),
-    *("worst_slices", "Watch", "psi"),
+    *("worst_slices", "Watch", "psi", "pluto_tasche"),
 ]
 SLOW_FUNCTIONS = ["report"]
 CALIBRATORS = [

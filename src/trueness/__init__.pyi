@@ -65,6 +65,7 @@ from trueness.infer import gate as gate
 from trueness.infer import grade_table as grade_table
 from trueness.infer import monotone_band as monotone_band
 from trueness.infer import net_benefit as net_benefit
+from trueness.infer import pluto_tasche as pluto_tasche
 from trueness.infer import powered as powered
 from trueness.infer import prior_shift as prior_shift
 from trueness.infer import psi as psi
