@@ -55,6 +55,7 @@ from trueness.errors import TruenessWarning as TruenessWarning
 from trueness.infer import Watch as Watch
 from trueness.infer import accept_threshold as accept_threshold
 from trueness.infer import calibration_series as calibration_series
+from trueness.infer import centres as centres
 from trueness.infer import compare as compare
 from trueness.infer import cumulative_walk as cumulative_walk
 from trueness.infer import curve_band as curve_band
@@ -63,6 +64,7 @@ from trueness.infer import decision_certificate as decision_certificate
 from trueness.infer import equivalence_test as equivalence_test
 from trueness.infer import gate as gate
 from trueness.infer import grade_table as grade_table
+from trueness.infer import heterogeneity as heterogeneity
 from trueness.infer import monotone_band as monotone_band
 from trueness.infer import net_benefit as net_benefit
 from trueness.infer import pluto_tasche as pluto_tasche

@@ -5,6 +5,9 @@ from trueness.results._bins import BinTable as BinTable
 from trueness.results._bins import EstimationError as EstimationError
 from trueness.results._bins import Histogram as Histogram
 from trueness.results._bins import TestedBins as TestedBins
+from trueness.results._centres import Centre as Centre
+from trueness.results._centres import Centres as Centres
+from trueness.results._centres import Heterogeneity as Heterogeneity
 from trueness.results._comparison import Comparison as Comparison
 from trueness.results._comparison import Difference as Difference
 from trueness.results._curves import Curve as Curve
