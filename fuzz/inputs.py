@@ -76,6 +76,10 @@ BY_FUNCTION: dict[str, dict[str, Any]] = {
     "accept_threshold": {"correct": Y, "confidence": P},
     "decide": {"cost_fp": 1, "cost_fn": 2},
     "gate": {"max_ece": 0.5, "by": None},
+    "centres": {"by": CLASS},
+    "heterogeneity": {"values": P, "standard_errors": P + 0.1},
+    "pluto_tasche": {"n": [100, 400, 300], "events": [0, 0, 1], "level": 0.9},
+    "psi": {"first": P, "second": P**2, "bins": None},
     "powered": {"y_human": Y, "judge": Y, "bins": None},
     "worst_slices": {"columns": {"g": CLASS}, "min_rows": 5, "resamples": 100},
 }
@@ -149,7 +153,7 @@ FUNCTIONS = [
         "powered",
         "risk_coverage",
     ),
-    *("worst_slices", "Watch"),
+    *("worst_slices", "Watch", "psi", "pluto_tasche", "centres", "heterogeneity"),
 ]
 SLOW_FUNCTIONS = ["report"]
 CALIBRATORS = [
@@ -475,6 +479,8 @@ _ROWS = (
     "y_human",
     "judge",
     "human_prob",
+    "first",
+    "second",
     "columns",
 )
 _OWN_FUNCTIONS = ("loss", "test", "norm", "progress")

@@ -64,7 +64,11 @@ from trueness.infer import Watch as Watch
 from trueness.infer import calibration_series as calibration_series
 from trueness.infer import compare as compare
 from trueness.infer import grade_table as grade_table
+from trueness.infer import pluto_tasche as pluto_tasche
 from trueness.infer import prior_shift as prior_shift
+from trueness.infer import centres as centres
+from trueness.infer import heterogeneity as heterogeneity
+from trueness.infer import psi as psi
 
 # What does it mean for decisions?
 from trueness.infer import accept_threshold as accept_threshold

@@ -5,6 +5,9 @@ from trueness.results._bins import BinTable as BinTable
 from trueness.results._bins import EstimationError as EstimationError
 from trueness.results._bins import Histogram as Histogram
 from trueness.results._bins import TestedBins as TestedBins
+from trueness.results._centres import Centre as Centre
+from trueness.results._centres import Centres as Centres
+from trueness.results._centres import Heterogeneity as Heterogeneity
 from trueness.results._comparison import Comparison as Comparison
 from trueness.results._comparison import Difference as Difference
 from trueness.results._curves import Curve as Curve
@@ -30,6 +33,7 @@ from trueness.results._inference import Interval as Interval
 from trueness.results._inference import NoiseFloor as NoiseFloor
 from trueness.results._inference import PriorShift as PriorShift
 from trueness.results._inference import Significance as Significance
+from trueness.results._low_default import LowDefault as LowDefault
 from trueness.results._panel import Panel as Panel
 from trueness.results._panel import Validation as Validation
 from trueness.results._panel import ValidationSize as ValidationSize
@@ -46,5 +50,6 @@ from trueness.results._series import Series as Series
 from trueness.results._series import Shift as Shift
 from trueness.results._series import WatchedSegment as WatchedSegment
 from trueness.results._series import WatchHistory as WatchHistory
+from trueness.results._stability import Stability as Stability
 from trueness.results._verdict import Flags as Flags
 from trueness.results._verdict import Verdict as Verdict
