@@ -1,3 +1,4 @@
+from trueness import events as events
 from trueness import infer as infer
 from trueness import measure as measure
 from trueness import plot as plot
