@@ -101,6 +101,7 @@ from trueness.recalibrate import CalibratedClassifier as CalibratedClassifier
 from trueness.recalibrate import DirichletCalibration as DirichletCalibration
 from trueness.recalibrate import EnsembleTemperatureScaling as EnsembleTemperatureScaling
 from trueness.recalibrate import HistogramBinning as HistogramBinning
+from trueness.recalibrate import IntervalCalibration as IntervalCalibration
 from trueness.recalibrate import IsotonicCalibration as IsotonicCalibration
 from trueness.recalibrate import MatrixScaling as MatrixScaling
 from trueness.recalibrate import OneVsRest as OneVsRest

@@ -7,7 +7,7 @@ import numpy as np
 from trueness._assess.asked import Asked
 from trueness._text.numbers import level_percent, percent, points
 from trueness.errors import quietly
-from trueness.results import BinTable, Interval, Segments, Slices, Verdict
+from trueness.results import BinTable, Coverage, Interval, Segments, Slices, Verdict
 
 _MOST_NAMED = 3
 
@@ -23,7 +23,8 @@ def in_words(a: Asked) -> Iterator[str]:
     if where:
         yield f"Where? {where}"
     yield f"What to do? {quietly(a.ask, 'advice')}"
-    yield f"{a.rows.evidence.n:,} rows, level {level_percent(a.level)}, seed {a.seed}."
+    rows = a.rows.evidence.n if verdict.statement is None else verdict.statement.n_input
+    yield f"{rows:,} rows, level {level_percent(a.level)}, seed {a.seed}."
 
 
 def _how_far(interval: Interval | None, *, rejected: bool) -> str:
@@ -55,6 +56,9 @@ def _where(a: Asked) -> str:
         ]
         more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
         return f"{', '.join(names[:_MOST_NAMED])}{more}."
+    covered: Coverage | None = quietly(a.ask, "coverage")
+    if covered is not None:
+        return covered.farthest
     if a.view("confidence").view not in ("binary", "confidence"):
         return ""
     return _worst_bin(quietly(a.ask, "bins"))

@@ -265,7 +265,7 @@ def warn_one_class(n: int) -> None:
 @takes_rows
 def tally(
     y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_prob: ArrayLike | None = None,
     *,
     cluster: ArrayLike | None = None,
     buckets: int = 64,
@@ -311,7 +311,7 @@ def tally(
 @takes_rows
 def sketch(
     y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_prob: ArrayLike | None = None,
     *,
     cluster: ArrayLike | None = None,
     buckets: int = 64,
@@ -352,7 +352,7 @@ def sketch(
 @takes_rows
 def binned(
     y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_prob: ArrayLike | None = None,
     *,
     bins: BinsLike = 10,
     cluster: ArrayLike | None = None,

@@ -35,7 +35,7 @@ class Followup(NamedTuple):
     @property
     def ended(self) -> Bools:
         """Whether an event of any kind occurred by the horizon."""
-        return (self.cause > 0) & (self.time <= self.horizon)
+        return np.asarray((self.cause > 0) & (self.time <= self.horizon))
 
     @property
     def lost(self) -> Bools:
@@ -57,7 +57,7 @@ class Followup(NamedTuple):
         """Whether each stratum has a row that was followed up to the horizon, or lost none."""
         size = int(strata.max()) + 1
         reached = np.bincount(strata, self.time >= self.horizon, size) > 0
-        return reached | (np.bincount(strata, self.lost, size) == 0)
+        return np.asarray(reached | (np.bincount(strata, self.lost, size) == 0))
 
 
 def at_horizon(

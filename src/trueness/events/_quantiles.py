@@ -104,15 +104,15 @@ def _matrix(q: ArrayLike, n: int, size: int) -> Floats:
         demand = f"must have a row per outcome and a column per level, ({n:,}, {size})"
         remedy = "Transpose it: `q.T`." if values.shape == (size, n) else ""
         raise InputError("q", demand, f"got shape {values.shape}", remedy=remedy)
-    values = np.asarray(values, np.float64)
-    refuse_nan(values, "q", found.missing)
-    return values
+    forecasts: Floats = np.asarray(values, np.float64)
+    refuse_nan(forecasts, "q", found.missing)
+    return forecasts
 
 
 def _refuse_crossings(q: Floats, levels: Floats) -> None:
     """Raise if a quantile is above that of a higher level."""
     crosses = q[:, 1:] < q[:, :-1]
-    bad: Bools = crosses.any(axis=1)
+    bad: Bools = np.asarray(crosses.any(axis=1))
     if not bad.any():
         return
     row = int(np.argmax(bad))

@@ -7,6 +7,7 @@ from trueness.results._bins import Histogram as Histogram
 from trueness.results._bins import TestedBins as TestedBins
 from trueness.results._comparison import Comparison as Comparison
 from trueness.results._comparison import Difference as Difference
+from trueness.results._coverage import Coverage as Coverage
 from trueness.results._curves import Curve as Curve
 from trueness.results._curves import CurveBand as CurveBand
 from trueness.results._curves import Decomposition as Decomposition
@@ -44,5 +45,6 @@ from trueness.results._series import Series as Series
 from trueness.results._series import Shift as Shift
 from trueness.results._series import WatchedSegment as WatchedSegment
 from trueness.results._series import WatchHistory as WatchHistory
+from trueness.results._statements import Statement as Statement
 from trueness.results._verdict import Flags as Flags
 from trueness.results._verdict import Verdict as Verdict

@@ -25,6 +25,7 @@ AdviceKind: TypeAlias = Literal[
     "check-clusters",
     "new-rows",
     "need-rows",
+    "adjust",
 ]
 
 

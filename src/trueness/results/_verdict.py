@@ -8,6 +8,7 @@ from trueness._text.numbers import count, level_percent, number, p_value, percen
 from trueness._text.strings import shorten
 from trueness.results._inference import Estimate, Interval, PriorShift, Significance
 from trueness.results._record import Record
+from trueness.results._statements import Statement
 
 Code: TypeAlias = Literal[
     "miscalibrated",
@@ -194,6 +195,9 @@ class Verdict(Record):
     all_rows: Code = "undetermined"
     """The decision on all rows together, whatever segments and classes show."""
 
+    statement: Statement | None = None
+    """What was stated, if it is not the probability of a label."""
+
     @property
     def rare(self) -> bool:
         """Whether events are so rare that ratios lead."""
@@ -209,7 +213,7 @@ class Verdict(Record):
         """
         least = self.scores[0]
         most = self.scores[-1]
-        if self.top_label or self.n < 2:
+        if self.top_label or self.n < 2 or (self.statement and not self.statement.is_score):
             return ""
         if not self.rejected:
             if least == most and self.code == "no-evidence":
@@ -230,6 +234,8 @@ class Verdict(Record):
     @property
     def headline(self) -> str:
         """The conclusion in one sentence."""
+        if self.statement is not None and self.statement.is_banded:
+            return f"{self.statement.headline(self)}."
         if self.flags and (not self.rejected or self._of_labels):
             where = ", and in ".join(f"{one.share}: {one.worst_in_words}" for one in self.flags)
             return f"Not calibrated in {where}."
@@ -279,6 +285,7 @@ class Verdict(Record):
 
 def _headline(v: Verdict) -> str:
     what = "confidences of the top label" if v.top_label else "predictions"
+    what = what if v.statement is None else v.statement.subject
     rows = "One row is" if v.n == 1 else f"{v.n:,} rows are"
     kinds = [words for words, _ in _kinds_of_error(v)]
     doubt = v.doubt
@@ -409,6 +416,8 @@ def _fold(ratio: float) -> str:
 
 def _grounds(v: Verdict) -> list[str]:
     """How certain it is: strength and p-value, limits of the error, and the power if nothing was found."""
+    if v.statement is not None and v.statement.is_banded:
+        return v.statement.certainty(v)
     if v._of_labels:
         return [flags.strength for flags in v.flags]
     test = v.test
@@ -449,6 +458,8 @@ def _grounds(v: Verdict) -> list[str]:
         parts.append(_power_in_words(v.power, rarer=names[v.mean_score <= 0.5]))
     if found is not None:
         parts.append(_interval_in_words(found, shown=v.rejected))
+    if v.statement is not None and v.statement.censored:
+        parts.append(f"of {v.statement.n_input:,} rows, {v.statement.censored}")
     return parts
 
 
