@@ -4,6 +4,7 @@
 
 # Rooms
 from trueness import errors as errors
+from trueness import events as events
 from trueness import infer as infer
 from trueness import measure as measure
 from trueness import plot as plot
@@ -82,6 +83,7 @@ from trueness.infer import route as route
 # How is it put right? Calibrators
 from trueness._assess.validate import validate as validate
 from trueness.recalibrate import AutoCalibration as AutoCalibration
+from trueness.recalibrate import IntervalCalibration as IntervalCalibration
 from trueness.recalibrate import BetaCalibration as BetaCalibration
 from trueness.recalibrate import CalibratedClassifier as CalibratedClassifier
 from trueness.recalibrate import HistogramBinning as HistogramBinning

@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 
 from trueness._assess.asked import Asked
+from trueness._assess.statement import advice_on_statement
 from trueness._assess.where import (
     LONGEST,
     SegmentRow,
@@ -40,6 +41,9 @@ def advice(a: Asked) -> Advice:
 
 def advise(a: Asked, verdict: Verdict, segments: Segments | None) -> Advice:
     """The next step, where verdict and segments may be those of several labels judged together."""
+    stated = advice_on_statement(verdict)
+    if stated is not None:
+        return stated
     if verdict.doubt:
         return _about_a_doubt(a, verdict)
     if verdict.code == "too-good":

@@ -27,6 +27,7 @@ from trueness.results import (
     Advice,
     BinTable,
     Comparison,
+    Coverage,
     Estimate,
     Gate,
     Interval,
@@ -147,6 +148,15 @@ class Assessment:
         """What a calibrated model would show, as :func:`trueness.noise_floor`."""
         how = {"kind": self._asked.kind(kind), "resamples": resamples, **options}
         found: NoiseFloor = self._asked.ask("floor", measure=measure, **how)
+        return found
+
+    @property
+    def coverage(self) -> Coverage | None:
+        """The share of outcomes inside intervals, or at most at quantiles, beside what was stated.
+
+        None for anything else than these :class:`trueness.events.Events`.
+        """
+        found: Coverage | None = self._asked.ask("coverage")
         return found
 
     @property

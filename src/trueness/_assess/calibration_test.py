@@ -82,6 +82,11 @@ def calibration_test(
         'hosmer-lemeshow'
             :math:`\sum_b (O_b - E_b)^2 / (n_b \bar p_b (1 - \bar p_b))` over :math:`g` non-empty groups:
             chi-squared, :math:`g` degrees of freedom. Default: 10 groups of equal mass.
+        'quantiles'
+            For quantile forecasts (:func:`trueness.events.quantiles`) of independent rows: the
+            shares of the gaps between the quantiles by Pearson's statistic, the location and the
+            spread of the outcomes among them, each against gaps redrawn from the stated levels; the
+            smallest rank is ranked again. Exact at any n.
     bins : int, sequence of edges or bin rule, optional
         For 'exact', 'analytic', 't-cal' and 'hosmer-lemeshow'. Rules that depend on the labels are
         refused.

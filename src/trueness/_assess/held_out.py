@@ -39,9 +39,14 @@ class Deal(NamedTuple):
 
 def is_splittable(evidence: Evidence) -> bool:
     """Whether there are one-problem rows enough for folds."""
-    if evidence.rows is None or evidence.view == "multilabel":
+    if evidence.rows is None or evidence.view == "multilabel" or not has_scores(evidence):
         return False
     return evidence.rows.y.shape[0] >= LEAST_ROWS and evidence.units >= FOLDS
+
+
+def has_scores(evidence: Evidence) -> bool:
+    """Whether the probabilities tell rows apart, which those of intervals and quantiles do not."""
+    return evidence.events is None or evidence.events.kind not in ("interval", "quantiles")
 
 
 def deal(a: Asked) -> Deal:

@@ -10,11 +10,18 @@ import numpy as np
 
 from trueness._assess.advice import advice
 from trueness._assess.asked import Asked
-from trueness._assess.held_out import FOLDS, LEAST_ROWS, is_splittable
+from trueness._assess.held_out import FOLDS, LEAST_ROWS, has_scores, is_splittable
 from trueness._assess.judgement import NEEDED, is_rejected, joint_verdict, judge, power_of
 from trueness._assess.notes import Notes
 from trueness._assess.picture import first_picture
 from trueness._assess.rows import ModelRows, default_rule
+from trueness._assess.statement import (
+    coverage,
+    decisive_test,
+    in_own_words,
+    refuse_asymmetric,
+    with_statement,
+)
 from trueness._assess.where import Grounds, where
 from trueness._input.arguments import check_flag, checked_word
 from trueness._level import Level
@@ -70,7 +77,7 @@ def test(a: Asked, **options: Any) -> Significance:
     evidence = a.view("confidence", keep=options.get("k") is not None)
     if (
         options.get("resamples") is None
-        and options.get("method", "omnibus") == "omnibus"
+        and options.get("method", "omnibus") in ("omnibus", "quantiles")
         and _is_one(evidence)
     ):
         # As for the confidence set, so that both have one p-value.
@@ -111,7 +118,7 @@ def verdict(a: Asked) -> Verdict:
     evidence = a.view("confidence")
     if not _is_one(evidence):
         return _joint_verdict(a)
-    found_test = quietly(a.possible, "test")
+    found_test = quietly(a.possible, "test", **decisive_test(evidence))
     found_interval = quietly(a.possible, "interval")
     rejected = is_rejected(found_test, found_interval, a.level)
     keys = [*NEEDED, "ece"]
@@ -130,7 +137,7 @@ def verdict(a: Asked) -> Verdict:
         segments=quietly(a.ask, "segments"),
         classes=quietly(a.ask, "class_rows"),
     )
-    return replace(judged, cluster_name=a.rows.labels.cluster)
+    return with_statement(a, replace(judged, cluster_name=a.rows.labels.cluster))
 
 
 def _joint_verdict(a: Asked) -> Verdict:
@@ -162,6 +169,7 @@ def estimate(
     evidence = a.view(kind or question.measure.view, keep=_keeps_columns(question))
     draws = partial(_draws, a)
     try:
+        refuse_asymmetric(evidence, question.measure.key)
         if evidence.view == "multilabel" or (evidence.has_images and not is_by_row(question)):
             return mean_over_labels(question, evidence, a.level, a.seed, floor=floor)
         found = answers({"": question}, evidence, a.level, a.seed, floor=floor, draws=draws)
@@ -346,9 +354,9 @@ def segments(a: Asked, resamples: int | None = None) -> Segments | None:
         return describe_segments(rows.groups, a.level, resamples, a.seed, rows.evidence.rounded_to)
     if not rows.columns:
         return None
-    return segments_of(
-        a.view("confidence"), rows.columns, level=a.level, resamples=resamples, seed=a.seed
-    )
+    evidence = a.view("confidence")
+    found = segments_of(evidence, rows.columns, level=a.level, resamples=resamples, seed=a.seed)
+    return in_own_words(evidence, found)
 
 
 def slices(a: Asked, **options: Any) -> Slices | None:
@@ -356,7 +364,8 @@ def slices(a: Asked, **options: Any) -> Slices | None:
     if not a.rows.slice_columns:
         return None
     plan = SlicePlan(a.seed, a.level, **{"most": 100} | options)
-    return slices_of(a.view("confidence"), a.rows.slice_columns, plan)
+    evidence = a.view("confidence")
+    return in_own_words(evidence, slices_of(evidence, a.rows.slice_columns, plan))
 
 
 def class_rows(a: Asked) -> tuple[ClassRow, ...] | None:
@@ -486,6 +495,8 @@ def _why_not_split(evidence: Evidence) -> str:
         return "calibrators need labels and scores"
     if evidence.view == "multilabel":
         return "each label has its own"
+    if not has_scores(evidence):
+        return "a map of their probabilities leaves intervals and quantiles as they are"
     return f"{LEAST_ROWS} rows and {FOLDS} clusters are the fewest that can be split"
 
 
@@ -507,6 +518,7 @@ MAKERS: Mapping[str, Callable[..., Any]] = {
     "gate": gate,
     "remedies": remedies,
     "advice": advice,
+    "coverage": coverage,
 }
 
 

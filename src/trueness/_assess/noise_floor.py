@@ -15,6 +15,7 @@ from trueness._input.arguments import (
 )
 from trueness._input.columns import column
 from trueness._progress import Progress, reporter
+from trueness._tally.events import Events
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
@@ -30,7 +31,7 @@ _ALTERNATIVES = ("greater", "less", "two-sided")
 @takes_rows
 def noise_floor(
     measure: str | TallyMeasure,
-    y_prob: ArrayLike | Tally | Sketch | Binned,
+    y_prob: ArrayLike | Tally | Sketch | Binned | Events,
     *,
     y_true: ArrayLike | None = None,
     observed: float | None = None,
@@ -128,10 +129,11 @@ def noise_floor(
     if observed is not None:
         options["observed"] = checked_number(observed, "observed")
     how: Any = {"level": level, "seed": seed, "own_bins": True}
-    if isinstance(y_prob, Tally | Sketch | Binned):
+    if isinstance(y_prob, Tally | Sketch | Binned | Events):
         if y_true is not None:
+            what = type(y_prob).__name__
             raise InputError(
-                "y_true", "must be left out when `y_prob` is a Tally, which holds labels and scores"
+                "y_true", f"must be left out when `y_prob` is {what}, which holds labels and scores"
             )
         of_sums: NoiseFloor = asked_of(y_prob, None, rows, **how).ask(
             "floor", measure=measure, **options

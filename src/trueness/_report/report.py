@@ -14,7 +14,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from trueness._assess.asked import Asked
-from trueness._assess.assessment import Assessment
+from trueness._assess.assessment import Assessment, assess
 from trueness._assess.makers import MAKERS, joint_levels
 from trueness._assess.picture import MOST_BINS
 from trueness._assess.rows import ModelRows
@@ -37,6 +37,7 @@ from trueness._report.subject import (
 )
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.atomic import as_path, replace_file
+from trueness._tally.events import Events, events_of_models
 from trueness._tally.evidence import Sums
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinRule, BinsLike, as_rule, blind_to_labels
@@ -221,6 +222,18 @@ def report(
     settings: Any = {"bins": bins, "level": level, "intervals": intervals, "seed": seed}
     settings |= {"title": title, "progress": progress}
     origin = Provenance(_text("source", source), None, None, _day(date))
+    events = _events(y_true)
+    if events:
+        if y_prob is not None or rows or rounded_to is not None:
+            demand = "must be labels if scores or options of rows are passed"
+            raise InputError("y_true", demand, "got Events, which hold theirs")
+        how: Any = {"by": by, "crossed": crossed, "cluster": cluster, "bins": bins}
+        assessed = {
+            name: assess(one, None, level=level, seed=seed, **how) for name, one in events.items()
+        }
+        return report_assessments(
+            assessed, origin=origin, intervals=intervals, title=title, progress=progress
+        )
     models = _assessments(y_true)
     if models:
         if (
@@ -254,6 +267,14 @@ def report(
     origin = replace(origin, label=label if isinstance(label, str) else None)
     asked: Any = {"by": by, "crossed": crossed, "cluster": cluster, "rounded_to": rounded_to}
     return report_rows(y_true, y_prob, rows, origin=origin, **asked, **settings)
+
+
+def _events(y_true: Any) -> dict[str, Events]:
+    """The Events that were passed in place of labels and scores, by name."""
+    if isinstance(y_true, Events):
+        return {y_true.words: y_true}
+    found = events_of_models(y_true, None)
+    return {} if found is None else {str(name): one for name, one in found[0].items()}
 
 
 def _assessments(y_true: Any) -> dict[str, Assessment]:

@@ -17,6 +17,7 @@ from trueness._input.sample import Sample, check_weights, read_sample
 from trueness._keywords import suggests_keywords
 from trueness._tally import group_keys, store
 from trueness._tally.buckets import RowClusters, check_buckets, read_clusters
+from trueness._tally.events import clusters_of
 from trueness._tally.group_keys import Group, names_of, plain_group
 from trueness._tally.multiclass import check_kind
 from trueness._tally.possible_sums import refuse
@@ -172,6 +173,7 @@ class Accumulator:
             or times as ISO text; of other text, lists and dicts only the last is known.
         """
         where = store.json_ready(position, "position")
+        cluster = clusters_of(y_true, cluster)
         for name, given, setting in (("group", group, "by"), ("cluster", cluster, "buckets")):
             if given is None and getattr(self, setting) is not None:
                 raise InputError(

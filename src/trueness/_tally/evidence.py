@@ -19,6 +19,7 @@ from trueness._tally import multiclass, rows_or_sums
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.clusters import ClusteredRows, codes_by_content, warn_few_clusters
+from trueness._tally.events import Events, clusters_of, events_of_models
 from trueness._tally.models import INDEPENDENT, read_models, warn_guessed_counts, weights_in_words
 from trueness._tally.multiclass import EACH_ROW, ClassParts, View, parts_of
 from trueness._tally.row_sums import cells_of_rows, count_rows
@@ -73,6 +74,7 @@ class Evidence:
     )
     asked: bool = False  # whether the view of a matrix was asked for, so that every question has it
     notes: tuple[str, ...] = ()  # what was decided about the rows, in sentences
+    events: Events | None = None  # the statements that took the place of labels and scores
     memory: dict[Any, Any] = field(
         default_factory=dict, repr=False, compare=False
     )  # shared by several questions
@@ -161,9 +163,18 @@ class Evidence:
         `y_true` holds the labels of all models, or labels by model. `argument` is the name of
         `models` in messages.
         """
+        statements = events_of_models(y_true, models)
+        events: Events | None = None
+        if statements is not None:
+            y_true, models = statements
+            events = next(iter(y_true.values()))
+            rows = {**rows, "weight_type": events.weight_type}
+            cluster = _clusters_beside(events, cluster)
         samples, asked, fields = read_models(y_true, models, rows, kind, cluster, argument)
         first = next(iter(samples.values()))
         weight_type = rows.get("weight_type", "auto")
+        if events is not None:
+            fields["notes"] += events.notes
         if first.w is not None:
             fields["notes"] += weights_in_words(first.w, weight_type)
             if weight_type == "auto" and count_rows(first):
@@ -175,7 +186,10 @@ class Evidence:
             or rows.get("kind") not in (None, "classwise")
             or first.p.shape[1:] != (2,)
         ):
-            return {name: cls(rows=one, **fields) for name, one in samples.items()}
+            stated = y_true if events is not None else dict.fromkeys(samples)
+            return {
+                name: cls(rows=one, events=stated[name], **fields) for name, one in samples.items()
+            }
         fields |= {"view": "binary", "two_columns": True}
         fields["notes"] += (multiclass.two_columns_in_words(first.classes),)
         return {
@@ -243,6 +257,11 @@ class Evidence:
         kept = np.zeros(self.position.size + self.dropped, dtype=bool)
         kept[self.position] = True
         weight = None if self.rows is None else self.rows.w
+        row = None if self.events is None else self.events.row
+        if self.events is not None and row is not None:
+            every = np.ones(self.events.n_input, dtype=bool)
+            of_input = read_by(by, every, every, crossed, whole=whole, groups=groups)
+            return tuple(one.at(row[self.position]) for one in of_input)
         return read_by(by, y_true, kept, crossed, whole=whole, groups=groups, weight=weight)
 
     def has_weight(self, some: NDArray[Any]) -> bool:
@@ -660,6 +679,17 @@ def counts_needed(weight_type: WeightType) -> InputError:
     """The error for weights that do not count rows, where they must."""
     got = "`weight_type` is 'importance'" if weight_type == "importance" else "got fractions"
     return InputError("sample_weight", "must be whole numbers, which count rows", got)
+
+
+def _clusters_beside(events: Events, cluster: Any) -> Any:
+    """The clusters of events; functions that take rows as independent refuse dependent ones."""
+    if cluster is not INDEPENDENT:
+        return clusters_of(events, cluster)
+    if events.dependent:
+        got = f"got {events.words}, where several events belong to one row"
+        remedy = "`assess`, `estimate`, `calibration_test` and `ece_interval` take clusters."
+        raise InputError("y_true", "must have independent rows here", got, remedy=remedy)
+    return cluster
 
 
 def _same(part: Sample) -> Sample:

@@ -11,6 +11,7 @@ from trueness._input.arguments import checked_word, spell_out
 from trueness._input.sample import WEIGHT_TYPES, Sample, plain_sample, read_sample
 from trueness._keywords import unknown_row_option
 from trueness._tally.buckets import RowClusters, read_clusters, refuse_unused
+from trueness._tally.events import Events, clusters_of
 from trueness._tally.grid import grid_of_rows
 from trueness._tally.multiclass import (
     EACH_ROW,
@@ -175,6 +176,8 @@ def sample_and_kind(
     A matrix of logits becomes one of probabilities, unless `keep_logits`: only the functions of
     this file read logits.
     """
+    if isinstance(y_true, Events):
+        y_true, y_prob, options = y_true.as_rows(y_prob, options, ROW_OPTIONS)
     if y_prob is None:
         raise InputError(
             "y_prob", "is missing: pass labels and scores, or a Tally in place of both"
@@ -281,7 +284,7 @@ def warn_one_class(n: int) -> None:
 @takes_rows
 def tally(
     y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_prob: ArrayLike | None = None,
     *,
     cluster: ArrayLike | None = None,
     buckets: int = 64,
@@ -318,6 +321,7 @@ def tally(
     >>> sum(days)
     Tally(binary, 3 rows, 2 distinct scores)
     """
+    cluster = clusters_of(y_true, cluster)
     return _by_bucket(
         partial(tally_of, piece=cluster is not None), y_true, y_prob, rows, cluster, buckets
     )
@@ -326,7 +330,7 @@ def tally(
 @takes_rows
 def sketch(
     y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_prob: ArrayLike | None = None,
     *,
     cluster: ArrayLike | None = None,
     buckets: int = 64,
@@ -358,6 +362,7 @@ def sketch(
     >>> sum(days)
     Sketch(binary, 3 rows, 2 cells)
     """
+    cluster = clusters_of(y_true, cluster)
     return _by_bucket(
         partial(sketch_of, piece=cluster is not None), y_true, y_prob, rows, cluster, buckets
     )
@@ -366,7 +371,7 @@ def sketch(
 @takes_rows
 def binned(
     y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_prob: ArrayLike | None = None,
     *,
     bins: BinsLike = 10,
     cluster: ArrayLike | None = None,
@@ -401,6 +406,7 @@ def binned(
     Binned(binary, 3 rows, 4 bins)
     """
     rule = as_rule(bins)
+    cluster = clusters_of(y_true, cluster)
     fixed = rule.fixed_edges is not None
     if cluster is not None and not fixed:
         make = partial(tally_of, piece=True)

@@ -29,6 +29,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from trueness._input.arguments import check_seed, checked_fraction, checked_word, is_number
 from trueness._keywords import suggests_keywords
+from trueness._tally.events import Events
 from trueness._version import __version__
 from trueness.errors import (
     InputError,
@@ -136,8 +137,8 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
     @suggests_keywords
     def fit(
         self,
-        y_prob: ArrayLike,
-        y_true: ArrayLike,
+        y_prob: ArrayLike | Events,
+        y_true: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
         labels: Sequence[Any] | None = None,
@@ -148,7 +149,8 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
         Parameters
         ----------
         y_prob : array-like of shape (n,) or (n, K)
-            Scores of rows that the classifier was not trained on.
+            Scores of rows that the classifier was not trained on; or Events in place of scores,
+            labels and weights.
         y_true : array-like of shape (n,)
             Outcomes: 0/1, bool, or class labels.
         sample_weight : array-like of shape (n,), optional
@@ -171,6 +173,7 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
             "scale": self._scale,
             "shape": self._rows_shape,
         }
+        y_prob, y_true, sample_weight = calibration.rows_of_events(y_prob, y_true, sample_weight)
         y_prob = calibration.single_column(y_prob)
         with self._own_remedies():
             rows = calibration.accept_rows(y_prob, y_true, sample_weight, **options)

@@ -10,6 +10,7 @@ from trueness.results._centres import Centres as Centres
 from trueness.results._centres import Heterogeneity as Heterogeneity
 from trueness.results._comparison import Comparison as Comparison
 from trueness.results._comparison import Difference as Difference
+from trueness.results._coverage import Coverage as Coverage
 from trueness.results._curves import Curve as Curve
 from trueness.results._curves import CurveBand as CurveBand
 from trueness.results._curves import Decomposition as Decomposition
@@ -51,5 +52,6 @@ from trueness.results._series import Shift as Shift
 from trueness.results._series import WatchedSegment as WatchedSegment
 from trueness.results._series import WatchHistory as WatchHistory
 from trueness.results._stability import Stability as Stability
+from trueness.results._statements import Statement as Statement
 from trueness.results._verdict import Flags as Flags
 from trueness.results._verdict import Verdict as Verdict

@@ -29,6 +29,7 @@ AdviceKind: TypeAlias = Literal[
     "check-clusters",
     "new-rows",
     "need-rows",
+    "adjust",
 ]
 
 

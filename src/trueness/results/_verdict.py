@@ -9,6 +9,7 @@ from trueness._text.strings import shorten
 from trueness.results import _verdict_words as words
 from trueness.results._inference import Estimate, Interval, PriorShift, Significance
 from trueness.results._record import Record
+from trueness.results._statements import Statement
 
 Code: TypeAlias = Literal[
     "miscalibrated",
@@ -191,6 +192,9 @@ class Verdict(Record):
     """How many rows stand for `n`, if weights were taken as counts only because they are whole
     numbers; else 0."""
 
+    statement: Statement | None = None
+    """What was stated, if it is not the probability of a label."""
+
     @property
     def rare(self) -> bool:
         """Whether events are so rare that ratios lead."""
@@ -206,7 +210,7 @@ class Verdict(Record):
         """
         least = self.scores[0]
         most = self.scores[-1]
-        if self.top_label or self.n < 2:
+        if self.top_label or self.n < 2 or (self.statement and not self.statement.is_score):
             return ""
         if not self.rejected:
             if least == most and self.code == "no-evidence":
@@ -250,6 +254,8 @@ class Verdict(Record):
     @property
     def headline(self) -> str:
         """The conclusion in one sentence."""
+        if self.statement is not None and self.statement.is_banded:
+            return f"{self.statement.headline(self)}."
         return words.headline(self)
 
     @property

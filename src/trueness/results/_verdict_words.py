@@ -42,6 +42,8 @@ def nouns(v: "Verdict") -> Nouns:
     """The nouns of a verdict: the one place where they are chosen."""
     if v.top_label:
         return Nouns("confidences of the top label", "right answers", "wrong answers")
+    if v.statement is not None:
+        return Nouns(v.statement.subject, "events", "non-events")
     return Nouns("predictions", "events", "non-events")
 
 
@@ -251,6 +253,8 @@ def questions(v: "Verdict") -> str:
 
 def _grounds(v: "Verdict") -> list[str]:
     """Strength and p-value, the kinds of error, and the power if nothing was found."""
+    if v.statement is not None and v.statement.is_banded:
+        return v.statement.certainty(v)
     if v.is_of_labels:
         return [flags.strength for flags in v.flags]
     test = v.test
@@ -286,6 +290,8 @@ def _grounds(v: "Verdict") -> list[str]:
     if v.power is not None and v.code in ("no-evidence", "too-few-rows"):
         names = (nouns(v).others, nouns(v).events)
         parts.append(_power_in_words(v.power, rarer=names[v.mean_score <= 0.5]))
+    if v.statement is not None and v.statement.censored:
+        parts.append(f"of {v.statement.n_input:,} rows, {v.statement.censored}")
     return parts
 
 

@@ -24,6 +24,7 @@ from trueness._numerics.holm import holm
 from trueness._numerics.students_t import t_limits
 from trueness._progress import Progress, Report, reporter
 from trueness._tally.binned_scores import bin_numbers, default_rule
+from trueness._tally.events import Events
 from trueness._tally.evidence import Evidence, TwoColumns
 from trueness._tally.models import model_context
 from trueness._tally.row_sums import bins_of_rows, cells_of_rows
@@ -48,7 +49,7 @@ _IN_CELLS = ("squared_ece", "l2")
 @partial(takes_rows, kind=None)  # type: ignore[arg-type]  # the default view depends on the measure
 def compare(
     y_true: ArrayLike | Mapping[str, ArrayLike],
-    models: Mapping[str, ArrayLike] | Any,
+    models: Mapping[str, ArrayLike] | Any = None,
     *,
     measure: str | TallyMeasure = "squared_ece",
     method: Method = "auto",
@@ -71,8 +72,8 @@ def compare(
     y_true : array-like of shape (n,), or dict of them
         Labels. A dict has the labels of each model, by the names of `models`: for instance, whether
         each language model's own answer to a question was right. Rows remain paired: row i is the
-        same question for all.
-    models : dict of array-like of shape (n,) or (n, K), or frame
+        same question for all. Or a dict of Events by model in place of both.
+    models : dict of array-like of shape (n,) or (n, K), or frame, optional
         Scores by model name, for the same rows in the same order; of a frame, every column is a
         model.
     measure : str or callable, default 'squared_ece'
@@ -169,7 +170,8 @@ def compare(
         "two_columns": keep,
         "cluster": cluster,
     }
-    evidence = Evidence.several(y_true, _named_models(models), rows, **reading)
+    named = _named_models(dict.fromkeys(y_true) if _are_events(y_true, models) else models)
+    evidence = Evidence.several(y_true, named, rows, **reading)
     settings: Any = {
         "method": method,
         "bins": bins,
@@ -272,6 +274,15 @@ def require_same_rows(models: Mapping[str, Evidence]) -> None:
             raise InputError(
                 other, "must have the same rows", f"{rows.n:,} rows beside {first.n:,} of {name!r}"
             )
+
+
+def _are_events(y_true: Any, models: Any) -> bool:
+    """Whether a dict of Events by model was passed in place of labels and scores."""
+    return (
+        models is None
+        and isinstance(y_true, Mapping)
+        and isinstance(next(iter(y_true.values()), None), Events)
+    )
 
 
 def _named_models(models: Any) -> Mapping[str, Any]:

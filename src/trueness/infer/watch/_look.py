@@ -13,8 +13,10 @@ from trueness._input.arguments import checked_whole, is_number
 from trueness._input.segment_columns import crossing
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.clusters import cluster_codes, cluster_column
+from trueness._tally.events import Events, clusters_of
 from trueness._tally.evidence import Evidence, counts_needed
 from trueness._tally.group_keys import group_text, names_of
+from trueness._tally.models import INDEPENDENT
 from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
@@ -88,7 +90,9 @@ def read_look(
         return _piece(np.concatenate(cells, axis=1), code, names, is_text, eps, shares, binned)
     if share < 1:
         raise InputError("largest_cluster", "is for sums", "got rows", remedy="Pass `cluster`.")
-    evidence = Evidence.of(data, y_prob, rows, kind="confidence")
+    beside = None if isinstance(data, Events) else INDEPENDENT
+    cluster = clusters_of(data, cluster)
+    evidence = Evidence.of(data, y_prob, rows, kind="confidence", cluster=beside)
     evidence.require_one("a watch")
     if not evidence.whole:
         raise counts_needed(evidence.weight_type)
