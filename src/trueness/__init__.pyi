@@ -52,6 +52,7 @@ from trueness.errors import SeparableWarning as SeparableWarning
 from trueness.errors import TiedScoresWarning as TiedScoresWarning
 from trueness.errors import TruenessError as TruenessError
 from trueness.errors import TruenessWarning as TruenessWarning
+from trueness.errors import WeightsWarning as WeightsWarning
 from trueness.infer import Watch as Watch
 from trueness.infer import accept_threshold as accept_threshold
 from trueness.infer import calibration_series as calibration_series
