@@ -327,10 +327,10 @@ def _wrong_certainties(v: Verdict) -> str:
     return f"{wrong:,}{total} {scores} of exactly 0 or 1 {'was' if wrong == 1 else 'were'} wrong"
 
 
-def _strength(pvalue: float, by: str) -> str:
-    """How strong the evidence is, in words and as the p-value of a test."""
+def _strength(pvalue: float, by: str, shown: str = "") -> str:
+    """How strong the evidence is, in words and as the p-value of a test, `shown` with its error."""
     words = next((words for most, words in _STRENGTHS if pvalue <= most), "weak")
-    return f"the evidence is {words} ({p_value(pvalue)}, {by})"
+    return f"the evidence is {words} ({shown or p_value(pvalue)}, {by})"
 
 
 def _kinds_of_error(v: Verdict) -> list[tuple[str, str]]:
@@ -437,9 +437,10 @@ def _grounds(v: Verdict) -> list[str]:
     parts = []
     if test is not None:
         by = f"{test.method} test{how}"
-        within = f"labels and predictions differ no more than chance allows ({p_value(test.pvalue)}, {by})"
+        within = f"labels and predictions differ no more than chance allows ({test.pvalue_in_words}, {by})"
         within = f"over all rows, {within}" if flagged else within
-        parts.append(_strength(test.pvalue, by) if v.rejected else within)
+        shown_pvalue = test.pvalue_in_words if test.is_open else ""
+        parts.append(_strength(test.pvalue, by, shown_pvalue) if v.rejected else within)
     if test is not None and test.contradicted and not _impossible(v):
         parts.append(f"{_wrong_certainties(v)}, which is possible only if they were rounded")
     if shown:
