@@ -61,8 +61,8 @@ class DetectionPower(Record):
     """Slopes below the first or above the second are noticed with probability 0.9; nan if none
     is."""
     noticed_error: float
-    """The l2 error from which such shifts and slopes are noticed with probability 0.9; nan if none
-    is."""
+    """The l2 error from which such shifts and slopes are noticed with probability 0.9; nan if none is.
+    One in waves, or over few scores, must be larger."""
 
     @property
     def enough(self) -> bool:
@@ -481,13 +481,15 @@ def _power_in_words(power: DetectionPower, rarer: str) -> str:
     else:
         error = f"an error of {points(power.noticed_error)[0]} percentage points"
     often = f"with probability {percent(NOTICED)}"
-    noticed = f"{' or '.join(kinds)} would have been noticed {often}{f', and so would {error}' if error else ''}"
+    # In waves, or over few scores, the same error is noticed about half as often.
+    shape = f" (by then {error}; one in waves, or over few scores, must be larger)" if error else ""
+    noticed = f"{' or '.join(kinds)} would have been noticed {often}{shape}"
     if not kinds:
         noticed = f"{error or 'hardly any miscalibration'} would have been noticed {often}"
     if power.rows_needed is None:
         return noticed
     needed = f"{percent(RATIO - 1)} more or {percent(1 - 1 / RATIO)} fewer {rarer} than predicted"
-    needed += f" and an error of {points(power.tolerance)[0]} percentage points"
+    needed += f" and such an error of {points(power.tolerance)[0]} percentage points"
     rows = f"about {power.rows_needed:,} rows are needed"
     return f"{noticed}; {rows} to notice {needed} with probability {percent(ENOUGH)}"
 
