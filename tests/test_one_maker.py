@@ -645,7 +645,17 @@ PAGE: dict[str, Answer | str] = {
 }
 OF_VERDICT: dict[str, Answer | str] = {
     **dict.fromkeys(
-        ("code", "alpha", "rejected", "flags", "segmented", "classes", "all_rows", "of_answers"),
+        (
+            "code",
+            "alpha",
+            "rejected",
+            "flags",
+            "segmented",
+            "classes",
+            "all_rows",
+            "of_answers",
+            "counted_rows",
+        ),
         OWN,
     ),
     **dict.fromkeys(

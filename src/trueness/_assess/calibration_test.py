@@ -109,6 +109,8 @@ def calibration_test(
     level : float, default 0.95
         The level of the decision: 'omnibus' then draws at least 20 / (1 − level) sets of labels, as
         :func:`ece_interval` and :func:`verdict` do, so that all three read the same p-value.
+        Without `resamples`, 4,999 and then 19,999 are drawn, for independent rows and one score per
+        row, while the 99 % Monte-Carlo interval of the p-value contains 1 − level.
     seed : int or numpy.random.Generator, default 0
         For redrawn labels and random signs: see Notes for what it fixes.
     fitted : bool, default False
@@ -127,7 +129,8 @@ def calibration_test(
     -------
     Significance
         `statistic`, `pvalue`, `method`, `n` and, in words, `assumptions`: those of the p-value, and
-        the defaults used. For 'omnibus' also `alone`, the p-value of each statistic, `strongest`,
+        the defaults used. `pvalue_error` is the Monte-Carlo error of the p-value, 0 if it is not
+        from redrawn labels. For 'omnibus' also `alone`, the p-value of each statistic, `strongest`,
         the one with the smallest, in words; `contradicted`, the number of rows whose label a score
         of exactly 0 or 1 rules out; and `too_good`, the p-value of the lower tail. An option that
         the method does not use is an error.

@@ -65,6 +65,9 @@ from trueness.results._segments import ClassRow
 from trueness.results._verdict import DetectionPower
 from trueness.typing import Floats
 
+# Draws for a p-value whose decision fewer leave open, and the most labels that are drawn for it.
+_SETTLING = (4_999, 19_999)
+_MOST_LABELS = 2 * 10**8
 _ABOUT_ROWS = ("", "y_true", "y_prob", "measure", "sample_weight", "kind", "cluster")
 """What an error is about that these rows, and not the caller's options, are the reason of."""
 
@@ -73,8 +76,12 @@ _ABOUT_ROWS = ("", "y_true", "y_prob", "measure", "sample_weight", "kind", "clus
 
 
 def test(a: Asked, **options: Any) -> Significance:
-    """A test of calibration; the omnibus test takes as many draws as the level needs."""
+    """A test of calibration; the omnibus test takes as many draws as the level needs.
+
+    As long as the Monte-Carlo error of the p-value leaves the decision open, more are drawn.
+    """
     evidence = a.view("confidence", keep=options.get("k") is not None)
+    is_default = options.get("resamples") is None
     if (
         options.get("resamples") is None
         and options.get("method", "omnibus") in ("omnibus", "quantiles")
@@ -82,13 +89,37 @@ def test(a: Asked, **options: Any) -> Significance:
     ):
         # As for the confidence set, so that both have one p-value.
         options["resamples"] = a.draws or required_draws(Level(a.level).alpha)
-    return test_of(evidence, seed=a.seed, **options)
+    may_settle = is_default and a.draws is None and _is_one(evidence) and not evidence.dependent
+    found = replace(test_of(evidence, seed=a.seed, **options), level=a.level)
+    for draws in _SETTLING if may_settle and evidence.tally is not None else ():
+        if not found.is_open or draws * evidence.cells.size > _MOST_LABELS:
+            break
+        if draws <= 1 / found.smallest_pvalue:
+            continue
+        options["resamples"] = draws
+        found = replace(test_of(evidence, seed=a.seed, **options), level=a.level)
+    return found
+
+
+def _settled_draws(a: Asked, options: Mapping[str, Any]) -> int | None:
+    """As many draws for zero as the test took, so that both decide alike; None for those of the level."""
+    evidence = a.view("confidence")
+    has_own_cells = any(options.get(name) is not None for name in ("k", "bins", "smoothness"))
+    if a.draws is not None or has_own_cells or options.get("method", "score") != "score":
+        return a.draws
+    if not _is_one(evidence) or evidence.dependent or evidence.importance:
+        return None
+    decided = quietly(a.possible, "test")
+    if decided is None or not decided.smallest_pvalue:
+        return None
+    return round(1 / decided.smallest_pvalue) - 1
 
 
 def interval(a: Asked, **options: Any) -> Interval:
     """A confidence set of the l2 error."""
     evidence = a.view("confidence", keep=options.get("k") is not None)
-    return interval_of(evidence, level=a.level, seed=a.seed, draws=a.draws, **options)
+    draws = _settled_draws(a, options)
+    return interval_of(evidence, level=a.level, seed=a.seed, draws=draws, **options)
 
 
 def power(a: Asked) -> DetectionPower | None:

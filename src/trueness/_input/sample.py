@@ -394,7 +394,6 @@ def require_whole(w: Floats) -> None:
     raise InputError(
         "sample_weight",
         "must be whole numbers that sum to less than 2³⁵, which count rows",
-        f"the first that is not is {scores.format_value(w[np.argmax(w != np.floor(w))])}",
         remedy="For other weights use `weight_type='importance'`.",
     )
 

@@ -156,7 +156,7 @@ def _errors(model: Model, top_label: bool) -> Iterator[_Line]:
         )
     yield _Line("ece_interval", l2, value, interval, "0" if interval else "", meaning)
     test = "" if s.test is None else f"{s.test.method} test: "
-    p = p_value(None if s.test is None else s.test.pvalue)
+    p = p_value(None) if s.test is None else s.test.pvalue_in_words
     asked = "could the labels have been drawn from the scores?"
     yield _Line("test", f"Test of calibration{view}", p, meaning=f"{test}{asked}")
     # Without its floor the TCE misleads: even a calibrated model has one above 0.

@@ -10,10 +10,10 @@ from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 
-from trueness._input.arguments import check_flag, spelled_out
+from trueness._input.arguments import check_flag, checked_word, spelled_out
 from trueness._input.columns import column
 from trueness._input.labels import check_pos_label, checked_order
-from trueness._input.sample import Sample, check_weights, read_sample
+from trueness._input.sample import WEIGHT_TYPES, Sample, check_weights, read_sample
 from trueness._keywords import suggests_keywords
 from trueness._tally import group_keys, store
 from trueness._tally.buckets import RowClusters, check_buckets, read_clusters
@@ -114,6 +114,7 @@ class Accumulator:
         self.position: Any = None
         """Where the last batch ended, as passed to `update`."""
         check_flag(percent, "percent")
+        checked_weight_type = checked_word(weight_type, "weight_type", WEIGHT_TYPES)
         options = {
             "kind": check_kind(kind),
             "labels": None if labels is None else checked_order(labels),
@@ -123,7 +124,7 @@ class Accumulator:
             "sum_tolerance": sum_tolerance,
             "from_logits": from_logits,
             "percent": percent or None,
-            "weight_type": None if weight_type == "auto" else weight_type,
+            "weight_type": None if checked_weight_type == "auto" else checked_weight_type,
         }
         self._options: dict[str, Any] = {k: v for k, v in options.items() if v is not None}
         # No rows yet, but wrong options are an error now, not when the first rows arrive.

@@ -121,16 +121,16 @@ def check_names(models: Mapping[Any, Any], argument: str) -> None:
 
 def weights_in_words(w: Floats, weight_type: WeightType) -> tuple[str, ...]:
     """A note that says what weights were taken for; those that count rows must not sum to too much."""
-    if weight_type == "importance":
-        return ("Weights are sampling weights: each row counts once.",)
     whole = bool((w == np.floor(w)).all())
+    if weight_type == "importance":
+        return ("Weights are sampling weights: each row counts once.",) if whole else ()
     if whole and w.sum() >= MOST_WHOLE:
         demand = "must sum to less than 2³⁵ (3·10¹⁰) if it holds whole numbers, which count rows"
         remedy = "Sampling weights have any unit: pass `weight_type='importance'`."
         raise InputError("sample_weight", demand, f"it sums to {w.sum():.3g}", remedy=remedy)
     if not whole:
         return ("Weights are not whole numbers but sampling weights: each row counts once.",)
-    if (w > 1).any():
+    if weight_type == "auto" and (w > 1).any():
         return ("Weights are whole numbers and count rows: a weight of 2 is two rows.",)
     return ()
 

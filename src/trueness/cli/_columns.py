@@ -80,6 +80,8 @@ class Request:
                 "label": typed[0] if typed else None,
                 "own_labels": typed if len(typed) > 1 else (),
             }
+        if taken.get("weight_type", "auto") != "auto" and taken.get("weight") is None:
+            raise click.UsageError("--weight-type needs --weight.")
         if isinstance(taken.get("labels"), str):
             taken["labels"] = tuple(name.strip() for name in taken["labels"].split(","))
         return cls(**taken)

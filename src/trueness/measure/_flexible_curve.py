@@ -183,9 +183,9 @@ def checked_knots(knots: int) -> int:
 def warn_certain_scores(tally: Tally) -> None:
     """Count the scores of exactly 0 and 1, which splines leave out."""
     parts = [inside_cells(part) for part in tally.parts]
-    certain = sum(part.certain for part in parts)
+    certain = sum(part.certain_weight for part in parts)
     if certain:
-        total = sum(int(part.row_counts.sum()) for part in tally.parts)
+        total = sum(float(part.totals.weight) for part in tally.parts)
         wrong = sum(part.wrong for part in parts)
         warn(
             left_out(total, certain, wrong, "The spline leaves", "`'loess'` uses all rows."),

@@ -102,10 +102,7 @@ def _estimate(
     found = as_rows_or_cells(y_true, y_prob, rows)
     parts, certain, wrong = zip(*(_inside(part) for part in found.parts), strict=True)
     if any(certain):
-        total = sum(
-            int(part.row_counts.sum()) if isinstance(part, Cells) else part.totals.rows
-            for part in found.parts
-        )
+        total = sum(float(part.totals.weight) for part in found.parts)
         rest = "Observed/expected, Brier score and ECE use all rows."
         warn(
             left_out(total, sum(certain), sum(wrong), "Slope and intercept leave", rest),
@@ -124,7 +121,8 @@ def _estimate(
 
 def _inside(part: Cells | UnsortedRows) -> tuple[Cells | UnsortedRows, float, float]:
     if isinstance(part, Cells):
-        return inside_cells(part)
+        inside = inside_cells(part)
+        return inside.cells, inside.certain_weight, inside.wrong
     p = part.score
     if part.size == 0 or (p.min() > 0 and p.max() < 1):
         return part, 0, 0
@@ -144,6 +142,8 @@ class InsideCells(NamedTuple):
     """Rows with a score of exactly 0 or 1."""
     wrong: float
     """Those among them whose label contradicts the score; of sampling weights, their weight."""
+    certain_weight: float
+    """Weight of the rows with a score of exactly 0 or 1."""
 
 
 def inside_cells(cells: Cells) -> InsideCells:
@@ -154,12 +154,13 @@ def inside_cells(cells: Cells) -> InsideCells:
     ones = slice(last, None)
     rows = cells.row_counts
     certain = rows[zeros].sum() + rows[ones].sum()
+    certain_weight = cells.weight[zeros].sum() + cells.weight[ones].sum()
     wrong = cells.events[zeros].sum() + (cells.weight[ones] - cells.events[ones]).sum()
     inside = {name: column[first:last] for name, column in cells.columns().items()}
     kept = (
         cells if last - first == cells.size else Cells(**inside)
     )  # the same cells, with what they remember
-    return InsideCells(kept, certain.item(), wrong.item())
+    return InsideCells(kept, certain.item(), wrong.item(), certain_weight.item())
 
 
 def left_out(total: float, certain: float, wrong: float, who: str, rest: str) -> str:

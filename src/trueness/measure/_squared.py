@@ -128,7 +128,8 @@ def squared_ece(
         rows, weight, _ = cells.totals
         if not cells.whole:
             return _importance(cells, given or default_rule(cells, rows))
-        return _frequency(Bins.from_cells(cells, default_rule(cells, weight).group(cells)))
+        own = given or default_rule(cells, weight)
+        return _frequency(Bins.from_cells(cells, own.group(cells)))
 
     return tally.average(of_part)
 

@@ -145,6 +145,12 @@ class NoiseFloor(Record):
         return f"{self.measure} {self.observed:.4f}; a calibrated model would show {floor} ({p_value(self.pvalue)})"
 
 
+# The normal quantile of a 99 % interval.
+_MONTE_CARLO = 2.576
+# Tests whose usual p-value is that of a limiting distribution.
+_TEXTBOOK = ("spiegelhalter", "cox", "hosmer-lemeshow", "ks", "kuiper")
+
+
 @dataclass(frozen=True)
 class Significance(Record):
     """The outcome of a test of calibration, or of an equivalence test, whose small p-value is evidence for it.
@@ -154,6 +160,8 @@ class Significance(Record):
     >>> print(Significance(0.004, 0.003, "l2 equivalence", 900, "", within=0.02))
     calibrated within 0.02: shown at 95 % confidence, p = 0.003 (l2 equivalence test, estimate 0.004, n = 900).
     """
+
+    _also = ("pvalue_error",)
 
     statistic: float
     """The test statistic; its scale depends on the method. For an equivalence test, the
@@ -188,13 +196,36 @@ class Significance(Record):
     nothing."""
     smallest_pvalue: float = 0.0
     """The smallest p-value that the method could give: 1/(R + 1) for R sets of redrawn labels."""
+    level: float = 0.95
+    """The level at which it decides: more labels are drawn where the p-value is near 1 − level."""
+
+    @property
+    def pvalue_error(self) -> float:
+        """The Monte-Carlo standard error of the p-value; 0 if no labels were drawn for it."""
+        if not 0 < self.smallest_pvalue <= self.pvalue < 1:
+            return 0.0
+        return math.sqrt(self.pvalue * (1 - self.pvalue) * self.smallest_pvalue)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the 99 % Monte-Carlo interval of the p-value contains 1 − level: other draws may decide otherwise."""
+        distance = abs(self.pvalue - (1 - self.level))
+        return self.pvalue_error > 0 and distance <= _MONTE_CARLO * self.pvalue_error
 
     @property
     def pvalue_in_words(self) -> str:
-        """The p-value as text; ``p ≤ …`` if it is the smallest that redrawn labels could give."""
+        """The p-value as text, as ``p ≤ …`` if it is the smallest that redrawn labels could give.
+
+        With its error where other draws may decide otherwise, and marked as simulated where a
+        textbook has another.
+        """
         text = p_value(self.pvalue)
         if 0 < self.pvalue == self.smallest_pvalue:
-            return text.replace("=", "≤")
+            text = text.replace("=", "≤")
+        elif self.is_open:
+            text = f"p = {self.pvalue:.3f} ± {self.pvalue_error:.3f}"
+        if self.smallest_pvalue > 0 and self.method in _TEXTBOOK:
+            return f"{text}, simulated"
         return text
 
     def __str__(self) -> str:

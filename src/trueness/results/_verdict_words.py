@@ -278,10 +278,11 @@ def _grounds(v: "Verdict") -> list[str]:
         by = f"{test.method} test{of_rows}"
         within = (
             "labels and predictions differ no more than chance allows "
-            f"({p_value(test.pvalue)}, {by})"
+            f"({test.pvalue_in_words}, {by})"
         )
         within = f"over all rows, {within}" if flagged else within
-        parts.append(strength(test.pvalue, by) if v.rejected else within)
+        shown = test.pvalue_in_words if test.is_open else ""
+        parts.append(strength(test.pvalue, by, shown) if v.rejected else within)
     if test is not None and test.contradicted and not _impossible(v):
         parts.append(f"{_wrong_certainties(v)}, which is possible only if they were rounded")
     if v.code in ("miscalibrated", "nearly-calibrated"):
@@ -325,10 +326,10 @@ def _wrong_certainties(v: "Verdict") -> str:
     return f"{wrong:,}{total} {scores} of exactly 0 or 1 {'was' if wrong == 1 else 'were'} wrong"
 
 
-def strength(pvalue: float, by: str) -> str:
-    """How strong the evidence is, in words and as the p-value of a test."""
+def strength(pvalue: float, by: str, shown: str = "") -> str:
+    """How strong the evidence is, in words and as the p-value of a test, `shown` with its error."""
     words = next((words for most, words in _STRENGTHS if pvalue <= most), "weak")
-    return f"the evidence is {words} ({p_value(pvalue)}, {by})"
+    return f"the evidence is {words} ({shown or p_value(pvalue)}, {by})"
 
 
 def _kinds_of_error(v: "Verdict") -> list[tuple[str, str]]:
@@ -433,13 +434,15 @@ def _power_in_words(power: "DetectionPower", rarer: str) -> str:
     else:
         error = f"an error of {points(power.noticed_error)[0]} percentage points"
     often = f"with probability {percent(NOTICED)}"
-    noticed = f"{' or '.join(kinds)} would have been noticed {often}{f', and so would {error}' if error else ''}"
+    # In waves, or over few scores, the same error is noticed about half as often.
+    shape = f" (by then {error}; one in waves, or over few scores, must be larger)" if error else ""
+    noticed = f"{' or '.join(kinds)} would have been noticed {often}{shape}"
     if not kinds:
         noticed = f"{error or 'hardly any miscalibration'} would have been noticed {often}"
     if power.rows_needed is None:
         return noticed
     needed = f"{percent(RATIO - 1)} more or {percent(1 - 1 / RATIO)} fewer {rarer} than predicted"
-    needed += f" and an error of {points(power.tolerance)[0]} percentage points"
+    needed += f" and such an error of {points(power.tolerance)[0]} percentage points"
     rows = f"about {power.rows_needed:,} rows are needed"
     return f"{noticed}; {rows} to notice {needed} with probability {percent(ENOUGH)}"
 

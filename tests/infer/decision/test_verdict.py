@@ -233,7 +233,7 @@ def test_a_verdict_says_what_its_rows_would_have_noticed():
     (low, high), slope, error = few.noticed_ratio, few.noticed_slope, 100 * few.noticed_error
     words = f"observed/expected outside {low:.2f} to {high:.2f} or a slope outside {slope[0]:.2f} to {slope[1]:.2f} "
     assert (
-        f"{words}would have been noticed with probability 90 %, and so would an error of {error:.1f} p"
+        f"{words}would have been noticed with probability 90 % (by then an error of {error:.1f} p"
         in found[500].certainty
     )
     assert low < many.noticed_ratio[0] < 1 < many.noticed_ratio[1] < high
@@ -253,7 +253,7 @@ def test_ends_near_one_have_digits_and_one_end_may_be_missing(base):
             base, code="no-evidence", rejected=False, power=replace(power, noticed_ratio=ends)
         )
         assert (
-            f"; observed/expected {words} would have been noticed with probability 90 %, and so would an error"
+            f"; observed/expected {words} would have been noticed with probability 90 % (by then an error"
             in one.certainty
         )
 

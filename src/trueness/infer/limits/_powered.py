@@ -1,6 +1,7 @@
 """`powered`: calibration from few human labels, and the labels of a judge that is never trusted."""
 
 import math
+from dataclasses import replace
 from numbers import Number
 from typing import Any, NamedTuple, Unpack
 
@@ -20,6 +21,15 @@ from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinsLike, EqualMass, as_rule, blind_to_labels
 from trueness.errors import InputError, SelectedRowsWarning, warn
+from trueness.infer.limits._few_events import (
+    FEW_EVENTS,
+    BlendedRate,
+    JudgedRows,
+    JudgeLaw,
+    blended_rate,
+    expected_events,
+    redrawn_pvalue,
+)
 from trueness.infer.limits._observed_expected import EffectiveEvents
 from trueness.results import Estimate, Powered
 from trueness.typing import ArrayLike, Floats, Ints, RowOptions
@@ -33,6 +43,7 @@ _DRAWS = 4_999
 _RIDGE = 1.0
 _STEEPEST = 5.0
 _METHOD = "prediction-powered, effective Clopper-Pearson"
+_FEW_METHOD = "judge shrunk for few events, effective Clopper-Pearson"
 
 
 @takes_rows
@@ -174,12 +185,22 @@ def powered(
     if selection < _SELECTED:
         text = f"Rows with and without a human label differ in score or judge (p = {selection:.2g})"
         warn(f"{text}: the limits assume a random sample, or `human_prob`.", SelectedRowsWarning)
-    pvalue = _test(found, bin_numbers(evidence.sample, EqualMass(_CELLS)), rng)
+    cell = bin_numbers(evidence.sample, EqualMass(_CELLS))
+    is_independent = np.unique(codes).size == codes.size
+    if is_independent and expected_events(p, alone.share) < FEW_EVENTS:
+        judged = JudgedRows.of(p, y, alone.share, verdict)
+        law = JudgeLaw(judged)
+        pvalue = redrawn_pvalue(judged, law, np.sort(cell), rng)
+        few: BlendedRate | None = blended_rate(judged, law)
+    else:
+        pvalue = _test(found, cell, rng)
+        few = None
     return _record(
         found,
         alone,
         bin_numbers(evidence.sample, rule),
         level,
+        few,
         pvalue=pvalue,
         selection_pvalue=selection,
     )
@@ -432,7 +453,16 @@ def _test(rows: _Rows, cell: Ints, rng: np.random.Generator) -> float:
     return (1 + int((drawn >= value).sum())) / (_DRAWS + 1)
 
 
-def _record(rows: _Rows, alone: _Rows, bin_of: Ints, level: float, **known: Any) -> Powered:
+def _record(
+    rows: _Rows,
+    alone: _Rows,
+    bin_of: Ints,
+    level: float,
+    few: BlendedRate | None,
+    *,
+    pvalue: float,
+    selection_pvalue: float,
+) -> Powered:
     expected = float(rows.p.mean())
     p = rows.p
     humans = int(np.count_nonzero(rows.share))
@@ -463,6 +493,18 @@ def _record(rows: _Rows, alone: _Rows, bin_of: Ints, level: float, **known: Any)
         ends = mean.value / unit, low / unit, high / unit
         found[name] = Estimate(title, *ends, level, _METHOD, humans, definition, error)
         variance[name] = mean.parts(unit)
+    if few is not None:
+        for name, unit in (("event_rate", 1.0), ("observed_expected", expected)):
+            low, high = few.limits(level)
+            found[name] = replace(
+                found[name],
+                value=few.value / unit,
+                low=low / unit,
+                high=high / unit,
+                standard_error=math.sqrt(few.variance) / unit,
+                method=_FEW_METHOD,
+            )
+            variance[name] = (few.variance / unit**2, 0.0)
     variance["bins"] = (0.0, 0.0)
     lines = []
     n_bins = int(bin_of.max()) + 1
@@ -494,10 +536,12 @@ def _record(rows: _Rows, alone: _Rows, bin_of: Ints, level: float, **known: Any)
     found |= zip(Powered._columns, map(np.array, zip(*lines, strict=True)), strict=True)
     label, row = ({name: both[i] for name, both in variance.items()} for i in (0, 1))
     more: Any = {
+        "pvalue": pvalue,
+        "selection_pvalue": selection_pvalue,
         "level": level,
         "n": p.size,
         "humans": humans,
         "label_variance": label,
         "row_variance": row,
     }
-    return Powered(**known, **found, **more)
+    return Powered(**found, **more)
