@@ -159,3 +159,21 @@ def test_the_default_bins_of_importance_weights_follow_the_number_of_rows():
     assert tn.squared_ece(y, p, **options) == tn.squared_ece(
         y, p, bins=tn.measure.MassAndWidth(8, 8), **options
     )  # 200^0.4
+
+
+@pytest.mark.parametrize("bins", [None, 20, tn.EqualMass(8)], ids=str)
+def test_two_columns_are_the_binary_problem_of_the_second_for_estimate_and_interval(bins):
+    rng = np.random.default_rng(1)
+    p = rng.random(300)
+    y = (rng.random(300) < p).astype(int)
+    P = np.column_stack([1 - p, p])
+    second = tn.squared_ece(y, p, bins=bins)
+    assert tn.squared_ece(y, P, bins=bins) == second
+    assert tn.squared_ece(tn.tally(y, P), bins=bins) == second
+    interval = tn.ece_interval(y, P, bins=bins, squared=True)
+    assert interval.estimate == pytest.approx(second, abs=1e-15)
+    assert "the event is the second, 1." in str(interval)
+    top = tn.squared_ece(y, P, k=1, bins=bins)
+    assert top == tn.squared_ece(y, P, kind="confidence", bins=bins) != second
+    assert tn.ece_interval(y, P, k=1, bins=bins, squared=True).estimate == pytest.approx(top)
+    assert "binary problem" not in str(tn.ece_interval(y, P, k=1, bins=bins))

@@ -100,7 +100,9 @@ def calibration_test(
         test them jointly: u is a vector, its products are inner products, and the cells are those
         of :func:`trueness.squared_ece`, an int `bins` per axis (the mK of Sun et al.); k = K is
         then full calibration, with all classes in class order. Of tied scores the first column
-        counts as the larger, so that the order of tied classes matters.
+        counts as the larger, so that the order of tied classes matters. A matrix of two columns is
+        the binary problem of its second column unless `k` or `kind` is given; ``k=1`` is the top
+        label.
     resamples : int, optional
         Number of sets of labels redrawn from the scores. The default is 999, and at least 100 B − 1
         for 'adaptive-t-cal', so that 0.01 can be reached. 'ks', 'kuiper', 'spiegelhalter', 'cox'

@@ -42,7 +42,8 @@ def ece_interval(
         'confidence', can replace both.
     k : int, optional
         Number of largest probabilities of each row that are examined jointly; 1 by default. For k =
-        K all of them, in class order: full calibration.
+        K all of them, in class order: full calibration. A matrix of two columns is the binary
+        problem of its second column unless `k` or `kind` is given; ``k=1`` is the top label.
     bins : int, sequence of edges or bin rule, optional
         An int is the number of cells per axis, the mK of Sun et al. (for k = K the number of parts
         of an edge of the simplex, their m). Rules that depend on the labels are refused;
@@ -136,7 +137,7 @@ def ece_interval(
     depend on the label.
 
     **Two columns.** A matrix of two columns is the binary problem of the second, unless `k` or
-    `kind='confidence'` is given.
+    `kind` is given; ``k=1`` is the top label, as in the paper.
 
     **Resampling.** Up to 2,000 rows the bootstraps draw rows. Above that, or from bins, they draw
     the sums of bins: rows and events from their exact distribution and, given these, the sum of the

@@ -16,6 +16,7 @@ from trueness._tally.grid import grid_of_rows
 from trueness._tally.multiclass import (
     EACH_ROW,
     View,
+    binary_of_two_columns,
     check_kind,
     class_bins,
     parts_of,
@@ -24,7 +25,15 @@ from trueness._tally.multiclass import (
 from trueness._tally.row_sums import UnsortedRows, bins_of_rows, cells_of_rows, unsorted_rows
 from trueness._tally.rules import BinRule, BinsLike, BySize, EqualWidth, as_rule, check_class_bins
 from trueness._tally.sketch import Sketch
-from trueness._tally.tally import Binned, Parts, Tally, checked_rule, need_moments, tally_of_sums
+from trueness._tally.tally import (
+    Binned,
+    Parts,
+    Tally,
+    binary_of_two_classes,
+    checked_rule,
+    need_moments,
+    tally_of_sums,
+)
 from trueness.errors import (
     DroppedRowsWarning,
     FewRowsWarning,
@@ -82,16 +91,24 @@ def as_binned(
     *,
     moments: bool = False,
     kind: Kind = "classwise",
+    two_columns: bool = False,
 ) -> Binned:
-    """The sums per bin of rows or of other sums, with the warnings that every measure gives."""
+    """The sums per bin of rows or of other sums, with the warnings that every measure gives.
+
+    With `two_columns` a matrix of two columns is the binary problem of its second.
+    """
     if isinstance(y_true, _SUMS):
         refuse_row_arguments(y_true, y_prob, options)
+        if two_columns:
+            y_true = binary_of_two_classes(y_true)
         rule = rule_for(bins, y_true.weight)
         found = y_true.coarsen(rule)
         if moments:
             need_moments(found)
     else:
         sample, kind = sample_and_kind(y_true, y_prob, options, kind=kind, keep_logits=True)
+        if two_columns:
+            sample = binary_of_two_columns(sample)
         rule = rule_for(bins, sample.n if sample.w is None else float(sample.w.sum()))
         found = binned_of(sample, kind, rule, moments=moments, piece=False)
     _give_warnings(found, rule)
@@ -112,17 +129,24 @@ def as_tally(
     *,
     rule: BinRule | None = None,
     kind: Kind = "classwise",
+    two_columns: bool = False,
 ) -> Tally:
-    """The sums per distinct score of rows or of other sums, with the warnings that every measure gives."""
+    """The sums per distinct score of rows or of other sums, with the warnings that every measure gives.
+
+    With `two_columns` a matrix of two columns is the binary problem of its second.
+    """
     if isinstance(y_true, _SUMS):
         found = tally_of_sums(y_true)
+        if two_columns:
+            found = binary_of_two_classes(found)
         refuse_row_arguments(y_true, y_prob, options)
         if rule is not None:
             checked_rule(rule, y_true)
     else:
-        found = tally_of(
-            *sample_and_kind(y_true, y_prob, options, kind=kind, keep_logits=True), rule
-        )
+        sample, kind = sample_and_kind(y_true, y_prob, options, kind=kind, keep_logits=True)
+        if two_columns:
+            sample = binary_of_two_columns(sample)
+        found = tally_of(sample, kind, rule)
     _give_warnings(found, rule)
     return found
 

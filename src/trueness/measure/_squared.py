@@ -56,7 +56,8 @@ def squared_ece(
     k : int, optional
         How many of the largest probabilities of a row are used together; one by default. With k >
         1, u is a vector and products are inner products; for k = K all classes are used, in class
-        order.
+        order. A matrix of two columns is the binary problem of its second column unless `k` or
+        `kind` is given; ``k=1`` is the top label.
     bins : int, sequence of edges or bin rule, optional
         By default the cells of :func:`ece_interval`: about n^0.4 of equal mass, cut at the edges of
         as many of equal width; each score by itself if there are few; a :class:`Binned` has its own
@@ -106,6 +107,8 @@ def squared_ece(
     -0.25
     """
     n_largest = checked_k(k)
+    # Class-wise, the two columns are the same problem twice.
+    two_columns = k is None and rows.get("kind", "classwise") == "classwise"
     s = checked_smoothness(smoothness, bins)
     if n_largest > 1:
         sample = as_sample(y_true, y_prob, rows, kind="confidence")
@@ -116,11 +119,24 @@ def squared_ece(
     if smoothness is not None:
         rule = BySize(partial(default_width, smoothness=s))
     if rule is not None and rows.get("weight_type") != "importance":
-        binned = as_binned(y_true, y_prob, rule, rows, moments=True, kind="confidence")
+        binned = as_binned(
+            y_true,
+            y_prob,
+            rule,
+            rows,
+            moments=True,
+            kind="confidence",
+            two_columns=two_columns,
+        )
         if isinstance(y_true, Binned) or all(part.whole for part in binned.parts):
             return binned.average(_frequency)
     tally = as_tally(
-        y_true, y_prob, rows, rule=rule if isinstance(rule, BinRule) else None, kind="confidence"
+        y_true,
+        y_prob,
+        rows,
+        rule=rule if isinstance(rule, BinRule) else None,
+        kind="confidence",
+        two_columns=two_columns,
     )
     given = rule.rule(tally.n) if isinstance(rule, BySize) else rule
 

@@ -9,7 +9,7 @@ from trueness._level import Level
 from trueness._text.numbers import level_percent, p_value
 from trueness._text.strings import align, visible
 from trueness.errors import InputError
-from trueness.results._record import Record, Table
+from trueness.results._record import Record, Table, with_two_columns
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,8 @@ class Comparison(Table):
         ]
         pairs = self._table(digits)
         table = align(pairs, [i > 0 for i in range(len(pairs[0]))])
-        return "\n".join([*lines, table, self.multiplicity, self.sentence])
+        text = "\n".join([*lines, table, self.multiplicity, self.sentence])
+        return with_two_columns(text, self.assumptions)
 
     def _caption(self) -> str:
         return str(self).partition("\n")[0]

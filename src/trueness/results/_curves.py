@@ -10,7 +10,7 @@ from trueness._text.numbers import count, level_percent
 from trueness.errors import InputError
 from trueness.results._bins import Bands, Histogram
 from trueness.results._inference import Estimate, Interval, NoiseFloor, Significance
-from trueness.results._record import Record, Table
+from trueness.results._record import Record, Table, with_two_columns
 from trueness.typing import Floats, Ints, Numbers
 
 CURVE_COLUMNS = ("x", "y", "n", "weight", "low_edge", "high_edge")
@@ -135,7 +135,8 @@ class CurveBand(Record):
                 if len(self.x):
                     return f"{what}: no finite estimate"
                 return what
-            return f"{what}, at most {np.nanmax(width):.4f} wide. It covers {self.covers}."
+            sentence = f"{what}, at most {np.nanmax(width):.4f} wide. It covers {self.covers}."
+            return with_two_columns(sentence, self.note)
         return f"{level} {each} consistency band of a {self.method} curve ({self.resamples:,} resamples)"
 
 
@@ -234,7 +235,9 @@ class Walk(Record):
 
     def __str__(self) -> str:
         tests = f"KS p = {self.ks.pvalue:.2g}, Kuiper p = {self.kuiper.pvalue:.2g}"
-        return f"cumulative walk from {self.height.min():+.4f} to {self.height.max():+.4f} ({tests}, n = {self.n:,})"
+        span = f"{self.height.min():+.4f} to {self.height.max():+.4f}"
+        sentence = f"cumulative walk from {span} ({tests}, n = {self.n:,})"
+        return with_two_columns(sentence, self.note)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from trueness._text.numbers import (
     rule_in_words,
     span,
 )
-from trueness.results._record import Record
+from trueness.results._record import Record, with_two_columns
 from trueness.typing import Floats
 
 _ALPHA = 0.05  # the level of the limits that an equivalence test gives in words
@@ -90,7 +90,8 @@ class Interval(Record):
         what = "squared l2 calibration error" if self.squared else "l2 calibration error"
         how = ", ".join(part for part in (self.method, f"n = {self.n:,}", self.bins) if part)
         span = f"{level_percent(self.level)} confidence set {confidence_set(self, _decimal)}"
-        return f"{what} {_decimal(self.estimate)}, {span} ({how})"
+        sentence = f"{what} {_decimal(self.estimate)}, {span} ({how})"
+        return with_two_columns(sentence, self.note)
 
 
 def _decimal(value: float) -> str:
@@ -330,7 +331,7 @@ class PriorShift(Record):
         return f"Not a prior shift alone: {found}, {slope}, is not 1, so that no single factor corrects them."
 
     def __str__(self) -> str:
-        return self.sentence
+        return with_two_columns(self.sentence, self.note)
 
 
 def _factor(value: float) -> str:
@@ -421,7 +422,7 @@ class Estimate(Record):
 
     def __str__(self) -> str:
         if not self.each:
-            return self._line()
+            return with_two_columns(self._line(), self.note)
         lines = [f"{name}: {one._line()}" for name, one in self.each.items()]
         return "\n".join([f"Mean over {len(lines)}: {self._line()}", *lines])
 

@@ -1,6 +1,7 @@
 """The base of every record: plain Python, frames, and tables in a notebook."""
 
 import importlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import wraps
@@ -21,6 +22,18 @@ _ONE_LINE = 60  # letters of a caption that need no more than the width of most 
 _ROWS = 20
 _ENTRIES = 4
 _LETTERS = 500
+
+
+# As rows say it that were read from a matrix of two columns.
+_TWO_COLUMNS = re.compile(r"The two columns of scores are one binary problem: .*?\.(?= |$)")
+
+
+def with_two_columns(sentence: str, note: str) -> str:
+    """The sentence, and what the note says about a matrix of two columns."""
+    found = _TWO_COLUMNS.search(note)
+    if found is None:
+        return sentence
+    return f"{sentence.removesuffix('.')}. {found[0]}"
 
 
 class Record:

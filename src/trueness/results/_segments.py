@@ -8,7 +8,7 @@ import numpy as np
 
 from trueness._text.numbers import count, level_percent, number, p_value, total
 from trueness._text.strings import align
-from trueness.results._record import Record, Table
+from trueness.results._record import Record, Table, with_two_columns
 from trueness.typing import Bools, Floats, Ints
 
 _SHOWN = 20
@@ -128,7 +128,7 @@ class Segments(_Gaps):
         more = f"\n… {len(self) - _SHOWN:,} more" if len(self) > _SHOWN else ""
         names = {"column": self.column, "value": self.value}
         table = _table(self, names, "n", self.events, self.adjusted_pvalue, self.shown[:_SHOWN])
-        return f"{table}{more}\n{self.sentence}"
+        return with_two_columns(f"{table}{more}\n{self.sentence}", " ".join(self.notes))
 
     @property
     def names(self) -> tuple[str, ...]:
