@@ -1,4 +1,5 @@
 from trueness._assess.calibration_test import calibration_test as calibration_test
+from trueness._assess.decide import decide as decide
 from trueness._assess.estimate import estimate as estimate
 from trueness._assess.interval import ece_interval as ece_interval
 from trueness._assess.noise_floor import noise_floor as noise_floor
@@ -11,7 +12,6 @@ from trueness.infer.band._monotone_band import monotone_band as monotone_band
 from trueness.infer.band._reliability_bands import reliability_bands as reliability_bands
 from trueness.infer.comparison._compare import compare as compare
 from trueness.infer.decision._accept import accept_threshold as accept_threshold
-from trueness.infer.decision._decide import decide as decide
 from trueness.infer.decision._decide import decision_certificate as decision_certificate
 from trueness.infer.decision._gate import gate as gate
 from trueness.infer.decision._net_benefit import net_benefit as net_benefit

@@ -36,9 +36,7 @@ def scores():
 def test_scores_that_are_true_are_not_refuted(scores):
     found = tn.verdict(drawn(0.9 * scores, 0.9 * scores), 0.9 * scores)
     assert found.code == "no-evidence"
-    assert found.sentence.startswith(
-        "No sign of miscalibration. The typical error is at most "
-    )
+    assert found.sentence.startswith("No sign of miscalibration. The typical error is at most ")
     assert found.size.endswith(
         " percentage points (95 % confidence), if it varies smoothly with the score."
     )
@@ -303,9 +301,7 @@ def test_scores_with_a_small_error_are_called_nearly_calibrated():
     p = np.random.default_rng(0).uniform(0.3, 0.7, 150_000).round(2)
     found = tn.verdict(drawn(p + 0.008, p), p)
     assert found.code == "nearly-calibrated"
-    assert found.headline.startswith(
-        "Nearly calibrated: an error is shown, typically 0.8"
-    )
+    assert found.headline.startswith("Nearly calibrated: an error is shown, typically 0.8")
     assert found.size == ""
 
 
@@ -358,9 +354,7 @@ def test_the_larger_error_is_named_first(base):
 )
 def test_the_strength_of_the_evidence_has_words(base, pvalue, words):
     found = replace(base, test=replace(base.test, pvalue=pvalue))
-    assert found.evidence.startswith(
-        f"The evidence is {words} (p {'<' if pvalue < 1e-4 else '='} "
-    )
+    assert found.evidence.startswith(f"The evidence is {words} (p {'<' if pvalue < 1e-4 else '='} ")
 
 
 @pytest.mark.parametrize(
