@@ -162,7 +162,7 @@ class IntervalDisplay(FromEstimator):
         )
         least = min(0.0, float(low.min()), float(estimate.min()))
         most = max(float(high.max()), float(estimate.max()), 1e-6)
-        what = f"{'squared ' * sets[0].squared}l2 calibration error, {level_percent(sets[0].level)} confidence set"
+        what = f"{'squared ' * sets[0].squared}typical error, {level_percent(sets[0].level)} confidence set"
         self.ax_.set(
             xlim=(least - 0.02 * (most - least), most + 0.04 * (most - least)), xlabel=what
         )

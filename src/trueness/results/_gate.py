@@ -12,8 +12,8 @@ Quantity: TypeAlias = Literal["ece", "l2", "oe"]
 Outcome: TypeAlias = Literal[
     "certified", "not certified", "exceeded", "not exceeded", "too good", "unknown"
 ]
-_NAMES = {"ece": "ECE", "l2": "l2 error", "oe": "O/E"}
-_WORDS = {"l2": "l2 calibration error", "oe": "observed/expected"}
+_NAMES = {"ece": "ECE", "l2": "typical error", "oe": "O/E"}
+_WORDS = {"l2": "typical error", "oe": "observed/expected"}
 _ARROWS = {
     "exceeded": "fails",
     "not exceeded": "passes",
