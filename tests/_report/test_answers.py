@@ -112,7 +112,7 @@ def test_an_error_that_is_left_has_its_limits():
 @pytest.mark.slow
 def test_nothing_is_to_be_done_about_calibrated_scores(calibrated):
     found = answers(calibrated[2])
-    assert found["action"]["phrase"] == "Nothing"
+    assert found["action"]["phrase"] == "Leave the scores as they are"
     assert found["action"]["command"] == ""
     assert found["where"]["phrase"] == "No range stands out"
     assert found["cost"]["phrase"] == "Nothing measurable"
@@ -405,7 +405,7 @@ def test_one_score_for_all_rows_is_calibrated_and_no_use():
 @pytest.mark.slow
 def test_a_map_that_nothing_asks_for_is_not_recommended(calibrated):
     text = calibrated[2].to_text().replace("\n", " ")
-    assert "What to do: Nothing." in text
+    assert "What to do: Leave the scores as they are." in text
     assert (
         "Leave the scores alone." in text
         or "Nothing was found that needs a map of all rows." in text
@@ -461,5 +461,5 @@ def test_a_rejected_model_has_an_error_above_zero_also_with_weights():
     found = tn.report(y, p, sample_weight=w, intervals=False)
     assert entry(found)["verdict"]["rejected"]
     assert "(0 to" not in answers(found)["how_far"]["phrase"]
-    assert "percentage points (95 % confidence)" in found.verdict
+    assert " fits these 1,500 rows (95 % confidence)." in found.verdict
     assert "whatever its shape" not in found.verdict

@@ -46,7 +46,8 @@ def advise(a: Asked, verdict: Verdict, segments: Segments | None) -> Advice:
         reason = "These rows cannot show how good the scores are."
         return Advice("new-rows", "Evaluate the scores on new rows", reason)
     if verdict.code == "no-evidence":
-        return Advice("leave", "Nothing", "Leave the scores as they are.")
+        reason = "Nothing was found that recalibration would mend."
+        return Advice("leave", "Leave the scores as they are", reason)
     if verdict.code in ("undetermined", "too-few-rows") and _has_few_clusters(a):
         return _to_check_clusters(a)
     if verdict.code == "undetermined":

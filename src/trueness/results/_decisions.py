@@ -5,9 +5,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trueness._text.numbers import count, level_percent, number, percentage, span
+from trueness._text.strings import align
 from trueness.results._inference import Estimate
 from trueness.results._record import Record
 from trueness.typing import Floats
+
+_SHOWN = 5
+"""Thresholds of a printed curve."""
 
 
 @dataclass(frozen=True)
@@ -188,10 +192,25 @@ class NetBenefit(_Curves):
             where = f"from {useful[0]:g} to {useful[-1]:g}" if useful.size else "at no threshold"
             where += ", with gaps" if self.gaps(name) else ""
             lines.append(f"{name + ': ' if name else ''}better than treating all or none {where}")
-        return (
-            "; ".join(lines)
-            + f" ({level_percent(self.level)} limits at one threshold, n = {self.n:,})"
-        )
+        about = f"({level_percent(self.level)} limits at one threshold, n = {self.n:,})"
+        return "\n".join([f"{'; '.join(lines)} {about}", self._at_some_thresholds()])
+
+    def _at_some_thresholds(self) -> str:
+        """The net benefit with its limits at up to five thresholds, beside that of treating all."""
+        size = self.threshold.size
+        shown = sorted({round(i * (size - 1) / (_SHOWN - 1)) for i in range(_SHOWN)})
+        names = list(by_model(self.value))
+        head = ["threshold", *(name or "net benefit" for name in names), "treating all"]
+        table = [head]
+        for i in shown:
+            line = [f"{self.threshold[i]:.3g}"]
+            for name in names:
+                value, low, high = (
+                    by_model(end)[name][i] for end in (self.value, self.low, self.high)
+                )
+                line.append(f"{number(value)} ({span(low, high)})")
+            table.append([*line, number(self.treat_all[i])])
+        return align(table, [True] * len(head))
 
 
 @dataclass(frozen=True)
