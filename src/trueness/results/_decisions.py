@@ -185,7 +185,9 @@ class NetBenefit(_Curves):
         useful = self.useful(name)
         return useful.size > 0 and bool(((t >= useful[0]) & (t <= useful[-1])).sum() > useful.size)
 
-    def __str__(self) -> str:
+    @property
+    def sentence(self) -> str:
+        """At which thresholds each model is worth using."""
         lines = []
         for name in by_model(self.value):
             useful = self.useful(name)
@@ -193,7 +195,10 @@ class NetBenefit(_Curves):
             where += ", with gaps" if self.gaps(name) else ""
             lines.append(f"{name + ': ' if name else ''}better than treating all or none {where}")
         about = f"({level_percent(self.level)} limits at one threshold, n = {self.n:,})"
-        return "\n".join([f"{'; '.join(lines)} {about}", self._at_some_thresholds()])
+        return f"{'; '.join(lines)} {about}"
+
+    def __str__(self) -> str:
+        return f"{self.sentence}\n{self._at_some_thresholds()}"
 
     def _at_some_thresholds(self) -> str:
         """The net benefit with its limits at up to five thresholds, beside that of treating all."""
