@@ -73,7 +73,7 @@ from trueness.infer import psi as psi
 
 # What does it mean for decisions?
 from trueness.infer import accept_threshold as accept_threshold
-from trueness.infer import decide as decide
+from trueness._assess.decide import decide as decide
 from trueness.infer import decision_certificate as decision_certificate
 from trueness.infer import gate as gate
 from trueness.infer import net_benefit as net_benefit

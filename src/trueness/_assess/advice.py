@@ -50,7 +50,8 @@ def advise(a: Asked, verdict: Verdict, segments: Segments | None) -> Advice:
         reason = "These rows cannot show how good the scores are."
         return Advice("new-rows", "Evaluate the scores on new rows", reason)
     if verdict.code == "no-evidence":
-        return Advice("leave", "Nothing", "Leave the scores as they are.")
+        reason = "Nothing was found that recalibration would mend."
+        return Advice("leave", "Leave the scores as they are", reason)
     if verdict.code in ("undetermined", "too-few-rows") and _has_few_clusters(a):
         return _to_check_clusters(a)
     if verdict.code == "undetermined":
@@ -60,7 +61,12 @@ def advise(a: Asked, verdict: Verdict, segments: Segments | None) -> Advice:
         return _about_the_worst(a, verdict)
     fixes: Remedies | None = quietly(a.ask, "remedies")
     best = None if fixes is None else fixes.most_promising
-    clear = best is not None and fixes is not None and fixes.best is not None and best.is_clear
+    clear = (
+        fixes is not None
+        and best is not None
+        and fixes.best is not None
+        and best.is_clear(fixes.before)
+    )
     if verdict.code == "too-few-rows":
         return _to_collect(a, best if clear else None)
     segment = worst_segment([] if segments is None else segments.rows())
@@ -187,7 +193,7 @@ def _with_remedies(
     if clear:
         return _recalibration(a, fixes, best)
     if verdict.code == "nearly-calibrated":
-        reason = "An error is shown, but recalibration gains nothing that these rows can show."
+        reason = "An error is shown, but recalibration would gain next to nothing."
         return Advice("leave", "Leave the scores as they are", reason)
     if not best.gain > 0:
         reason = "No map that was tried makes them better on held-out rows."
@@ -213,8 +219,11 @@ def _recalibration(a: Asked, fixes: Remedies, best: Remedy) -> Advice:
 
 def _option(a: Asked, fixes: Remedies, best: Remedy) -> Advice:
     """An error of size was shown, but not that a map makes the scores better."""
+    doubt = "These rows do not show that it helps"
+    if best.gain_low > 0:
+        doubt = "It would gain next to nothing"
     reason = (
-        f"These rows do not show that it helps: on held-out rows {best.with_article} "
+        f"{doubt}: on held-out rows {best.with_article} "
         f"{_gained(a, fixes, best)}.{_own_rows_question(a)}"
     )
     return _with_gain("optional", "Recalibration is optional", reason, fixes, best)

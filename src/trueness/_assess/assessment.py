@@ -1,7 +1,6 @@
 """`assess`: one object that answers every question about one model."""
 
 from collections.abc import Callable, Mapping
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -40,6 +39,7 @@ from trueness.results import (
     Slices,
     Verdict,
 )
+from trueness.results._record import html_cell, html_text
 from trueness.results._verdict import DetectionPower
 from trueness.typing import ArrayLike, Kind, Missing, RowOptions, WeightType
 
@@ -285,8 +285,7 @@ class Assessment:
         return f"<Assessment of {self.n:,} rows at level {self.level:g}, seed {self.seed}>"
 
     def _repr_html_(self) -> str:
-        lines = "".join(f"<p>{escape(line)}</p>" for line in in_words(self._asked))
-        return f"<div>{lines}</div>"
+        return html_cell(map(html_text, in_words(self._asked)))
 
 
 @spelled_out

@@ -29,7 +29,7 @@ CLAUSES: dict[Code, tuple[str, str]] = {
 }
 _POS_LABEL = re.compile(r" --pos-label ('[^']*'|\S+)")
 _TYPICAL = "How far predictions are from the true rate: the root of the mean squared difference, corrected for chance "
-_TYPICAL += "(the l2 calibration error). With 5 percentage points, predictions of 30 % stand for rates like 25 or 35 %."
+_TYPICAL += "(also called l2 calibration error). With 5 percentage points, predictions of 30 % stand for rates like 25 or 35 %."
 TERMS = {
     "calibrated": "Predictions of 30 % come true in 30 % of the cases, and so on for every other prediction.",
     "miscalibration": "Predicted probabilities that differ from how often the event really happens.",
@@ -48,7 +48,6 @@ TERMS = {
     "observed/expected": "Events divided by the sum of the predictions; 1 if they are right on average.",
     "top label": "The class with the largest score.",
     "by chance": "The noise floor: the ECE that chance alone produces in this many rows.",
-    "l2 calibration error": "The root of the mean squared difference between prediction and true rate.",
     "ECE": "Expected calibration error: the mean gap between prediction and observed rate over ranges of scores.",
     "Brier score": "The mean squared difference between prediction and outcome (0 or 1). Lower is better.",
     "held-out rows": "Rows that were not used to fit the map: every row is scored by a map fitted without it.",
@@ -209,7 +208,13 @@ def _decimals(*values: float) -> tuple[str, ...]:
 def _action(model: Model, provenance: Provenance) -> Answer:
     advice = model.advice
     command = _command(model, advice, provenance)
-    return Answer("What to do?", advice.phrase, advice.reason, dict(advice.numbers), command)
+    return Answer(
+        question="What to do?",
+        phrase=advice.phrase,
+        detail=advice.reason,
+        numbers=dict(advice.numbers),
+        command=command,
+    )
 
 
 def _command(model: Model, advice: Advice, origin: Provenance) -> str:

@@ -296,7 +296,7 @@ def _explorers(
 _DEFINITIONS = {
     "ECE": "mean over rows of |{rate} − mean score| in {bins}; bins are closed on the left, the last one on both "
     "sides. It is biased upwards: compare it with its noise floor.",
-    "l2 calibration error": "root of the mean squared gap, debiased, in cells of the scores cut by mass and by width "
+    "typical error": "root of the mean squared gap, debiased, in cells of the scores cut by mass and by width "
     "(one per score if there are few), with a {level} confidence set (method 'score'); zero belongs to the set unless "
     "the test rejects it.",
     "noise floor": "mean of a measure over labels resampled from the scores, as for a calibrated model, and the value "

@@ -17,14 +17,31 @@ from trueness._text.numbers import (
     count,
     level_percent,
     number,
+    p_value,
     percent,
     span,
 )
-from trueness._text.strings import display_width, markdown_text, quoted, shorten, visible, wrap
+from trueness._text.strings import (
+    align,
+    display_width,
+    markdown_text,
+    quoted,
+    shorten,
+    visible,
+    wrap,
+)
 from trueness._text.table import Table
 from trueness.results._remedies import PRIOR_CORRECTION, Remedies, Remedy
+from trueness.results._verdict_words import STATES
 
 _WIDTH = 100
+_LONGEST_NAME = 24
+_BRIEF = {
+    "how_far": "How far off",
+    "where": "Where",
+    "cost": "What it costs",
+    "action": "What to do",
+}
 _PER_CLASS = {"classwise": "classes", "top-label": "classes", "multilabel": "labels"}
 _HEADINGS = {
     "summary": "Summary",
@@ -132,6 +149,49 @@ def _outline(contents: Contents) -> Iterator[Piece]:
     yield Heading(2, "How it was computed")
     yield dict(circumstances(contents))
     yield contents.definitions
+
+
+def brief(contents: Contents) -> str:
+    """The answers in a few lines for a terminal: of several models a line each."""
+    if len(contents.models) > 1:
+        return "\n".join([_strip(contents), *_worst_group(contents)])
+    (model,) = contents.models
+    lines = [(words, model.answers[key].phrase) for key, words in _BRIEF.items()]
+    lines.append(("Evidence", model.verdict.evidence))
+    wide = max(len(words) for words, _ in lines) + 4
+    text = [wrap(model.verdict.headline, _WIDTH)]
+    for words, said in lines:
+        first, *others = wrap(said, _WIDTH - wide).split("\n")
+        text += [f"  {words}".ljust(wide) + first, *(" " * wide + line for line in others)]
+        if words == _BRIEF["action"] and model.answers["action"].command:
+            command = model.answers["action"].command.split("\n")
+            text += [" " * wide + line for line in command]
+    return "\n".join(text)
+
+
+def _strip(contents: Contents) -> str:
+    """A line per model: state, size, p-value and what to do."""
+    lines = []
+    for model in contents.models:
+        test = model.summary.test
+        lines.append(
+            [
+                shorten(visible(model.name), _LONGEST_NAME),
+                STATES[model.verdict.code],
+                model.verdict.error_in_short,
+                p_value(None if test is None else test.pvalue),
+                model.answers["action"].phrase,
+            ]
+        )
+    return align(lines, [False] * 5)
+
+
+def _worst_group(contents: Contents) -> Iterator[str]:
+    """The worst segment or slice of each model with one of its own."""
+    for model in contents.models:
+        place = model.answers["where"]
+        if place.sections and place.sections[0] in ("segments", "slices"):
+            yield f"{shorten(visible(model.name), _LONGEST_NAME)}: {place.detail}"
 
 
 def worst_model(contents: Contents) -> int:

@@ -143,7 +143,8 @@ def models_charts(models: Sequence[Model]) -> list[str]:
     lines = []
     for model, name, kind in each:
         numbers = {key: model.answers["how_far"].numbers[key] for key in (*_ERRORS, "ece")}
-        lines.append(error_line(numbers, name, kind))
+        line = error_line(numbers, name, kind)
+        lines.append(line._replace(text=_short_size(model)))
     error = "typical error" if any(math.isfinite(line.high) for line in lines) else "ECE"
     charts.append(
         _forest_chart(lines, Scale(f"{error}, {_POINTS}", times=100), f"{error} of each", _HALF)
@@ -155,6 +156,12 @@ def models_charts(models: Sequence[Model]) -> list[str]:
             lines += [] if one is None else [_ratio_line(name, kind, one.value, one.low, one.high)]
         charts += [_forest_chart(lines, scale, f"{scale.title} of each", _HALF)] if lines else []
     return charts
+
+
+def _short_size(model: Model) -> str:
+    """The size of the error as the strip says it, without its words."""
+    words = model.verdict.error_in_short
+    return words.removeprefix("typically ").replace(" points", "").partition(" times as many")[0]
 
 
 def segments_chart(model: Model) -> str:

@@ -16,6 +16,7 @@ from trueness._text.numbers import (
     number,
     p_value,
     percentage,
+    points,
     signed,
     span,
 )
@@ -142,15 +143,17 @@ def _errors(model: Model, top_label: bool) -> Iterator[_Line]:
         yield _line(
             s, "ece_classwise", "ECE (class-wise)", "mean over classes, each against the rest"
         )
-    l2 = f"l2 calibration error{view}"
+    l2 = f"Typical error{view}"
     found = s.ece_interval
     value = number(None)
     interval = ""
     meaning = "root mean squared gap, debiased"
     if found is not None:
-        value = number(found.estimate)
+        value = _in_points(found.estimate)
         whole = found.is_interval and found.low_closed
-        interval = span(found.low, found.high) if whole else confidence_set(found)
+        set_in_words = partial(confidence_set, found, lambda end: points(end)[0])
+        ends = "{} to {}".format(*points(found.low, found.high))
+        interval = f"{ends if whole else set_in_words()} points"
         meaning += (
             ": too small to be estimated" if found.estimate == 0 and not found.includes_zero else ""
         )
@@ -161,6 +164,10 @@ def _errors(model: Model, top_label: bool) -> Iterator[_Line]:
     yield _Line("test", f"Test of calibration{view}", p, meaning=f"{test}{asked}")
     # Without its floor the TCE misleads: even a calibrated model has one above 0.
     yield from (one for one in others if one.key != "tce" or _has_floor(s, "tce"))
+
+
+def _in_points(value: float) -> str:
+    return f"{points(value)[0]} points"
 
 
 def _has_floor(s: Summary, key: str) -> bool:

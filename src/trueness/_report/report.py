@@ -23,7 +23,7 @@ from trueness._input.segment_columns import SegmentColumn, read_by
 from trueness._level import check_drawn_level, checked_level
 from trueness._progress import Progress, reporter
 from trueness._report.contents import compute_contents
-from trueness._report.document import markdown, text
+from trueness._report.document import brief, markdown, text
 from trueness._report.page import framed, page
 from trueness._report.records import Contents, Provenance, as_json
 from trueness._report.subject import (
@@ -62,6 +62,11 @@ class Report:
     def verdict(self) -> str:
         """The conclusion in one sentence."""
         return self._contents.verdict.sentence
+
+    @property
+    def brief(self) -> str:
+        """The verdict and the answers in a few lines; of several models a line each."""
+        return brief(self._contents)
 
     @property
     def series(self) -> Series | None:

@@ -23,7 +23,6 @@ from trueness._text.numbers import (
     confidence_set,
     count,
     level_percent,
-    number,
     ratio,
     signed,
     span,
@@ -33,6 +32,7 @@ from trueness._text.table import Cell, Column, Kind, Table
 from trueness.results import Comparison, Series
 from trueness.results._remedies import Remedies, Remedy
 from trueness.results._segments import ClassRow, Slices
+from trueness.results._verdict_words import typical_error
 
 _KINDS: dict[str, Kind] = {
     "file": "name",
@@ -54,7 +54,7 @@ INDEPENDENT = "as if rows were independent: clusters are not taken into account"
 _MEASURES = {"test": "yes", "tce": "no, nor its floor"}
 _TABLES = {
     "summary": "Clusters: whether they are taken into account. Averages over all rows do not need to.",
-    "models": "Verdict, l2 error, confidence set and p take clusters into account; the noise floor does not. The other "
+    "models": "Verdict, typical error and p take clusters into account; the noise floor does not. The other "
     "columns are averages over rows.",
     "bins": f"Intervals and flags are computed {INDEPENDENT}, so more bins may be flagged than should be.",
     "blocks": f"Rejected: {INDEPENDENT}.",
@@ -69,7 +69,7 @@ _COLUMNS: dict[Kind, str] = {
     "result Result",
     "name": "model Model, task Task, column Column, value Value, label Class, first First, second Second",
     "count": "n Rows, k k, questions Questions",
-    "number": "bin Bin, block Block, score Mean score, rate Rate, interval Interval, ratio Obs./exp., l2 l2 error, "
+    "number": "bin Bin, block Block, score Mean score, rate Rate, interval Interval, ratio Obs./exp., l2 Typical error, "
     "ece ECE, floor Noise floor, brier Brier score, log_loss Log loss, slope Slope, observed_expected Obs./exp., "
     "accuracy Accuracy, mean_confidence Confidence, aurc AURC, accept_from Accept from, accepted Accepted, "
     "scores Scores, median Median score, shrunk Shrunk gap, expected Expected, observed Observed, limits Limits, "
@@ -161,9 +161,7 @@ def _models(contents: Contents) -> Table:
             code, code.replace("-", " "), "flag" if "miscalibrated" in code else ""
         )
         row["floor"] = None if s.noise_floor is None else s.noise_floor.mean
-        row["l2"] = s.ece_interval and bracketed(
-            s.ece_interval.estimate, *s.ece_interval.hull, number
-        )
+        row["l2"] = _error_cell(model)
         row["p"] = None if s.test is None else s.test.pvalue
         rows.append(
             row
@@ -177,6 +175,15 @@ def _models(contents: Contents) -> Table:
     return Table(_columns(keys, **titles), rows, notes, name="models", caption="On the same rows")
 
 
+def _error_cell(model: Model) -> Cell | None:
+    """The typical error in percentage points, as the first screen says it."""
+    interval = model.summary.ece_interval
+    if interval is None:
+        return None
+    words = typical_error(interval, rejected=model.verdict.rejected, unit="points")
+    return Cell(interval.estimate, words.removeprefix("typically "))
+
+
 def _views(model: Model) -> tuple[str, str]:
     """Suffixes for the names of calibration errors and of proper scores of a matrix."""
     if model.summary.ece_classwise is None:
@@ -188,7 +195,7 @@ def _files(contents: Contents) -> Table:
     by = contents.models[0].segments
     titles = _titles(
         "file File, flag Flag, group Group, n Rows, ece ECE, ece_interval interval, ece_floor Noise floor, "
-        "l2_error l2 error, confidence_set set, observed_expected Obs./exp., observed_expected_interval interval, "
+        "l2_error Typical error, confidence_set set, observed_expected Obs./exp., observed_expected_interval interval, "
         "adjusted_pvalue Adjusted p, prevalence Prevalence, ace ACE, brier Brier score"
     )
     titles["group"] = by.rows[0]["column"] if by and by.rows else "Group"
@@ -363,11 +370,21 @@ def _remedy_row(one: Remedy, word: str) -> dict[str, Any]:
     return vars(one) | {
         "name": f"{one.name[0].upper()}{one.name[1:]}",
         "note": Cell(word, None, "good") if word else "",
-        "l2": math.nan if one.ece_interval is None else one.ece_interval.estimate,
-        "set": confidence_set(one.ece_interval),
+        "l2": _points_cell(one.ece_interval and one.ece_interval.estimate),
+        "set": confidence_set(one.ece_interval, _one_in_points),
         "gain": Cell(one.gain, gain),
         "chance": Cell(one.chance, chance),
     }
+
+
+def _points_cell(error: float | None) -> Cell | None:
+    if error is None:
+        return None
+    return Cell(error, _one_in_points(error))
+
+
+def _one_in_points(error: float) -> str:
+    return numbers.points(error)[0]
 
 
 def _classes(classes: Iterable[ClassRow], level: float) -> Table:
@@ -409,15 +426,18 @@ def _comparison(comparison: Comparison) -> Table:
         better = pair.first if pair.difference < 0 else pair.second
         differs = pair.adjusted_pvalue <= 1 - comparison.level
         cells: dict[str, Any] = {"p": pair.pvalue, "adjusted": pair.adjusted_pvalue}
-        cells["result"] = (
-            Cell(f"{shorten(better, _LONGEST_RESULT)} is better", None, "good") if differs else ""
-        )
+        cells["result"] = "not shown to differ"
+        if differs:
+            words = f"{shorten(better, _LONGEST_RESULT)} is better"
+            cells["result"] = Cell(words, None, "good")
         cells["difference"] = Cell(pair.difference, _FIVE(pair.difference))
         rows.append(
             vars(pair) | cells | {"interval": Cell(pair.low, span(pair.low, pair.high, _FIVE))}
         )
     adjusted = " P-values are adjusted by Holm's method." if len(comparison) > 1 else ""
-    note = f"Squared l2 calibration error, first − second, debiased.{adjusted}"
+    note = (
+        f"Difference: squared typical error of the first − that of the second, debiased.{adjusted}"
+    )
     return Table(columns, rows, [note], "comparison", "Differences between models")
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import trueness as tn
 import trueness.cli._options as opt
 from trueness._progress import progress_bar
-from trueness._text.numbers import common_decimals, level_percent, rule_in_words
+from trueness._text.numbers import common_decimals, level_percent, points, rule_in_words
 from trueness._text.table import Cell, Column, Kind, Table, written
 from trueness.cli._answers import paired_rows
 from trueness.cli._columns import Group, Request, group_columns
@@ -177,10 +177,11 @@ def _models_table(rows: Rows, results: Sequence[_Compared]) -> Table:
     values = [value for one in results for value in one.comparison.estimates.values()]
     kind: Kind = "percent" if first.measure == "tce" else "fraction"
     decimals = common_decimals(values)
+    is_squared = first.measure == "squared_ece"
     columns = [
         *group_columns(rows.choice.by),
         Column("model", "model", "name"),
-        Column("value", first.measure, "number"),
+        Column("value", "typical error" if is_squared else first.measure, "number"),
         Column("interval", f"{level_percent(first.level)} interval", "number"),
         Column("floor", "if calibrated", "number"),
     ]
@@ -192,7 +193,9 @@ def _models_table(rows: Rows, results: Sequence[_Compared]) -> Table:
                 "model": name,
                 "value": Cell(value, written(value, kind, decimals)),
             }
-            if own:
+            if is_squared:
+                line |= _typical_error(value, own.get(name))
+            elif own:
                 line["interval"] = interval_cell(own[name].low, own[name].high, kind)
                 floor = own[name].floor
                 line |= (
@@ -202,6 +205,16 @@ def _models_table(rows: Rows, results: Sequence[_Compared]) -> Table:
                 )
             lines.append(line)
     return Table(columns, lines)
+
+
+def _typical_error(square: float, own: "tn.Estimate | None") -> dict[str, Cell]:
+    """The root of a squared error in percentage points, with its limits."""
+    squares = (square,) if own is None else (square, own.low, own.high)
+    error, *limits = points(*(max(0.0, value) ** 0.5 for value in squares))
+    cells = {"value": Cell(square, f"{error} points")}
+    if own is not None and math.isfinite(own.high):
+        cells["interval"] = Cell(own.low, "{} to {}".format(*limits))
+    return cells
 
 
 def _entry(compared: _Compared) -> dict[str, Any]:

@@ -49,7 +49,7 @@ _ABOVE_0 = click.FloatRange(0, 1, min_open=True)
 _share = partial(opt.number, kind=opt.Between(0, 1), metavar="X")
 _criteria = opt.combine(
     _share("--max-ece", "The largest ECE allowed, in the bins of --bins."),
-    _share("--max-l2", "The largest l2 calibration error allowed."),
+    _share("--max-l2", "The largest typical error (l2) allowed."),
     _share("--oe-within", "How far observed/expected events may be from 1: 0.1 allows 0.9 to 1.1."),
     click.option("--require", is_flag=True, help=_REQUIRE),
     opt.bins(None, "Bins of the ECE; by default 10 of equal width", blind=True),
@@ -121,7 +121,7 @@ def gate_of_sums(**options: Any) -> None:
     labels, scores = (total.about.get(key) for key in ("label", "prob"))
     notes = [f"{file_names(sums)}: {total.n:,} rows; labels {labels!r}, scores {scores!r}."]
     if total.bins == "sketch" and options["max_l2"] is not None:
-        notes.append("The l2 error of a sketch takes all rows of a cell at their mean score.")
+        notes.append("The typical error of a sketch takes all rows of a cell at their mean score.")
     about = {"sources": list(sums), **total.about, "by": total.by}
     in_groups = (
         options["groups"] or total.by == "origin"

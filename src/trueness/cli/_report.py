@@ -10,7 +10,7 @@ import click
 import trueness as tn
 import trueness.cli._options as opt
 from trueness._progress import progress_bar
-from trueness._text.strings import visible
+from trueness._text.strings import visible, visible_lines
 from trueness.cli._columns import Model, Request
 from trueness.cli._dataset import Rows, dropped_message, missing_rows, open_dataset, require_rows
 from trueness.cli._printing import MARKDOWN, Target, note, warning
@@ -206,7 +206,7 @@ def report_of_sums(**options: Any) -> None:
 def _write(report: "Report", target: Target) -> None:
     target.write(report.page() if target.form == "html" else getattr(report, f"to_{target.form}")())
     if target.path is not None:
-        click.echo(visible(report.verdict))
+        click.echo(visible_lines(report.brief))
         if report.series is not None:
             click.echo(visible(report.series.headline))
         note(f"report written to {target.path}.")

@@ -81,6 +81,7 @@ class IntervalDisplay(FromEstimator):
         seed: int | np.random.Generator | None = 0,
         classes: Any = None,
         name: str | None = None,
+        ax: Any = None,
         **rows: Unpack[RowOptions],
     ) -> Self:
         """Compute an interval per model, class and group.
@@ -101,6 +102,8 @@ class IntervalDisplay(FromEstimator):
             The classes of a matrix to show.
         name : str, optional
             Name of the model.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
         **rows
             As for :func:`trueness.ece`.
         """
@@ -125,7 +128,7 @@ class IntervalDisplay(FromEstimator):
                 line = " · ".join(map(visible, filter(None, words))) or "all rows"
                 with collected_warnings():
                     intervals[line] = ece_interval(problem.tally, level=level, seed=seed)
-        return cls(intervals)
+        return cls(intervals)._drawn(ax)
 
     def plot(self, ax: Any = None, *, numbers: bool = True) -> Self:
         """Draw the intervals.
@@ -162,7 +165,7 @@ class IntervalDisplay(FromEstimator):
         )
         least = min(0.0, float(low.min()), float(estimate.min()))
         most = max(float(high.max()), float(estimate.max()), 1e-6)
-        what = f"{'squared ' * sets[0].squared}l2 calibration error, {level_percent(sets[0].level)} confidence set"
+        what = f"{'squared ' * sets[0].squared}typical error, {level_percent(sets[0].level)} confidence set"
         self.ax_.set(
             xlim=(least - 0.02 * (most - least), most + 0.04 * (most - least)), xlabel=what
         )
@@ -265,7 +268,9 @@ class SegmentsDisplay(Display):
         self.segments = segments
 
     @classmethod
-    def from_predictions(cls, y_true: Any, y_prob: Any = None, **options: Any) -> Self:
+    def from_predictions(
+        cls, y_true: Any, y_prob: Any = None, *, ax: Any = None, **options: Any
+    ) -> Self:
         """Test the segments.
 
         Parameters
@@ -277,10 +282,10 @@ class SegmentsDisplay(Display):
         """
         from trueness._assess.segments import segments
 
-        return cls(segments(y_true, y_prob, **options))
+        return cls(segments(y_true, y_prob, **options))._drawn(ax)
 
     @classmethod
-    def from_slices(cls, y_true: Any, y_prob: Any, **options: Any) -> Self:
+    def from_slices(cls, y_true: Any, y_prob: Any, *, ax: Any = None, **options: Any) -> Self:
         """Find the worst slices.
 
         Parameters
@@ -292,7 +297,7 @@ class SegmentsDisplay(Display):
         """
         from trueness._assess.slices import worst_slices
 
-        return cls(worst_slices(y_true, y_prob, **options))
+        return cls(worst_slices(y_true, y_prob, **options))._drawn(ax)
 
     def plot(self, ax: Any = None, *, most: int = 30, numbers: bool = True) -> Self:
         """Draw the segments, the costliest first, or the slices, the most reliable first.

@@ -6,10 +6,13 @@ from math import floor, isclose, log10
 from typing import Any
 
 from trueness._level import Level
-from trueness._text.numbers import level_percent, p_value
-from trueness._text.strings import align, visible
+from trueness._text.numbers import level_percent, p_value, points
+from trueness._text.strings import align, quoted, visible
 from trueness.errors import InputError
 from trueness.results._record import Record, Table, with_two_columns
+
+_SQUARED = "squared_ece"
+"""The measure that is shown as the typical error, its root."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +156,8 @@ class Comparison(Table):
     @property
     def sentence(self) -> str:
         """Which model is the best, or that none is."""
+        if self.measure == _SQUARED:
+            return self._calibration_sentence
         name, (best, rival, pvalue) = self.name or self.measure, self._ahead
         several = len(self.pairs) > 1
         more = self.better == "more"
@@ -175,6 +180,20 @@ class Comparison(Table):
             return f"No winner: {best!r} and {rival!r} have the same {name}."
         return f"No winner: {best!r} has the {degree} {name}, but it may be chance (against {rival!r}: {p})."
 
+    @property
+    def _calibration_sentence(self) -> str:
+        """Which model is better calibrated, by the typical errors of which squares are compared."""
+        best, rival, pvalue = self._ahead
+        several = len(self.pairs) > 1
+        p = ("adjusted " if several else "") + p_value(pvalue)
+        errors = points(*(max(0.0, self.estimates[name]) ** 0.5 for name in (best, rival)))
+        first = errors[0] if float(errors[0]) > 0 else "too small to be estimated"
+        sizes = f"typical error {first} against {errors[1]} percentage points"
+        others = "every other model" if several else quoted(rival)
+        if self.winner is not None:
+            return f"{quoted(best)} is better calibrated than {others}: {sizes} ({p})."
+        return f"No difference is shown: {sizes} for {quoted(best)} and {quoted(rival)} ({p})."
+
     def __str__(self) -> str:
         how = [self.method, f"n = {self.n:,}"]
         how += [] if self.clusters is None else [f"{self.clusters:,} clusters"]
@@ -184,8 +203,16 @@ class Comparison(Table):
             ["model", "estimate"],
             *([name, f"{value:z.{digits}f}"] for name, value in self.estimates.items()),
         ]
+        measure = self.measure
+        if measure == _SQUARED:
+            measure = "typical error, in percentage points,"
+            roots = points(*(max(0.0, value) ** 0.5 for value in self.estimates.values()))
+            models = [
+                ["model", "typical error"],
+                *(list(line) for line in zip(self.estimates, roots, strict=True)),
+            ]
         lines = [
-            f"{self.measure} of {len(self.estimates)} models ({', '.join(how)})",
+            f"{measure} of {len(self.estimates)} models ({', '.join(how)})",
             align(models, [False, True]),
         ]
         pairs = self._table(digits)
@@ -200,7 +227,7 @@ class Comparison(Table):
         table = [
             [
                 "pair",
-                "difference",
+                "difference of squares" if self.measure == _SQUARED else "difference",
                 f"{level_percent(self.level)} interval",
                 "p",
                 "simultaneous",

@@ -12,8 +12,8 @@ Quantity: TypeAlias = Literal["ece", "l2", "oe"]
 Outcome: TypeAlias = Literal[
     "certified", "not certified", "exceeded", "not exceeded", "too good", "unknown"
 ]
-_NAMES = {"ece": "ECE", "l2": "l2 error", "oe": "O/E"}
-_WORDS = {"l2": "l2 calibration error", "oe": "observed/expected"}
+_NAMES = {"ece": "ECE", "l2": "typical error", "oe": "O/E"}
+_WORDS = {"l2": "typical error", "oe": "observed/expected"}
 _ARROWS = {
     "exceeded": "fails",
     "not exceeded": "passes",
@@ -148,6 +148,10 @@ class Finding(Record):
         return f"{self.sentence}."
 
 
+_SHOWN = 5
+"""Findings that a notebook shows in words."""
+
+
 @dataclass(frozen=True)
 class Gate(Record):
     """Whether calibration errors keep their bounds, for every model, group and quantity."""
@@ -178,6 +182,12 @@ class Gate(Record):
             return ""
         most = level_percent(Level(self.level).alpha)
         return f"All {len(self.findings)} comparisons share one error rate of {most}."
+
+    def _caption(self) -> str:
+        return "Passed." if self.passed else "Not passed."
+
+    def _opening(self) -> str:
+        return "\n".join([self._caption(), *map(str, self.findings[:_SHOWN])])
 
     def __str__(self) -> str:
         passed = "Passed." if self.passed else "Not passed."

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 from trueness._text.numbers import level_percent, number, p_value, ratio, signed, span, total
 from trueness._text.strings import align, display_width, shorten, visible, wrap
 from trueness.results._inference import Estimate
-from trueness.results._record import Record, Table, html_table
+from trueness.results._record import Record, Table, html_cell, html_table, html_text
 
 Light: TypeAlias = Literal["green", "amber", "red", ""]
 
@@ -206,7 +206,8 @@ class GradeTable(Table):
 
     def _repr_html_(self) -> str:
         head, *lines = self._lines()
-        return html_table(self._caption(), head, lines, (self.rule, *self.findings))
+        notes = map(html_text, (self.rule, *self.findings))
+        return html_cell([html_text(self._caption()), html_table(head, lines), *notes])
 
     def __str__(self) -> str:
         lines = self._lines()

@@ -29,7 +29,7 @@ class Interval(Record):
     Examples
     --------
     >>> print(Interval(0.02, 0.01, 0.04, 0.9, "analytic", 500, True, True, "EqualWidth(12)", False))
-    l2 calibration error 0.0200, 90 % confidence set {0} ∪ [0.0100, 0.0400] (analytic, n = 500, EqualWidth(12))
+    typical error 0.0200, 90 % confidence set {0} ∪ [0.0100, 0.0400] (analytic, n = 500, EqualWidth(12))
     """
 
     _also = ("is_interval", "hull")
@@ -87,7 +87,7 @@ class Interval(Record):
         return replace(self, estimate=estimate, low=low, high=high, finer=finer, squared=False)
 
     def __str__(self) -> str:
-        what = "squared l2 calibration error" if self.squared else "l2 calibration error"
+        what = "squared typical error" if self.squared else "typical error"
         how = ", ".join(part for part in (self.method, f"n = {self.n:,}", self.bins) if part)
         span = f"{level_percent(self.level)} confidence set {confidence_set(self, _decimal)}"
         sentence = f"{what} {_decimal(self.estimate)}, {span} ({how})"

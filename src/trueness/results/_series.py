@@ -181,7 +181,7 @@ class Series(Table):
             "rows",
             "ECE",
             "noise floor",
-            "l2 error",
+            "typical error",
             f"{level_percent(self.level)} set",
             "adjusted p",
             "",

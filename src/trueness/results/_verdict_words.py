@@ -3,7 +3,7 @@
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from trueness._text.numbers import level_percent, number, p_value, percent, points, span
+from trueness._text.numbers import count, level_percent, number, p_value, percent, points, span
 
 if TYPE_CHECKING:
     from trueness.results._inference import Estimate, Interval
@@ -47,6 +47,16 @@ def nouns(v: "Verdict") -> Nouns:
     return Nouns("predictions", "events", "non-events")
 
 
+STATES = {
+    "miscalibrated": "Not calibrated",
+    "nearly-calibrated": "Nearly calibrated",
+    "no-evidence": "No sign of miscalibration",
+    "too-few-rows": "Too few rows to tell",
+    "too-good": "Too good to be true",
+    "undetermined": "Could not be tested",
+}
+"""Each code in a few words, for a line of a table."""
+
 # ---- the headline
 
 
@@ -81,7 +91,7 @@ def _not_calibrated(v: "Verdict") -> str:
     """That an error of size was shown, and of which kinds."""
     opening = "Not calibrated"
     if v.has_few_rows and not _impossible(v):
-        events = f"{v.n * v.rate:,.0f} {nouns(v).events}"
+        events = count(round(v.n * v.rate), nouns(v).events.removesuffix("s"))
         opening = f"Few rows ({v.n:,}, with {events}), but not calibrated"
     uncertain = "; how far off is uncertain" if v.is_size_uncertain else ""
     errors = _errors(v)

@@ -377,7 +377,7 @@ def test_a_comparison_can_be_read_and_stored():
     text = str(found)
     assert (
         text.splitlines()[0]
-        == "squared_ece of 3 models (influence, n = 300, MassAndWidth(mass=10, width=10))"
+        == "typical error, in percentage points, of 3 models (influence, n = 300, MassAndWidth(mass=10, width=10))"
     )
     assert "a − b" in text
     assert "adjusted p" in text

@@ -167,7 +167,7 @@ def test_the_record_reads_as_evidence_for_calibration():
     )
     assert (found.within, found.method, found.n) == (0.2, "l2 equivalence", 400)
     assert found.statistic == tn.ece_interval(y, p, seed=0).estimate
-    for criterion, name in (("l2", "l2 calibration error"), ("ece", "ECE")):
+    for criterion, name in (("l2", "typical error"), ("ece", "ECE")):
         for options, rows in (({}, "Rows"), ({"cluster": np.arange(400) // 4}, "Clusters")):
             high = margin(criterion, 0.05, y, p, **options)
             found = equivalence_test(y, p, within=0.001, criterion=criterion, **options)

@@ -263,7 +263,7 @@ def _l2(evidence: Evidence, _: BinsLike) -> _Limits:
         ties = 0.0 if parts.effective is not None else math.sqrt(parts.shown_by_ties(0.01))
         condition = f"{SMOOTH} ({parts.cells.size:,} distinct scores in {n:,} rows)"
         found = found._replace(condition=condition, shown_by_ties=ties)
-    return "l2 calibration error", found, lambda alpha: (0.0, math.sqrt(min(high(alpha), 1.0)))
+    return "typical error", found, lambda alpha: (0.0, math.sqrt(min(high(alpha), 1.0)))
 
 
 def _ratio(evidence: Evidence, _: BinsLike) -> _Limits:
