@@ -96,7 +96,7 @@ def test_completions_of_one_request_agree_with_each_other(tmp_path):
 
 def test_a_key_without_any_id_of_the_log_is_refused_and_says_both(tmp_path):
     log = write_lines(tmp_path / "batch.jsonl", [completion("a", ["4"], [-0.1])])
-    assert "it has 'x', and the logs 'a'" in refusal(log, targets={"x": "4"})
+    assert f"it has 'x', and {log} 'a'" in refusal(log, targets={"x": "4"})
     assert "must have the columns" in refusal(log, targets=write_lines(tmp_path / "k.csv", [{}]))
     twice = tmp_path / "twice.csv"
     twice.write_text("id,target\na,1\na,2\n")
