@@ -10,6 +10,7 @@ import re
 import sys
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -39,6 +40,7 @@ from trueness.sources._eval_sample import (
     typed,
 )
 from trueness.sources._text import DAMAGED, JsonReader
+from trueness.sources._zstd import import_zstandard, read_member
 
 Reader: TypeAlias = Callable[[Log, Report], Iterator[Sample]]
 
@@ -548,10 +550,7 @@ def _archive(log: Log) -> Any:
         archive: Any = zipfile.ZipFile(log.path)
         uses_zstd = any(entry.compress_type == _ZSTD for entry in archive.infolist())
         if uses_zstd and sys.version_info < (3, 14):
-            archive = importlib.import_module("backports.zstd.zipfile").ZipFile(log.path)
-    except ImportError:
-        remedy = "`pip install 'trueness[evals]'`, or use Python 3.14"
-        raise MissingLibraryError(f"{log} is compressed with zstd. To read it: {remedy}.") from None
+            archive = _backported_archive(log) or archive
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as reason:
         demand = f"{log} cannot be read as a zip file: {DAMAGED}"
         raise InputError("", demand, str(reason)) from None
@@ -560,6 +559,16 @@ def _archive(log: Log) -> Any:
             problem = "a name that leads outside of it or is hidden"
             raise InputError("", f"{log} has the member {name[:200]!r}, {problem}")
     return archive
+
+
+def _backported_archive(log: Log) -> Any | None:
+    """The archive by the backport of Python 3.14; None if zstandard unpacks its members instead."""
+    with suppress(ImportError):
+        return importlib.import_module("backports.zstd.zipfile").ZipFile(log.path)
+    if import_zstandard() is None:
+        remedy = "`pip install 'trueness[evals]'`, or use Python 3.14"
+        raise MissingLibraryError(f"{log} is compressed with zstd. To read it: {remedy}.")
+    return None
 
 
 def _is_hostile(name: str) -> bool:
@@ -585,14 +594,20 @@ class _Members:
             raise self._too_large(entry, place)
         self.left -= entry.file_size
         try:
-            # Not at once: what is packed may have more bytes than the archive says, and ends with
-            # its checksum.
-            with self.archive.open(entry) as file:
-                data = b"".join(iter(lambda: file.read(_CHUNK), b""))
+            data = self._unpacked(entry)
         except Exception as reason:  # zlib, zstd and the system raise a dozen classes
             demand = f"{place} cannot be unpacked: {DAMAGED}"
             raise InputError("", demand, str(reason)) from None
         return parse(data, place)
+
+    def _unpacked(self, entry: Any) -> bytes:
+        is_plain = type(self.archive) is zipfile.ZipFile
+        if entry.compress_type == _ZSTD and is_plain and sys.version_info < (3, 14):
+            return read_member(self.log.path, entry, import_zstandard())
+        # Not at once: what is packed may have more bytes than the archive says, and ends with its
+        # checksum.
+        with self.archive.open(entry) as file:
+            return b"".join(iter(lambda: file.read(_CHUNK), b""))
 
     def _too_large(self, entry: Any, place: str) -> InputError:
         together = "" if self.left == self.limit else " with those before it"

@@ -3,21 +3,20 @@
 import bz2
 import glob
 import gzip
-import importlib
 import lzma
 import os
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 from urllib.parse import urlsplit
 
 import numpy as np
 
-from trueness.errors import InputError, MissingLibraryError
+from trueness.errors import InputError
 from trueness.sources._numpy import NpyFile, NpzFile
 from trueness.sources._table import (
     ArrowFile,
@@ -31,6 +30,7 @@ from trueness.sources._table import (
     parquet_files,
 )
 from trueness.sources._text import CsvFile, JsonLinesFile
+from trueness.sources._zstd import packing_stream, unpacking_stream
 
 _KINDS = (CsvFile, JsonLinesFile, ParquetFile, ArrowFile, NpzFile, NpyFile)
 SUFFIXES = {
@@ -242,10 +242,7 @@ def _unpacking(path: Path, start: bytes) -> Any:
         return gzip.open(path)
     if not start.startswith(_PACKED[1]):
         return path.open("rb")
-    zstd = _zstd()
-    if zstd is None:
-        return None
-    return zstd.ZstdFile(path)
+    return unpacking_stream(path)
 
 
 def _refuse_long_lines(path: Path, name: str, *, quoted: bool) -> None:
@@ -381,7 +378,7 @@ def compress_into(path: str, write: Callable[[BinaryIO], None]) -> Callable[[Bin
         ),  # the same bytes every time
         "bzip2": lambda file: bz2.BZ2File(file, "wb"),
         "xz": lambda file: lzma.LZMAFile(file, "wb"),  # noqa: SIM115
-        "zstd": lambda file: _import_zstd(path).ZstdFile(file, "wb"),
+        "zstd": lambda file: packing_stream(file, path),
     }
 
     def write_compressed(file: BinaryIO) -> None:
@@ -389,18 +386,3 @@ def compress_into(path: str, write: Callable[[BinaryIO], None]) -> Callable[[Bin
             write(stream)
 
     return write_compressed
-
-
-def _zstd() -> Any:
-    """Python's own module, from 3.14 on, or its backport, if there is one."""
-    for module in ("compression.zstd", "backports.zstd"):
-        with suppress(ImportError):
-            return importlib.import_module(module)
-    return None
-
-
-def _import_zstd(name: str) -> Any:
-    found = _zstd()
-    if found is not None:
-        return found
-    raise MissingLibraryError(f"Writing {name} needs Python 3.14 or `pip install backports.zstd`.")
