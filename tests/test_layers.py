@@ -32,6 +32,7 @@ LIBRARIES = {
     "pyarrow": {"sources"},
     "compression": {"sources"},  # in Python itself from 3.14 on
     "backports": {"sources"},  # the same for earlier versions
+    "zstandard": {"sources"},  # in place of either
     "trueness_papers": {"cli"},
 }
 

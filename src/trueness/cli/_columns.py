@@ -20,6 +20,19 @@ SCORES = ("prob", "p", "y_prob", "score", "probability", "confidence")
 _SHOWN = 12
 
 
+LOG_FIELDS = (
+    "label_field",
+    "confidence_field",
+    "rows_field",
+    "text_field",
+    "answer_field",
+    "target_field",
+    "id_field",
+    "targets",
+)
+"""The options that name fields of a log, and the key of its answers."""
+
+
 @dataclass(frozen=True)
 class Request:
     """The options about files, columns and their meaning, as typed."""
@@ -58,6 +71,13 @@ class Request:
     confidence: str | None = None
     label_field: str | None = None
     confidence_field: str | None = None
+    rows_field: str | None = None
+    text_field: str | None = None
+    answer_field: str | None = None
+    target_field: str | None = None
+    id_field: str | None = None
+    targets: str | None = None
+    """A CSV file with the right answer of each id."""
     multilabel: bool = False
     """Whether `label` and the one of `matrices` name a column for each of several labels."""
 

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import trueness as tn
 from trueness._progress import progress_bar
-from trueness.cli._columns import Choice, Group, Model, Request, choose, columns_of_answers, paired
+from trueness.cli._columns import (
+    LOG_FIELDS,
+    Choice,
+    Group,
+    Model,
+    Request,
+    choose,
+    columns_of_answers,
+    paired,
+)
 from trueness.cli._printing import note, reword_messages, warning, wording
 from trueness.errors import InputError, Place, dropped_rows
 
@@ -488,8 +497,10 @@ def uses_logs(request: Request) -> bool:
     """Whether the files are logs of evaluations, or are to be read as such."""
     from trueness.sources._eval_log import is_eval_log
 
-    asked = request.label_field or request.confidence_field or request.confidence or request.scorer
-    return bool(asked) or (request.input_format is None and any(map(is_eval_log, request.files)))
+    names_log = any(getattr(request, name) for name in ("confidence", "scorer", *LOG_FIELDS))
+    if names_log or request.input_format is not None:
+        return names_log
+    return any(is_eval_log(file) for file in request.files)
 
 
 def read_logs(request: Request, files: Sequence[str], *more: str) -> Any:
@@ -498,9 +509,7 @@ def read_logs(request: Request, files: Sequence[str], *more: str) -> Any:
 
     others = (name for name in (*request.named, *more) if not name.startswith("option_"))
     fields = [name for name in others if name not in AnswersTable.columns]
-    options = {
-        name: getattr(request, name) for name in ("scorer", "label_field", "confidence_field")
-    }
+    options = {name: getattr(request, name) for name in ("scorer", *LOG_FIELDS)}
     spelled = {name: f"--{name.replace('_', '-')}" for name in (*options, "confidence")}
     with reword_messages(wording(options=spelled)):
         found = eval_log(files, confidence=request.confidence or "auto", fields=fields, **options)

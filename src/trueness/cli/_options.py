@@ -26,7 +26,10 @@ _HEADINGS = {
     "Analysis": "",
     "Labels and scores": "pos_label labels missing from_logits percent clip_tolerance sum_tolerance rounded_to",
     "Files": "demo rows input_format separator decimal stream each groups",
-    "Evaluation logs": "scorer confidence label_field confidence_field",
+    "Evaluation logs": (
+        "scorer confidence label_field confidence_field rows_field text_field answer_field"
+        " target_field id_field targets"
+    ),
     "Output": "form output title name page debug help",
 }
 """Headings of help, and the options below each; the others are the analysis."""
@@ -174,6 +177,16 @@ logs = combine(
         metavar="PATH",
     ),
     text("--confidence-field", "For any JSON: the field with the confidence.", metavar="PATH"),
+    text("--rows-field", "For any JSON: the array of answers, as results.results.", metavar="PATH"),
+    text("--text-field", "For any JSON: the field with what the model wrote.", metavar="PATH"),
+    text(
+        "--answer-field", "The field with the extracted answer.  [the whole text]", metavar="PATH"
+    ),
+    text(
+        "--target-field", "The field with the right answer; equal texts are right.", metavar="PATH"
+    ),
+    text("--id-field", "The field with the id of the question.", metavar="PATH"),
+    text("--targets", "CSV with the right answer of each id: columns id, target.", metavar="FILE"),
 )
 cluster = text("--cluster", "Column of clusters: rows of the same cluster may be dependent.")
 _STREAM = "Read the file in pieces, in bounded memory.  [default: for files above 256 MB]"

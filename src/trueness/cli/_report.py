@@ -11,7 +11,7 @@ import trueness as tn
 import trueness.cli._options as opt
 from trueness._progress import progress_bar
 from trueness._text.strings import visible, visible_lines
-from trueness.cli._columns import Model, Request
+from trueness.cli._columns import LOG_FIELDS, Model, Request
 from trueness.cli._dataset import Rows, dropped_message, missing_rows, open_dataset, require_rows
 from trueness.cli._printing import MARKDOWN, Target, note, warning
 from trueness.cli._tally import OWN_BINS, add, each, file_names, own_bins, read_total
@@ -21,7 +21,7 @@ from trueness.errors import InputError
 if TYPE_CHECKING:
     from trueness._report.report import Report
 
-_LOG_OPTIONS = ("scorer", "confidence", "label_field", "confidence_field")
+_LOG_OPTIONS = ("scorer", "confidence", *LOG_FIELDS)
 _USUAL = "trueness-report.html"
 _SUFFIXES = {".html": "html", ".htm": "html", **MARKDOWN, ".json": "json", ".txt": "text"}
 _LEVEL = "Confidence level of all intervals, bands and decisions; above 1/2."

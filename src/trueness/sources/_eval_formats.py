@@ -1,6 +1,6 @@
 """Evaluation logs as samples, one at a time: lm-eval, inspect, HELM, OpenAI evals, and other JSON.
 
-A log is recognised by its content. Nothing of an archive is extracted.
+Chat batches and the exports of other tools are in `_eval_exports`. A log is recognised by its content. Nothing of an archive is extracted.
 """
 
 import importlib
@@ -10,12 +10,14 @@ import re
 import sys
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from trueness.errors import InputError, MissingLibraryError
+from trueness.sources import _eval_exports as exports
 from trueness.sources._eval_confidence import Confidence, Missing
 from trueness.sources._eval_sample import (
     BLANK,
@@ -27,27 +29,70 @@ from trueness.sources._eval_sample import (
     Targets,
     as_list,
     dotted,
+    message_text,
     number_or_nan,
     object_in,
     objects_in,
     parse,
+    records_at,
     subject_of,
+    token_pairs,
     typed,
 )
 from trueness.sources._text import DAMAGED, JsonReader
+from trueness.sources._zstd import import_zstandard, read_member
 
 Reader: TypeAlias = Callable[[Log, Report], Iterator[Sample]]
 
 HELM_FILE = "per_instance_stats.json"
 _ZIP_START = b"PK\x03\x04"
+_PARQUET_START = b"PAR1"
 
-# What each harness writes at the start of a file, behind blanks: all of these must match.
-_SIGNS = {
-    "openai": (rb'^\{\s*"spec"\s*:\s*\{', rb'"(run_config|eval_name|base_eval|completion_fns)"'),
-    "helm": (rb'^\[\s*\{\s*"(instance_id|train_trial_index|perturbation|stats)"\s*:',),
-    "lm-eval": (rb"^[\[{]", rb'"doc_id"\s*:', rb'"(resps|filtered_resps|arguments)"\s*:'),
-    "inspect": (rb"^\{", rb'"eval"\s*:\s*\{', rb'"(version|status)"\s*:'),
-}
+# What each format has at the start of a file, behind blanks: all of these must match.
+_SIGNS: tuple[tuple[str, tuple[bytes, ...]], ...] = (
+    (
+        "openai",
+        (rb'^\{\s*"spec"\s*:\s*\{', rb'"(run_config|eval_name|base_eval|completion_fns)"'),
+    ),
+    ("helm", (rb'^\[\s*\{\s*"(instance_id|train_trial_index|perturbation|stats)"\s*:',)),
+    ("lm-eval", (rb"^[\[{]", rb'"doc_id"\s*:', rb'"(resps|filtered_resps|arguments)"\s*:')),
+    ("inspect", (rb"^\{", rb'"eval"\s*:\s*\{', rb'"(version|status)"\s*:')),
+    ("chat batch", (rb"^\{", rb'"custom_id"\s*:', rb'"response"\s*:')),
+    (
+        "promptfoo",
+        (
+            rb"^\{",
+            rb'"results"\s*:\s*\{\s*"(version|timestamp|results|prompts)"\s*:',
+            rb'"(prompts|evalId|stats|testIdx|failureReason)"\s*:',
+        ),
+    ),
+    ("promptfoo", (rb"^\{", rb'"promptIdx"\s*:\s*\d', rb'"testIdx"\s*:\s*\d', rb'"success"\s*:')),
+    (
+        "deepeval",
+        (
+            rb"^\{",
+            rb'"testCases"\s*:\s*\[',
+            rb'"(actualOutput|metricsData|metricsScores|testRunData)"\s*:',
+        ),
+    ),
+    (
+        "langfuse",
+        (
+            rb"^[\[{]",
+            rb'"input"\s*:',
+            rb'"output"\s*:',
+            rb'"scores"\s*:\s*[\[{]',
+            rb'"(htmlPath|observations|traceId|trace_id|projectId|project_id|bookmarked)"\s*:',
+        ),
+    ),
+    (
+        "uqlm",
+        (
+            rb'^\{\s*"data"\s*:\s*\{\s*"(prompts|responses)"\s*:\s*\[',
+            rb'"(responses|sampled_responses|prompts)"',
+        ),
+    ),
+)
 _INSPECT_MEMBERS = rb"(_journal/|samples/|header\.json)"
 _START_SIZE = 4096
 # A file of one line, such as a whole log of inspect, is searched this far.
@@ -64,11 +109,13 @@ def recognise(path: Path) -> str:
     if start.startswith(_ZIP_START):
         is_log = path.suffix == ".eval" or re.search(_INSPECT_MEMBERS, start)
         return "inspect" if is_log else ""
+    if start.startswith(_PARQUET_START) and exports.is_lighteval(path):
+        return "lighteval"
     text = start.lstrip(BLANK)
-    for harness, signs in _SIGNS.items():
+    for harness, signs in _SIGNS:
         if all(re.search(sign, text) for sign in signs):
             return harness
-    return ""
+    return exports.plugin_of(path, start)
 
 
 def _start_of(path: Path) -> bytes:
@@ -86,7 +133,8 @@ def _start_of(path: Path) -> bytes:
 
 def samples_of(log: Log, report: Report) -> Iterator[Sample]:
     """The samples of a log in order."""
-    return _READERS[log.harness](log, report)
+    reader = _READERS.get(log.harness, exports.plugin_samples)
+    return reader(log, report)
 
 
 # The types of fields that a harness writes; a field that is absent or null has none.
@@ -215,6 +263,7 @@ def _lm_eval_sample(row: Mapping[str, Any], log: Log, config: Mapping[str, Any])
         trouble = "the log has the likelihood of the right answer, not of the answer given"
     return Sample(
         question=str(row.get("doc_hash") or f"{log.task}/{row['doc_id']}"),
+        identity=str(row["doc_id"]),
         raw=row,
         scores=_lm_eval_scores(row),
         text=_lm_eval_text(row, answer),
@@ -418,13 +467,14 @@ def _inspect_sample(raw: Any, log: Log) -> Sample:
         scores = {"score": row["score"]} if row.get("score") else {}
     content = dotted(choice, "logprobs.content") or []
     messages = [
-        _inspect_text(message.get("content"))
+        message_text(message.get("content"))
         for message in row.get("messages") or ()
         if message.get("role") == "assistant"
     ]
     choices = _inspect_choices(row, content)
     return Sample(
         question=f"{log.task}/{row['id']}",
+        identity=str(row["id"]),
         raw=row,
         scores=scores,
         text=text,
@@ -441,7 +491,7 @@ def _inspect_sample(raw: Any, log: Log) -> Sample:
 
 def _inspect_answer(output: Mapping[str, Any], choice: Any) -> str:
     if output.get("completion") is None:
-        return _inspect_text(dotted(choice, "message.content"))
+        return message_text(dotted(choice, "message.content"))
     return str(output["completion"])
 
 
@@ -451,18 +501,6 @@ def _inspect_trouble(row: Mapping[str, Any]) -> str:
     if row.get("invalidation"):
         return "invalidated"
     return ""
-
-
-def _inspect_text(content: Any) -> str:
-    """A message as text: it is a string, or a list of parts."""
-    if isinstance(content, list):
-        return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
-    return "" if content is None else str(content)
-
-
-def token_pairs(content: Sequence[Any]) -> list[tuple[str, float]]:
-    """The tokens of a chat completion with their log-probabilities."""
-    return [(str(token.get("token", "")), number_or_nan(token.get("logprob"))) for token in content]
 
 
 def _inspect_choices(row: Mapping[str, Any], content: Sequence[Any]) -> _Choices:
@@ -512,10 +550,7 @@ def _archive(log: Log) -> Any:
         archive: Any = zipfile.ZipFile(log.path)
         uses_zstd = any(entry.compress_type == _ZSTD for entry in archive.infolist())
         if uses_zstd and sys.version_info < (3, 14):
-            archive = importlib.import_module("backports.zstd.zipfile").ZipFile(log.path)
-    except ImportError:
-        remedy = "`pip install 'trueness[evals]'`, or use Python 3.14"
-        raise MissingLibraryError(f"{log} is compressed with zstd. To read it: {remedy}.") from None
+            archive = _backported_archive(log) or archive
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as reason:
         demand = f"{log} cannot be read as a zip file: {DAMAGED}"
         raise InputError("", demand, str(reason)) from None
@@ -524,6 +559,16 @@ def _archive(log: Log) -> Any:
             problem = "a name that leads outside of it or is hidden"
             raise InputError("", f"{log} has the member {name[:200]!r}, {problem}")
     return archive
+
+
+def _backported_archive(log: Log) -> Any | None:
+    """The archive by the backport of Python 3.14; None if zstandard unpacks its members instead."""
+    with suppress(ImportError):
+        return importlib.import_module("backports.zstd.zipfile").ZipFile(log.path)
+    if import_zstandard() is None:
+        remedy = "`pip install 'trueness[evals]'`, or use Python 3.14"
+        raise MissingLibraryError(f"{log} is compressed with zstd. To read it: {remedy}.")
+    return None
 
 
 def _is_hostile(name: str) -> bool:
@@ -549,14 +594,20 @@ class _Members:
             raise self._too_large(entry, place)
         self.left -= entry.file_size
         try:
-            # Not at once: what is packed may have more bytes than the archive says, and ends with
-            # its checksum.
-            with self.archive.open(entry) as file:
-                data = b"".join(iter(lambda: file.read(_CHUNK), b""))
+            data = self._unpacked(entry)
         except Exception as reason:  # zlib, zstd and the system raise a dozen classes
             demand = f"{place} cannot be unpacked: {DAMAGED}"
             raise InputError("", demand, str(reason)) from None
         return parse(data, place)
+
+    def _unpacked(self, entry: Any) -> bytes:
+        is_plain = type(self.archive) is zipfile.ZipFile
+        if entry.compress_type == _ZSTD and is_plain and sys.version_info < (3, 14):
+            return read_member(self.log.path, entry, import_zstandard())
+        # Not at once: what is packed may have more bytes than the archive says, and ends with its
+        # checksum.
+        with self.archive.open(entry) as file:
+            return b"".join(iter(lambda: file.read(_CHUNK), b""))
 
     def _too_large(self, entry: Any, place: str) -> InputError:
         together = "" if self.left == self.limit else " with those before it"
@@ -628,6 +679,7 @@ def _helm_sample(row: Mapping[str, Any], log: Log, stats: _HelmStats, subject: s
     identity = typed(row["instance_id"], str, log.place, "instance_id")
     return Sample(
         question=f"{log.task}/{identity}",
+        identity=identity,
         raw={**row, "stats": stats.means},
         scores=stats.means,
         epoch=int(np.int64(row.get("train_trial_index") or 0)) + 1,
@@ -703,6 +755,7 @@ def _openai_sample(log: Log, identity: str, events: Mapping[str, Any]) -> Sample
     scores = {"match": match["correct"]} if "correct" in match else events.get("metrics", {})
     return Sample(
         question=f"{log.task}/{identity}",
+        identity=identity,
         raw=events,
         scores=scores,
         text=text,
@@ -737,10 +790,14 @@ def _openai_logprob(events: Mapping[str, Any], answer: str) -> float | None:
 # ---- Other JSON
 
 
-def _other(log: Log, report: Report) -> Iterator[Sample]:
-    """Objects of any kind, whose fields the caller names."""
+def other_samples(log: Log, report: Report, rows_field: str | None) -> Iterator[Sample]:
+    """Objects of any kind, whose fields the caller names, and the field of their array."""
     log.task = log.path.stem
-    for i, row in enumerate(objects_in(log, report)):
+    if rows_field is None:
+        rows = objects_in(log, report)
+    else:
+        rows = records_at(log, report, rows_field.split("."))
+    for i, row in enumerate(rows):
         yield Sample(question=f"{log.task}/{i}", raw=row, subject=subject_of(row))
 
 
@@ -749,5 +806,10 @@ _READERS: dict[str, Reader] = {
     "inspect": _inspect,
     "helm": _helm,
     "openai": _openai,
-    "": _other,
+    "chat batch": exports.chat_batch,
+    "promptfoo": exports.promptfoo,
+    "deepeval": exports.deepeval,
+    "langfuse": exports.langfuse,
+    "lighteval": exports.lighteval,
+    "uqlm": exports.uqlm,
 }

@@ -1,4 +1,7 @@
-"""What every reader of logs shares: the file, one answer as it was written, and checked JSON."""
+"""What every reader of logs shares: the file, one answer as it was written, and checked JSON.
+
+A reader is a function of a log that yields one `Sample` after the other.
+"""
 
 import json
 import math
@@ -62,10 +65,13 @@ class Sample:
 
     question: str
     raw: Mapping[str, Any]
+    identity: str = ""  # by which a key file names the question
+    model: str = ""  # where one log has several; else that of the log
     scores: Mapping[str, Any] = field(default_factory=dict)  # what each scorer said
     text: str | None = None  # what the model wrote; None where only likelihoods were asked for
     all_text: str = ""  # with the messages before it, where the log has them
     answer: str | None = None  # what was extracted from the text
+    others: Sequence[str] = ()  # further answers to the question, which are no samples
     epoch: int = 1
     subject: str = ""
     trouble: str = ""  # why it cannot count, whatever its score
@@ -132,6 +138,25 @@ def as_list(value: Any) -> list[Any]:
     return [value]
 
 
+def message_text(content: Any) -> str:
+    """The content of a message as text: it is a string, a list of parts, or a message."""
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        parts = [part for part in content if isinstance(part, Mapping)]
+        return "\n".join(str(part.get("text", "")) for part in parts)
+    if isinstance(content, Mapping) and "content" in content:
+        return message_text(content["content"])
+    return str(content)
+
+
+def token_pairs(content: Sequence[Any]) -> list[tuple[str, float]]:
+    """The tokens of a chat completion with their log-probabilities."""
+    return [(str(token.get("token", "")), number_or_nan(token.get("logprob"))) for token in content]
+
+
 # ---- Reading JSON
 
 
@@ -165,6 +190,15 @@ def objects_in(log: Log, report: Report) -> Iterator[dict[str, Any]]:
             if line.strip():
                 log.place = f"{log}, line {number:,}"
                 yield typed(parse(line, f"{log.place},"), dict, log.place)
+
+
+def records_at(log: Log, report: Report, path: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
+    """The objects of the array at a path, in each value of a file; the file may hold several."""
+    with log.path.open("rb") as file:
+        records = JsonReader(file, str(log), report).records(path)
+        for i, record in enumerate(records):
+            log.place = f"{log}, {'.'.join(path) or 'element'} {i}"
+            yield typed(record, dict, log.place)
 
 
 @contextmanager

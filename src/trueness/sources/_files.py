@@ -3,23 +3,34 @@
 import bz2
 import glob
 import gzip
-import importlib
 import lzma
 import os
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
+from urllib.parse import urlsplit
 
 import numpy as np
 
-from trueness.errors import InputError, MissingLibraryError
+from trueness.errors import InputError
 from trueness.sources._numpy import NpyFile, NpzFile
-from trueness.sources._table import ArrowFile, ConcatenatedTable, ParquetFile, Table, import_polars
+from trueness.sources._table import (
+    ArrowFile,
+    ConcatenatedTable,
+    ParquetFile,
+    ParquetFolder,
+    RemoteFile,
+    Table,
+    fetching,
+    import_polars,
+    parquet_files,
+)
 from trueness.sources._text import CsvFile, JsonLinesFile
+from trueness.sources._zstd import packing_stream, unpacking_stream
 
 _KINDS = (CsvFile, JsonLinesFile, ParquetFile, ArrowFile, NpzFile, NpyFile)
 SUFFIXES = {
@@ -85,7 +96,14 @@ def open_table(
     Copies last as long as the stack.
     """
     path = Path(name)
-    if (
+    if is_address(name):
+        remote = _remote_file(name, form)
+        if remote is not None:
+            return remote
+        path = _fetched_text(name, stack)
+    elif path.is_dir():
+        return _folder(path, name, form)
+    elif (
         name == "-" or path.is_fifo()
     ):  # some formats need to be read from the end, and all more than once
         if name == "-" and sys.stdin is None:
@@ -114,7 +132,7 @@ def open_table(
         )
     if form is None and found is None:
         _refuse_other_bytes(name, start)
-    suffix = inner_suffix(name)
+    suffix = _suffix_of_address(name) if is_address(name) else inner_suffix(name)
     is_object = start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"["))
     if form == "jsonl" or (
         not (form or found) and (is_object or suffix in {*JsonLinesFile.suffixes} - {".json"})
@@ -133,6 +151,51 @@ def open_table(
             remedy="Leave it out.",
         )
     return found(path, name)
+
+
+def is_address(name: str) -> bool:
+    """Whether a name is an address such as ``s3://…``, and not a path."""
+    return "://" in name
+
+
+def _suffix_of_address(name: str) -> str:
+    return inner_suffix(urlsplit(name).path or name)
+
+
+def _remote_file(name: str, form: str | None) -> Table | None:
+    """What is read in place at an address; None of text, which is fetched first."""
+    suffix = _suffix_of_address(name)
+    if form == "parquet" or (form is None and suffix in ParquetFile.suffixes):
+        return RemoteFile(name, "parquet")
+    if form == "arrow" or (form is None and suffix in ArrowFile.suffixes):
+        return RemoteFile(name, "ipc")
+    if form in ("npz", "npy") or suffix in (*NpzFile.suffixes, *NpyFile.suffixes):
+        demand = f"{name} must be Parquet, Arrow IPC, CSV, TSV or JSON lines to be read in place"
+        raise InputError("", demand, remedy="Download it and name the file.")
+    return None
+
+
+def _fetched_text(name: str, stack: ExitStack) -> Path:
+    """A copy of the lines of a text at an address."""
+    polars = import_polars(name)
+    copy = _temporary(stack)
+    with fetching(name), copy.open("wb") as file:
+        lines = polars.scan_lines(name, name="line", glob=False)
+        for frame in lines.collect_batches(chunk_size=1 << 17, maintain_order=True):
+            for line in frame["line"]:
+                file.write(line.encode())
+                file.write(b"\n")
+    return copy
+
+
+def _folder(path: Path, name: str, form: str | None) -> Table:
+    """A folder as one table of its Parquet files."""
+    if form not in (None, "parquet"):
+        raise InputError("", f"`--input-format` says {form}, but {name} is a folder")
+    if not parquet_files(path):
+        demand = f"The folder {name!r} has no Parquet files"
+        raise InputError("", demand, remedy="Of other files, name them: FOLDER/*.csv.")
+    return ParquetFolder(path, name)
 
 
 def _temporary(stack: ExitStack) -> Path:
@@ -179,10 +242,7 @@ def _unpacking(path: Path, start: bytes) -> Any:
         return gzip.open(path)
     if not start.startswith(_PACKED[1]):
         return path.open("rb")
-    zstd = _zstd()
-    if zstd is None:
-        return None
-    return zstd.ZstdFile(path)
+    return unpacking_stream(path)
 
 
 def _refuse_long_lines(path: Path, name: str, *, quoted: bool) -> None:
@@ -318,7 +378,7 @@ def compress_into(path: str, write: Callable[[BinaryIO], None]) -> Callable[[Bin
         ),  # the same bytes every time
         "bzip2": lambda file: bz2.BZ2File(file, "wb"),
         "xz": lambda file: lzma.LZMAFile(file, "wb"),  # noqa: SIM115
-        "zstd": lambda file: _import_zstd(path).ZstdFile(file, "wb"),
+        "zstd": lambda file: packing_stream(file, path),
     }
 
     def write_compressed(file: BinaryIO) -> None:
@@ -326,18 +386,3 @@ def compress_into(path: str, write: Callable[[BinaryIO], None]) -> Callable[[Bin
             write(stream)
 
     return write_compressed
-
-
-def _zstd() -> Any:
-    """Python's own module, from 3.14 on, or its backport, if there is one."""
-    for module in ("compression.zstd", "backports.zstd"):
-        with suppress(ImportError):
-            return importlib.import_module(module)
-    return None
-
-
-def _import_zstd(name: str) -> Any:
-    found = _zstd()
-    if found is not None:
-        return found
-    raise MissingLibraryError(f"Writing {name} needs Python 3.14 or `pip install backports.zstd`.")

@@ -9,6 +9,7 @@ import os
 from collections.abc import Hashable
 from contextlib import ExitStack
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import narwhals.stable.v2 as nw
@@ -19,7 +20,13 @@ from trueness._input.columns import is_decimal, is_missing, numbers_of
 from trueness.errors import InputError, MissingLibraryError
 from trueness.sources._files import SEPARATORS, expand_paths, inner_suffix, open_table
 from trueness.sources._question import Question, absent_column, column_error, refuse_repeated
-from trueness.sources._table import ArrowFile, ConcatenatedTable, ParquetFile, PolarsTable
+from trueness.sources._table import (
+    ArrowFile,
+    ConcatenatedTable,
+    ParquetFile,
+    PolarsTable,
+    parquet_files,
+)
 from trueness.sources._text import CsvFile, JsonLinesFile
 
 PathEngine: TypeAlias = Literal["auto", "polars", "duckdb"]
@@ -134,6 +141,7 @@ def _scan_files(paths: list[str], question: Question, engine: PathEngine, stack:
         if remote:
             return _polars_remote(files, question)
         return _polars_files(files, question, stack)
+    files = [part for file in files for part in _files_of_folder(file)]
     suffixes = {inner_suffix(file) for file in files}
     if suffixes <= {*ParquetFile.suffixes}:
         return _duckdb_parquet(files, question)
@@ -141,6 +149,13 @@ def _scan_files(paths: list[str], question: Question, engine: PathEngine, stack:
         got = f"DuckDB reads Parquet or CSV, not {', '.join(sorted(suffixes))}"
         raise InputError("engine", "must be 'polars' for such files", got)
     return _duckdb_text(files, question)
+
+
+def _files_of_folder(path: str) -> list[str]:
+    """The Parquet files of a folder; a file itself."""
+    if not os.path.isdir(path):  # noqa: PTH112  # an address is no path
+        return [path]
+    return [str(file) for file in parquet_files(Path(path))]
 
 
 def _kinds(question: Question) -> dict[str, str]:

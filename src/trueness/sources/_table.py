@@ -1,5 +1,6 @@
 """Tables of named columns, read whole or batch by batch: Parquet and Arrow IPC, and what all formats have in common."""
 
+import glob
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -248,6 +249,63 @@ class ArrowFile(ParquetFile):
     format = "Arrow IPC"
     suffixes = (".arrow", ".feather", ".ipc")
     _method = "ipc"
+
+
+class ParquetFolder(ParquetFile):
+    """All Parquet files below a folder; folders called ``name=value`` are columns."""
+
+    format = "a folder of Parquet"
+    suffixes = ()
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.files = parquet_files(path)
+        super().__init__(path, name)
+        self.size = sum(file.stat().st_size for file in self.files)
+
+    def _scan(self) -> Any:
+        pattern = f"{glob.escape(str(self.path))}/**/*.parquet"
+        return self._polars.scan_parquet(pattern, hive_partitioning=True)
+
+
+def parquet_files(folder: Path) -> list[Path]:
+    """The Parquet files below a folder, in the order in which they are read."""
+    return sorted(folder.rglob("*.parquet"))
+
+
+class RemoteFile(ParquetFile):
+    """Parquet or Arrow IPC at an address, such as ``s3://…`` or ``hf://…``, which Polars fetches."""
+
+    format = "a remote file"
+    suffixes = ()
+
+    def __init__(self, name: str, method: str) -> None:
+        self._method = method
+        self.name = name
+        self._polars = import_polars(name)
+        with self._reading():
+            self.names = tuple(self._scan().collect_schema().names())
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        with fetching(self.name):
+            yield
+
+    def _scan(self) -> Any:
+        # An address may be a pattern: only the store knows what it has.
+        return getattr(self._polars, f"scan_{self._method}")(self.name)
+
+
+@contextmanager
+def fetching(name: str) -> Iterator[None]:
+    """Say what could not be fetched, and why, in place of the errors of the network."""
+    try:
+        yield
+    except TruenessError:
+        raise
+    except Exception as reason:  # stores and networks raise a dozen classes
+        why = str(reason).strip().partition("\n")[0][:200].rstrip(".")
+        remedy = "Download it and name the file, or check the address, the network and the keys."
+        raise InputError("", f"{name} cannot be fetched", why, remedy=remedy) from reason
 
 
 class ConcatenatedTable(PolarsTable):
