@@ -20,6 +20,7 @@ from trueness.infer.decision._route import route as route
 from trueness.infer.group._grades import grade_table as grade_table
 from trueness.infer.group._prior_shift import prior_shift as prior_shift
 from trueness.infer.group._series import calibration_series as calibration_series
+from trueness.infer.limits._judge import judge as judge
 from trueness.infer.limits._powered import powered as powered
 from trueness.infer.plan._validation_size import validation_size as validation_size
 from trueness.infer.test._cumulative import cumulative_walk as cumulative_walk
