@@ -66,6 +66,7 @@ from trueness.infer import grade_table as grade_table
 from trueness.infer import judge as judge
 from trueness.infer import monotone_band as monotone_band
 from trueness.infer import net_benefit as net_benefit
+from trueness.infer import next_labels as next_labels
 from trueness.infer import powered as powered
 from trueness.infer import prior_shift as prior_shift
 from trueness.infer import reliability_bands as reliability_bands

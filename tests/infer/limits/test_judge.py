@@ -39,15 +39,13 @@ def test_rates_are_those_of_the_table():
 def test_kappa_has_the_quantiles_of_its_posterior():
     human, judge = from_table(20, 5, 10, 15)
     found = tn.judge(human, judge).kappa
-    law = stats.dirichlet([20.5, 5.5, 10.5, 15.5])
-    both, human_only, judge_only, neither = law.rvs(50_000, random_state=1).T
-    agree = both + neither
-    chance = (both + human_only) * (both + judge_only) + (neither + human_only) * (
-        neither + judge_only
-    )
-    drawn = (agree - chance) / (1 - chance)
-    ends = np.quantile(drawn, [0.025, 0.975])
-    assert (found.low, found.high) == pytest.approx(ends, abs=0.02)
+    for end, level, prior in ((found.low, 0.025, 0.5), (found.high, 0.975, 0.25)):
+        law = stats.dirichlet([20.5, 5 + prior, 10 + prior, 15.5])
+        both, human_only, judge_only, neither = law.rvs(50_000, random_state=1).T
+        events = (both + human_only) * (both + judge_only)
+        chance = events + (neither + human_only) * (neither + judge_only)
+        drawn = (both + neither - chance) / (1 - chance)
+        assert end == pytest.approx(np.quantile(drawn, level), abs=0.02)
     assert tn.judge(human, human).kappa.high == 1
 
 
@@ -168,7 +166,8 @@ def test_bad_input(options, message):
 @pytest.mark.slow
 @pytest.mark.parametrize("prevalence", [0.03, 0.1, 0.3, 0.5])
 @pytest.mark.parametrize(
-    ("sensitivity", "specificity"), [(0.9, 0.9), (0.6, 0.98), (0.95, 0.8), (0.5, 0.5)]
+    ("sensitivity", "specificity"),
+    [(0.9, 0.9), (0.6, 0.98), (0.95, 0.8), (0.5, 0.5), (0.98, 0.995)],
 )
 def test_limits_cover_with_50_labels(prevalence, sensitivity, specificity):
     rng = np.random.default_rng(7)

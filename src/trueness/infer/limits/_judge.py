@@ -26,8 +26,11 @@ from trueness.results import Estimate, Judge
 from trueness.typing import ArrayLike, Bools, Floats, Ints
 
 _DRAWS = 4_000
-_PRIOR = 0.5
+_PRIOR = np.full(4, 0.5)
 """Of each cell of the table: of five ways and three priors this one covered best, by simulation."""
+_FEW_DISAGREE = np.array([0.5, 0.25, 0.25, 0.5])
+"""For the upper end: with ½ in both cells of disagreement a judge right in 99 of 100 rows was
+covered in .88 of samples of 50 rows."""
 _SELECTED = 0.01
 _DEFINITIONS = {
     "sensitivity": "Share of events that the judge calls events.",
@@ -81,8 +84,9 @@ def judge(
 
     Notes
     -----
-    Rates have mid-P binomial limits. Kappa's are quantiles of its values under a Dirichlet(½, ½, ½,
-    ½) posterior of the table, up to 1 if no disagreement was seen. The bias has Tango's paired
+    Rates have mid-P binomial limits. Kappa's are quantiles of its values under Dirichlet posteriors of
+    the table, with ½ in each cell of agreement, and for the upper end ¼, else ½, in each of
+    disagreement; up to 1 if no disagreement was seen. The bias has Tango's paired
     score limits. The rate of events adds the judge's labels of the other rows to the human ones,
     :math:`\bar Y + \lambda (\bar J_N - \bar J_n)`, with a λ that few events shrink. Clusters lower
     the number of rows by what they add to the variance.
@@ -251,16 +255,20 @@ def _kappa(rows: _Rows, level: float) -> Estimate:
     value = float(_kappa_of(counts / y.size))
     if rows.cluster is not None:
         counts = counts / rows_per_unit(_kappa_influence(y, j), rows.cluster, level)
-    gammas = stream(0, "resample").standard_gamma(counts + _PRIOR, (_DRAWS, 4))
-    drawn = _kappa_of((gammas / gammas.sum(axis=1, keepdims=True)).T)
     tail = Level(level).tail
-    low, high = np.quantile(drawn, [tail, 1 - tail])
+    low = np.quantile(_drawn_kappas(counts + _PRIOR), tail)
+    high = np.quantile(_drawn_kappas(counts + _FEW_DISAGREE), 1 - tail)
     if counts[1] + counts[2] == 0:
         high = 1.0
     if not math.isnan(value):
         low, high = min(low, value), max(high, value)
-    limits = Limits(float(low), float(high), "Dirichlet(½)")
+    limits = Limits(float(low), float(high), "Dirichlet posterior")
     return _estimate("kappa", value, limits, y.size, level)
+
+
+def _drawn_kappas(shape: Floats) -> Floats:
+    gammas = stream(0, "resample").standard_gamma(shape, (_DRAWS, 4))
+    return np.asarray(_kappa_of((gammas / gammas.sum(axis=1, keepdims=True)).T))
 
 
 def _kappa_of(shares: Floats) -> Any:

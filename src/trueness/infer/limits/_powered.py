@@ -1,6 +1,7 @@
 """`powered`: calibration from few human labels, and the labels of a judge that is never trusted."""
 
 import math
+from dataclasses import replace
 from numbers import Number
 from typing import Any, NamedTuple, Unpack
 
@@ -21,7 +22,8 @@ from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinsLike, EqualMass, as_rule, blind_to_labels
 from trueness.errors import InputError, SelectedRowsWarning, warn
 from trueness.infer.limits._observed_expected import EffectiveEvents
-from trueness.results import Estimate, Powered
+from trueness.infer.limits._stratified_rate import stratified_rate
+from trueness.results import Estimate, NextLabels, Powered
 from trueness.typing import ArrayLike, Floats, Ints, RowOptions
 
 _LEAST_LABELS = 10
@@ -41,7 +43,7 @@ def powered(
     judge: ArrayLike,
     y_prob: ArrayLike,
     *,
-    human_prob: ArrayLike | None = None,
+    human_prob: ArrayLike | NextLabels | None = None,
     bins: BinsLike | None = None,
     level: float = 0.95,
     cluster: ArrayLike | None = None,
@@ -63,9 +65,10 @@ def powered(
         names the event.
     y_prob : array-like of shape (n,)
         As for :func:`trueness.ece`. Predicted probabilities, for every row.
-    human_prob : array-like of shape (n,), optional
+    human_prob : array-like of shape (n,) or NextLabels, optional
         The probability with which each row was given to a human, if not the same for all; above 0
-        in every row, also where no human looked.
+        in every row, also where no human looked. The record of :func:`next_labels` also tells the
+        strata, by which the event rate is then estimated.
     bins : int, sequence of edges or bin rule, optional
         Bins of the gaps; by default five of equal mass.
     level : float, default 0.95
@@ -142,6 +145,10 @@ def powered(
     at: Any = evidence.position
     verdict = _numbers(_judgements(judge, set(labels.tolist()), rows), "judge", known.size, at)
     weight = known[at] * 1.0
+    strata = None
+    if isinstance(human_prob, NextLabels):
+        strata = _strata_of(human_prob, known.size)[at]
+        human_prob = human_prob.human_prob
     if human_prob is not None:
         if isinstance(human_prob, Number):
             each = f"must have one entry per row ({known.size:,})"
@@ -168,6 +175,11 @@ def powered(
             "y_prob", f"must have a score above {_LEAST_SCORE:g}", f"all {p.size:,} are below"
         )
     alone = _Rows(p, y, p, weight / weight.sum(), codes)
+    by_strata = None
+    if strata is not None:
+        by_strata = stratified_rate(
+            y, known[at], p, np.clip(verdict, 0, 1), strata, level, evidence.cluster
+        )
     verdict = verdict - verdict.mean()
     found = alone._replace(m=p + _correction(alone, verdict))
     selection = _selection(found, np.column_stack([p, verdict, p * verdict]))
@@ -175,7 +187,7 @@ def powered(
         text = f"Rows with and without a human label differ in score or judge (p = {selection:.2g})"
         warn(f"{text}: the limits assume a random sample, or `human_prob`.", SelectedRowsWarning)
     pvalue = _test(found, bin_numbers(evidence.sample, EqualMass(_CELLS)), rng)
-    return _record(
+    record = _record(
         found,
         alone,
         bin_numbers(evidence.sample, rule),
@@ -183,6 +195,25 @@ def powered(
         pvalue=pvalue,
         selection_pvalue=selection,
     )
+    if by_strata is None:
+        return record
+    rate = replace(
+        record.event_rate,
+        value=by_strata.value,
+        low=by_strata.low,
+        high=by_strata.high,
+        method=by_strata.method,
+        standard_error=by_strata.standard_error,
+    )
+    return replace(record, event_rate=rate)
+
+
+def _strata_of(labels: NextLabels, n: int) -> Ints:
+    """The stratum of each row; the rows must be those that the labels were chosen from."""
+    if labels.n != n:
+        demand = f"must be of the same rows ({n:,})"
+        raise InputError("human_prob", demand, f"`next_labels` had {labels.n:,}")
+    return labels.stratum
 
 
 def _one_per_row(values: ArrayLike, name: str) -> Column:
