@@ -57,6 +57,7 @@ from trueness._assess.interval import ece_interval as ece_interval
 from trueness._assess.noise_floor import noise_floor as noise_floor
 from trueness.infer import equivalence_test as equivalence_test
 from trueness.infer import powered as powered
+from trueness.infer import judge as judge
 
 # For whom, since when, and which model is better?
 from trueness._assess.segments import segments as segments
@@ -101,6 +102,7 @@ from trueness.recalibrate import load_calibrator as load_calibrator
 
 # With which guarantee, and how many rows does it take?
 from trueness.infer import validation_size as validation_size
+from trueness.infer import next_labels as next_labels
 from trueness.recalibrate import epsilon as epsilon
 from trueness.recalibrate import max_bins as max_bins
 from trueness.recalibrate import sample_size as sample_size

@@ -20,6 +20,7 @@ def zero_one(
     *,
     gaps: bool = False,
     pos_label: Any = None,
+    remedy: str = "",
 ) -> Floats:
     """A column of 0 and 1, or of two labels of which `pos_label` is 1; nan where a value is missing.
 
@@ -48,6 +49,7 @@ def zero_one(
             "must be 0 or 1 in every row",
             bad,
             f"values are not, the first is {numbers[bad][0]:.6g}",
+            remedy=remedy,
         )
     return numbers
 

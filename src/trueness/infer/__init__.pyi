@@ -13,7 +13,9 @@ from trueness.infer.group._prior_shift import prior_shift as prior_shift
 from trueness.infer.group._psi import psi as psi
 from trueness.infer.group._series import calibration_series as calibration_series
 from trueness.infer.limits._pluto_tasche import pluto_tasche as pluto_tasche
+from trueness.infer.limits._judge import judge as judge
 from trueness.infer.limits._powered import powered as powered
+from trueness.infer.plan._next_labels import next_labels as next_labels
 from trueness.infer.plan._validation_size import validation_size as validation_size
 from trueness.infer.test._cumulative import cumulative_walk as cumulative_walk
 from trueness.infer.test._equivalence import equivalence_test as equivalence_test

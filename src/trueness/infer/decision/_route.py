@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri, stdtr
+from scipy.special import ndtri
 
 from trueness._input.arguments import (
     check_flag,
@@ -18,13 +18,13 @@ from trueness._input.columns import column
 from trueness._input.sample import refuse_shuffled_index
 from trueness._input.segment_columns import read_by
 from trueness._input.zero_one import finite_numbers, zero_one
-from trueness._numerics.clustered import cluster_sums, effective_number, variance_of_sum
+from trueness._numerics.clustered import effective_number, variance_of_sum
 from trueness._numerics.paired_proportions import noninferiority, score_limits, score_statistic
 from trueness._numerics.proportions import clopper_pearson
-from trueness._numerics.students_t import t_quantile
 from trueness._tally.clusters import cluster_codes, cluster_column, warn_few_clusters
 from trueness.errors import DroppedRowsWarning, InputError, dropped_rows, warn
 from trueness.infer.limits._limits import Limits
+from trueness.infer.limits._paired_difference import clustered_difference
 from trueness.results import Estimate, Route
 from trueness.results._route import RouteCurve
 from trueness.typing import ArrayLike, Floats, Ints, Missing
@@ -320,10 +320,16 @@ def _tested(rows: _PairedRows, terms: _Terms) -> _Tested:
     pvalue = noninferiority(harmed, helped, rows.n, terms.loss)
     low, high = score_limits(helped, harmed, rows.n, terms.level)
     if rows.cluster is not None:
-        in_clusters = [_clustered(rows, harm - help_, end, terms) for end in ends]
-        pvalue = np.maximum(pvalue, [found.pvalue for found in in_clusters])
-        low = np.minimum(low, [found.low for found in in_clusters])
-        high = np.maximum(high, [found.high for found in in_clusters])
+        order = np.arange(rows.n)
+        lost = [
+            clustered_difference(
+                np.where(order <= end, harm - help_, 0.0), rows.cluster, terms.loss, terms.level
+            )
+            for end in ends
+        ]
+        pvalue = np.maximum(pvalue, [found.pvalue for found in lost])
+        low = np.minimum(low, [-found.high for found in lost])
+        high = np.maximum(high, [-found.low for found in lost])
     return _Tested(
         threshold=rows.confidence[ends],
         routed=(ends + 1).astype(np.float64),
@@ -342,35 +348,6 @@ def _candidate_ends(confidence: Floats) -> Ints:
         return ends
     wanted = np.arange(1, _CANDIDATES + 1) / _CANDIDATES * confidence.size
     return np.unique(ends[np.searchsorted(ends + 1, np.floor(wanted))])
-
-
-@dataclass(frozen=True)
-class _InClusters:
-    pvalue: float
-    low: float
-    high: float
-
-
-def _clustered(rows: _PairedRows, harm: Floats, end: int, terms: _Terms) -> _InClusters:
-    """The loss among the rows up to `end` by sums of clusters, and Student's t."""
-    assert rows.cluster is not None
-    each = np.where(np.arange(rows.n) <= end, harm, 0.0) / rows.n
-    value = float(each.sum())
-    clusters = int(rows.cluster.max()) + 1
-    sizes = np.bincount(rows.cluster) / rows.n
-    # The sums of clusters vary about their share of the mean, not about zero.
-    sums = cluster_sums(each, rows.cluster) - value * sizes
-    variance = float(variance_of_sum(sums, None))
-    # Without a disagreement the sums do not vary at all, which would certify anything.
-    least = terms.loss * (1 - terms.loss) / effective_number(rows.cluster)
-    error = math.sqrt(max(variance, least))
-    freedom = clusters - 1
-    reach = t_quantile(terms.level, freedom) * math.sqrt(variance)
-    return _InClusters(
-        pvalue=float(stdtr(freedom, (value - terms.loss) / error)),
-        low=-value - reach,
-        high=-value + reach,
-    )
 
 
 def _estimate(name: str, value: float, limits: Limits, rows: _PairedRows, level: float) -> Estimate:

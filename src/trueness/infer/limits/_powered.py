@@ -31,7 +31,8 @@ from trueness.infer.limits._few_events import (
     redrawn_pvalue,
 )
 from trueness.infer.limits._observed_expected import EffectiveEvents
-from trueness.results import Estimate, Powered
+from trueness.infer.limits._stratified_rate import stratified_rate
+from trueness.results import Estimate, NextLabels, Powered
 from trueness.typing import ArrayLike, Floats, Ints, RowOptions
 
 _LEAST_LABELS = 10
@@ -52,7 +53,7 @@ def powered(
     judge: ArrayLike,
     y_prob: ArrayLike,
     *,
-    human_prob: ArrayLike | None = None,
+    human_prob: ArrayLike | NextLabels | None = None,
     bins: BinsLike | None = None,
     level: float = 0.95,
     cluster: ArrayLike | None = None,
@@ -74,9 +75,10 @@ def powered(
         names the event.
     y_prob : array-like of shape (n,)
         As for :func:`trueness.ece`. Predicted probabilities, for every row.
-    human_prob : array-like of shape (n,), optional
+    human_prob : array-like of shape (n,) or NextLabels, optional
         The probability with which each row was given to a human, if not the same for all; above 0
-        in every row, also where no human looked.
+        in every row, also where no human looked. The record of :func:`next_labels` also tells the
+        strata, by which the event rate is then estimated.
     bins : int, sequence of edges or bin rule, optional
         Bins of the gaps; by default five of equal mass.
     level : float, default 0.95
@@ -153,6 +155,10 @@ def powered(
     at: Any = evidence.position
     verdict = _numbers(_judgements(judge, set(labels.tolist()), rows), "judge", known.size, at)
     weight = known[at] * 1.0
+    strata = None
+    if isinstance(human_prob, NextLabels):
+        strata = _strata_of(human_prob, known.size)[at]
+        human_prob = human_prob.human_prob
     if human_prob is not None:
         if isinstance(human_prob, Number):
             each = f"must have one entry per row ({known.size:,})"
@@ -179,6 +185,11 @@ def powered(
             "y_prob", f"must have a score above {_LEAST_SCORE:g}", f"all {p.size:,} are below"
         )
     alone = _Rows(p, y, p, weight / weight.sum(), codes)
+    by_strata = None
+    if strata is not None:
+        by_strata = stratified_rate(
+            y, known[at], p, np.clip(verdict, 0, 1), strata, level, evidence.cluster
+        )
     verdict = verdict - verdict.mean()
     found = alone._replace(m=p + _correction(alone, verdict))
     selection = _selection(found, np.column_stack([p, verdict, p * verdict]))
@@ -195,7 +206,7 @@ def powered(
     else:
         pvalue = _test(found, cell, rng)
         few = None
-    return _record(
+    record = _record(
         found,
         alone,
         bin_numbers(evidence.sample, rule),
@@ -204,6 +215,25 @@ def powered(
         pvalue=pvalue,
         selection_pvalue=selection,
     )
+    if by_strata is None:
+        return record
+    rate = replace(
+        record.event_rate,
+        value=by_strata.value,
+        low=by_strata.low,
+        high=by_strata.high,
+        method=by_strata.method,
+        standard_error=by_strata.standard_error,
+    )
+    return replace(record, event_rate=rate)
+
+
+def _strata_of(labels: NextLabels, n: int) -> Ints:
+    """The stratum of each row; the rows must be those that the labels were chosen from."""
+    if labels.n != n:
+        demand = f"must be of the same rows ({n:,})"
+        raise InputError("human_prob", demand, f"`next_labels` had {labels.n:,}")
+    return labels.stratum
 
 
 def _one_per_row(values: ArrayLike, name: str) -> Column:
