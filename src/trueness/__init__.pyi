@@ -64,6 +64,7 @@ from trueness.infer import decision_certificate as decision_certificate
 from trueness.infer import equivalence_test as equivalence_test
 from trueness.infer import gate as gate
 from trueness.infer import grade_table as grade_table
+from trueness.infer import group_difference as group_difference
 from trueness.infer import heterogeneity as heterogeneity
 from trueness.infer import monotone_band as monotone_band
 from trueness.infer import net_benefit as net_benefit

@@ -10,6 +10,7 @@ from trueness.infer.band._curve_bands import curve_band as curve_band
 from trueness.infer.band._monotone_band import monotone_band as monotone_band
 from trueness.infer.band._reliability_bands import reliability_bands as reliability_bands
 from trueness.infer.comparison._compare import compare as compare
+from trueness.infer.comparison._groups import group_difference as group_difference
 from trueness.infer.decision._accept import accept_threshold as accept_threshold
 from trueness.infer.decision._decide import decide as decide
 from trueness.infer.decision._decide import decision_certificate as decision_certificate
