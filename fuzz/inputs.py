@@ -76,6 +76,7 @@ BY_FUNCTION: dict[str, dict[str, Any]] = {
     "accept_threshold": {"correct": Y, "confidence": P},
     "decide": {"cost_fp": 1, "cost_fn": 2},
     "gate": {"max_ece": 0.5, "by": None},
+    "group_difference": {"measure": "observed_expected", "by": CLASS},
     "centres": {"by": CLASS},
     "heterogeneity": {"values": P, "standard_errors": P + 0.1},
     "pluto_tasche": {"n": [100, 400, 300], "events": [0, 0, 1], "level": 0.9},
@@ -153,7 +154,15 @@ FUNCTIONS = [
         "powered",
         "risk_coverage",
     ),
-    *("worst_slices", "Watch", "psi", "pluto_tasche", "centres", "heterogeneity"),
+    *(
+        "worst_slices",
+        "Watch",
+        "psi",
+        "pluto_tasche",
+        "centres",
+        "heterogeneity",
+        "group_difference",
+    ),
 ]
 SLOW_FUNCTIONS = ["report"]
 CALIBRATORS = [

@@ -65,6 +65,7 @@ from trueness._assess.slices import worst_slices as worst_slices
 from trueness.infer import Watch as Watch
 from trueness.infer import calibration_series as calibration_series
 from trueness.infer import compare as compare
+from trueness.infer import group_difference as group_difference
 from trueness.infer import grade_table as grade_table
 from trueness.infer import pluto_tasche as pluto_tasche
 from trueness.infer import prior_shift as prior_shift

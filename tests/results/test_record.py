@@ -3,6 +3,7 @@
 import ast
 import inspect
 import json
+import math
 import pickle
 import re
 import sys
@@ -121,11 +122,15 @@ SPECIAL = {
     "optimism": {"slope": 0.1, "ece": -0.02},
     "calibrator": SplineCalibration(),
     "parts": ({"name": "<i>", "share": 0.6}, {"name": "b", "share": 0.4}),
+    "heterogeneity": {"slope": results.Heterogeneity(*[0.5] * 10, 9, 0.95)},
+    "long_run": {"a<b": 0.1, "b": math.nan},
 }
 
 
 def _grade(name):
-    return results.Grade(name, 9, 9.0, 0.1, 0.9, 2.0, *[0.25] * 14, "green", True)
+    return results.Grade(
+        name, 9, 9.0, 0.1, 0.9, 2.0, *[0.25] * 15, "green", True, 0.9, float("nan")
+    )
 
 
 SPECIAL["grades"] = tuple(map(_grade, ("a<b", "b", "c")))
@@ -141,6 +146,8 @@ def _value(field):
     # From NumPy 2.5 on, the type of an array is written NDArray[numpy.float64].
     array = r"numpy.ndarray[tuple[typing.Any, ...], numpy.dtype[\1]]"
     kind = re.sub(r"NDArray\[([\w.]+)\]", array, str(field.type))
+    if field.name == "parts" and "ndarray" in kind:
+        return np.array([0.25, 0.5, 1.0])
     if field.name in SPECIAL and "dict[" not in kind:
         return SPECIAL[field.name]
     if field.name == "differences" and "dict[" in kind:
@@ -155,6 +162,7 @@ def _value(field):
         ("tuple[str", ("a<b", "b", "c")),
         ("Finding, ...", ("Finding",)),
         ("Flags, ...", ("Flags",)),
+        ("Centre, ...", ("Centre",)),
         ("Remedy, ...", ("Remedy",)),
         ("tuple", (1, 2, 3)),
         ("str", "<i>text</i>"),

@@ -1,5 +1,6 @@
 from trueness.infer.band._curve_band import curve_band as curve_band
 from trueness.infer.comparison._compare import compare as compare
+from trueness.infer.comparison._groups import group_difference as group_difference
 from trueness.infer.decision._accept import accept_threshold as accept_threshold
 from trueness.infer.decision._decide import decision_certificate as decision_certificate
 from trueness.infer.decision._gate import gate as gate

@@ -24,6 +24,7 @@ from trueness.results._decisions import RiskCoverage as RiskCoverage
 from trueness.results._gate import Finding as Finding
 from trueness.results._gate import Gate as Gate
 from trueness.results._grades import Grade as Grade
+from trueness.results._grades import GradePeriods as GradePeriods
 from trueness.results._grades import GradeTable as GradeTable
 from trueness.results._guarantee import Guarantee as Guarantee
 from trueness.results._guarantee import GuaranteePlan as GuaranteePlan

@@ -1,7 +1,8 @@
 """Comparison of several models on the same rows."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from typing import Any, Literal, NamedTuple, TypeAlias, Unpack, cast
@@ -20,7 +21,6 @@ from trueness._input.arguments import (
 )
 from trueness._input.columns import column
 from trueness._numerics.clustered import mean_of_rows
-from trueness._numerics.holm import holm
 from trueness._numerics.students_t import t_limits
 from trueness._progress import Progress, Report, reporter
 from trueness._tally.binned_scores import bin_numbers, default_rule
@@ -31,14 +31,21 @@ from trueness._tally.row_sums import bins_of_rows, cells_of_rows
 from trueness._tally.rows_or_sums import takes_rows, warn_few_rows
 from trueness._tally.rules import BinRule, BinsLike, EqualWidth, as_rule, blind_to_labels
 from trueness._tally.tally import Parts
-from trueness.errors import InputError, Place, did_you_mean
+from trueness.errors import InputError, Place, collected_warnings, did_you_mean
 from trueness.infer._catalogue import ALIASES, MEASURES, Measure
+from trueness.infer._estimate import estimates_of
 from trueness.infer._questions import TallyMeasure, measure_name, measure_value
 from trueness.infer.comparison import _paired_bootstrap as bootstrap
+from trueness.infer.comparison._pairs import (
+    PairDifference,
+    multiplicity,
+    number_of,
+    with_adjustment,
+)
 from trueness.infer.interval._resampling import centred_interval
 from trueness.infer.interval._residuals import BinnedResiduals, pair_variance
 from trueness.infer.limits._limits import biased
-from trueness.results import Comparison, Difference
+from trueness.results import Comparison, Estimate
 from trueness.typing import ArrayLike, Floats, Ints, RowOptions
 
 Method: TypeAlias = Literal["auto", "influence", "bootstrap"]
@@ -113,7 +120,7 @@ def compare(
         For every pair of models the difference (first − second), its standard error, interval and
         p-value; with more than two models also p-values adjusted by Holm's method and simultaneous
         intervals by Bonferroni's; and a `sentence` that names the winner, or says that there is
-        none.
+        none. `chosen` is the measure of the best model with limits that allow for the choice.
 
     Notes
     -----
@@ -133,6 +140,12 @@ def compare(
     every bin is therefore subtracted from their variance :math:`V`: :math:`\max(V - V_2, V_2)`. If
     both models are calibrated, or err in nearly the same way, they are declared different less
     often than the level allows: see ``docs/evidence/coverage-tests.md``.
+
+    **The best of several models** looks better than it is, since its luck was part of the choice:
+    the plain upper limit of the smallest of 5 or 20 mean losses held in 75 to 92 % of simulated
+    choices in place of 95 %. `chosen` therefore has limits at the level 1 − α/k, which hold for all k
+    models together. It is the best of these models on these rows, not of the procedure that made
+    them.
 
     The bootstrap interval lies between quantiles of the resampled differences, shifted so that
     their mean is the observed difference; its p-value is 1 minus the level at which the interval
@@ -179,7 +192,36 @@ def compare(
         "resamples": resamples,
         "workers": workers,
     }
-    return compare_of(evidence, measure, **settings, seed=seed, report=report)
+    found = compare_of(evidence, measure, **settings, seed=seed, report=report)
+    return replace(found, chosen=_chosen(found, evidence, measure, bins, seed))
+
+
+def _chosen(
+    found: Comparison,
+    models: Mapping[str, Evidence],
+    measure: str | TallyMeasure,
+    bins: BinsLike | None,
+    seed: int,
+) -> Estimate | None:
+    """The measure of the best model, with limits that hold for all models together."""
+    if not found.better:
+        return None
+    best = (max if found.better == "more" else min)(
+        found.estimates, key=found.estimates.__getitem__
+    )
+    # Limits at level 1 − α/k hold for all k models together, so for the one that looks best, too.
+    # The multiplier of the largest of k means is shorter, but fell to .91 where this kept .93.
+    each = 1 - (1 - found.level) / len(models)
+    options: Any = {} if bins is None else {"bins": bins}
+    with collected_warnings():  # the comparison has given them
+        questions = {"": measure}
+        estimate = estimates_of(
+            questions, models[best], level=each, floor=False, seed=seed, **options
+        )[""]
+    if not estimate.bounded:
+        return replace(estimate, level=found.level)
+    how = f"{estimate.method}, at {100 * each:.5g} % for the best of {len(models)}"
+    return replace(estimate, level=found.level, method=how)
 
 
 def compare_of(
@@ -254,11 +296,11 @@ def compare_of(
     }
     return Comparison(
         measure=asked.key if isinstance(measure, str) else measure_name(measure),
-        pairs=_with_adjustment(found, level),
+        pairs=with_adjustment(found, level),
         estimates={name: each.value for name, each in estimates.items()},
         clusters=None if first.cluster is None else first.units,
         bins=", ".join(dict.fromkeys(each.bins for each in estimates.values() if each.bins)),
-        multiplicity=_multiplicity(len(estimates), len(pairs), level),
+        multiplicity=multiplicity(f"{len(estimates)} models", len(pairs), level),
         assumptions=" ".join([_assumptions(first, method, resamples), *first.notes]),
         **about,
     )
@@ -345,7 +387,7 @@ def _checked_method(method: Any, measure: Any) -> Literal["influence", "bootstra
 def _check_resamples(resamples: int, comparisons: int, level: float) -> None:
     least = int(np.ceil(round(2 * comparisons / (1 - level), 6))) - 1
     if resamples < least:
-        what = f"{_number_of(comparisons)} at level {level:g}"
+        what = f"{number_of(comparisons)} at level {level:g}"
         why = "so that at least one resample lies beyond each end of an interval"
         raise InputError(
             "resamples", f"must be at least {least:,} for {what}, {why}", f"got {resamples:,}"
@@ -440,18 +482,9 @@ def _own_measure(one: Evidence, measure: TallyMeasure) -> _Estimate:
     return _Estimate(value, resampled)
 
 
-class _Difference(NamedTuple):
-    """A difference with its standard error, p-value, and interval as a function of the level."""
-
-    value: float
-    error: float
-    pvalue: float
-    interval: Callable[[float], tuple[float, float]]
-
-
 def _by_influence(
     a: _Estimate, b: _Estimate, cluster: Ints | None, weight: Floats | None
-) -> _Difference:
+) -> PairDifference:
     """The difference judged by the influence of each row."""
     difference = a.value - b.value
     d = cast(Floats, a.influence) - cast(Floats, b.influence)
@@ -466,37 +499,14 @@ def _by_influence(
     pvalue = (
         2 * float(stdtr(units - 1, -abs(difference) / error)) if error else float(difference == 0)
     )
-    return _Difference(difference, error, pvalue, interval)
+    return PairDifference(difference, error, pvalue, interval)
 
 
-def _by_resamples(difference: float, drawn: Floats) -> _Difference:
+def _by_resamples(difference: float, drawn: Floats) -> PairDifference:
     """The difference judged by its resamples."""
     interval = partial(centred_interval, difference, drawn)
-    return _Difference(
+    return PairDifference(
         difference, float(drawn.std(ddof=1)), bootstrap.pvalue(difference, drawn), interval
-    )
-
-
-def _with_adjustment(
-    found: Mapping[tuple[str, str], _Difference], level: float
-) -> tuple[Difference, ...]:
-    adjusted = holm(np.array([d.pvalue for d in found.values()]))
-    each = 1 - (1 - level) / len(found)
-    return tuple(
-        Difference(
-            *names, d.value, d.error, *d.interval(level), d.pvalue, float(p), *d.interval(each)
-        )
-        for (names, d), p in zip(found.items(), adjusted, strict=True)
-    )
-
-
-def _multiplicity(models: int, m: int, level: float) -> str:
-    if m == 1:
-        return "One comparison: nothing to adjust for."
-    return (
-        f"{_number_of(m)} of {models} models: adjusted p-values by Holm's method; simultaneous intervals by "
-        f"Bonferroni's, each of level {100 * (1 - (1 - level) / m):.4g} %, so that all cover jointly with "
-        f"probability {100 * level:g} %."
     )
 
 
@@ -511,7 +521,3 @@ def _assumptions(one: Evidence, method: str, resamples: int) -> str:
     if method == "influence":
         return f"{who}; the difference is approximately normal (Student's t with {units} − 1 degrees of freedom)."
     return f"{who}; {resamples:,} resamples of {units}, the same for all models, centred on the difference."
-
-
-def _number_of(comparisons: int) -> str:
-    return f"{comparisons:,} comparison{'' if comparisons == 1 else 's'}"
