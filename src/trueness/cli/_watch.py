@@ -14,12 +14,10 @@ import click
 import trueness as tn
 import trueness.cli._options as opt
 from trueness._progress import progress_bar
-from trueness._tally.group_keys import names_of
 from trueness._text.numbers import count
 from trueness._text.strings import json_ready
 from trueness.cli._printing import note, reword_messages, warning, wording, write
 from trueness.errors import InputError
-from trueness.sources._scan import GroupSums
 
 _SETTINGS = ("alpha", "rate", "name")
 _SHOWN_CHANGES = 12
@@ -373,6 +371,9 @@ def _enter(watch: "tn.Watch", unit: Unit, options: dict[str, Any]) -> None:
 
 def _stored_sums(name: str, about: dict[str, Any]) -> Any:
     """The sums of a .tally file, by the columns of the watch."""
+    from trueness._tally.group_keys import names_of
+    from trueness.sources._scan import GroupSums
+
     sums = tn.Accumulator.load(name)
     by = [*names_of(sums.by)] if sums.by else []
     if about["by"] is None:  # a new state that was told no columns
@@ -420,6 +421,8 @@ def _sums_of_rows(files: list[str], about: dict[str, Any]) -> Any:
 
 def _pooled(pieces: list[Any]) -> Any:
     """The sums of several files as one."""
+    from trueness.sources._scan import GroupSums
+
     if not isinstance(pieces[0], GroupSums):
         return sum(pieces[1:], pieces[0])
     total: dict[Any, Any] = {}

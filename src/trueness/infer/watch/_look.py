@@ -52,7 +52,7 @@ class Piece(NamedTuple):
     @property
     def rows(self) -> int:
         """Rows of the look."""
-        return int(round(self.counts[0, 0]))
+        return int(self.counts[0, 0])
 
 
 def read_look(
