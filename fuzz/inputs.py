@@ -74,7 +74,7 @@ BY_FUNCTION: dict[str, dict[str, Any]] = {
     "prior_correction": {"weight": 2.0},
     "accept_threshold": {"correct": Y, "confidence": P},
     "decide": {"cost_fp": 1, "cost_fn": 2},
-    "gate": {"max_ece": 0.5, "by": None},
+    "gate": {"max_ece": 0.5, "by": None, "policy": None, "data": None},
     "powered": {"y_human": Y, "judge": Y, "bins": None},
     "worst_slices": {"columns": {"g": CLASS}, "min_rows": 5, "resamples": 100},
 }

@@ -376,7 +376,7 @@ def _stored_sums(name: str, about: dict[str, Any]) -> Any:
 
     sums = tn.Accumulator.load(name)
     by = [*names_of(sums.by)] if sums.by else []
-    if about["by"] is None:  # a new state that was told no columns
+    if about["by"] is None:  # a new state without columns
         about["by"] = [column for column in by if column != about["time"]]
     if about["time"]:
         if about["time"] not in by:
