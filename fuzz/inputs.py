@@ -75,7 +75,7 @@ BY_FUNCTION: dict[str, dict[str, Any]] = {
     "prior_correction": {"weight": 2.0},
     "accept_threshold": {"correct": Y, "confidence": P},
     "decide": {"cost_fp": 1, "cost_fn": 2},
-    "gate": {"max_ece": 0.5, "by": None},
+    "gate": {"max_ece": 0.5, "by": None, "policy": None, "data": None},
     "group_difference": {"measure": "observed_expected", "by": CLASS},
     "centres": {"by": CLASS},
     "heterogeneity": {"values": P, "standard_errors": P + 0.1},

@@ -20,6 +20,8 @@ LIBRARIES = {
     "matplotlib": {"plot"},
     "click": {"cli"},
     "rich": {"cli", "_text"},
+    "filelock": {"cli"},
+    "fsspec": {"_tally"},
     "jinja2": {"_report"},
     "markupsafe": {"_report"},
     "onnx": {"recalibrate"},

@@ -45,6 +45,7 @@ class SegmentColumn(NamedTuple):
     is_text: tuple[
         tuple[bool, ...], ...
     ] = ()  # for each value, if known: whether it was text in each column crossed
+    parts: tuple[tuple[str, ...], ...] = ()  # for each value: that of each column crossed
 
     def rule(self, code: int) -> str:
         """The rows of one segment, in words."""
@@ -64,7 +65,10 @@ class SegmentColumn(NamedTuple):
         edges = self.edges if there.size == len(self.values) else ()
         values = tuple(self.values[i] for i in there)
         is_text = tuple(self.is_text[i] for i in there) if self.is_text else ()
-        return self._replace(code=code.reshape(-1), values=values, edges=edges, is_text=is_text)
+        parts = tuple(self.parts[i] for i in there) if self.parts else ()
+        return self._replace(
+            code=code.reshape(-1), values=values, edges=edges, is_text=is_text, parts=parts
+        )
 
 
 def read_by(
@@ -233,6 +237,7 @@ def crossing(columns: tuple[SegmentColumn, ...]) -> SegmentColumn:
         values=tuple(joined(one.values[i] for one, i in pair) for pair in pairs),
         crossed=len(columns),
         is_text=is_text,
+        parts=tuple(tuple(one.values[i] for one, i in pair) for pair in pairs),
     )
 
 

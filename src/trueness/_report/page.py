@@ -263,7 +263,8 @@ def _off(watch: Any) -> list[Any]:
     Otherwise the segments of the alarm, or else the clearest.
     """
     worst = max(watch.watched, key=lambda one: one.weight * one.evidence)
-    return [one for one in watch.watched if one.listed and worst.segment] or [worst]
+    segments = [one for one in watch.alarms if one.segment]
+    return segments if segments and worst.segment else [worst]
 
 
 def _advice(watch: Any) -> list[str]:
@@ -301,7 +302,7 @@ def _watch_table(watch: Any) -> Table:
         Column("since", "since"),
         Column("direction", "error"),
     ]
-    columns += [Column("listed", "alarm")] if watch.alarms else []
+    columns += [Column("listed", "alarm")] if any(one.segment for one in watch.alarms) else []
     lines = []
     for one in watch.watched[1:]:
         cells = {

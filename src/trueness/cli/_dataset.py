@@ -2,6 +2,7 @@
 
 from __future__ import annotations  # the types of arrays, which help does not need
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -36,6 +37,7 @@ _IMPORTANCE = (
 )
 _LARGE = 256 * 1000 * 1000
 _MOST_MODELS = 50
+_NUMBER = re.compile(r"[+-]?(0|[1-9]\d*)?(\.\d*)?([eE][+-]?\d+)?(?<=[\d.])", re.ASCII)
 Answer = TypeVar("Answer")
 
 
@@ -321,6 +323,14 @@ class Rows:
             return f"{where}, column {place.column}"
 
         return reword_messages(wording(arguments, place, **words), context)
+
+
+def as_numbers(column: Any) -> Any:
+    """A column of text as numbers, if every cell is one; 007 is a name."""
+    cells = [one for one in column.tolist() if one is not None] if column.dtype.kind in "OU" else []
+    if not cells or not all(isinstance(one, str) and _NUMBER.fullmatch(one) for one in cells):
+        return column
+    return column.astype(object).astype(float)
 
 
 def require_rows(source: str, rows: int, complete: int | None = None) -> None:

@@ -1,6 +1,5 @@
 """``trueness segments``, ``trueness slices`` and ``trueness grades``: rows in groups."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
@@ -12,12 +11,11 @@ import trueness.cli._options as opt
 from trueness._text.numbers import level_percent, signed, span, total
 from trueness._text.table import Cell, Column, Table
 from trueness.cli._columns import Group, Request, group_columns
-from trueness.cli._dataset import Arguments, Rows, read_rows
+from trueness.cli._dataset import Arguments, Rows, as_numbers, read_rows
 from trueness.cli._printing import Output, Target, reword_messages, warning, wording
 from trueness.cli._tally import file_names, read_total
 from trueness.errors import InputError
 
-_NUMBER = re.compile(r"[+-]?(0|[1-9]\d*)?(\.\d*)?([eE][+-]?\d+)?(?<=[\d.])", re.ASCII)
 _CORRELATION = "Asset correlation: how strongly events depend on each other."
 _PORTFOLIO = "With a correlation: limits for infinitely many rows, or for the actual number."
 _BINS = "Grades by score: names with upper cut-offs, A=0.01,B=0.05,C=1; or edges 0,0.01,0.05,1, or mass:10."
@@ -132,7 +130,7 @@ def slices(**options: Any) -> None:
             for part in ("argument", "context")
         }
         raise error.but(**named) from None
-    columns = {name: _numbers(rows.columns.groups[name]) for name in rows.choice.by}
+    columns = {name: as_numbers(rows.columns.groups[name]) for name in rows.choice.by}
     found = _of_models(rows, tn.worst_slices, columns, settings, "Testing the slices")
     gap = (
         "Gap: observed minus expected rate of events, in percentage points; its limits hold for all slices that were "
@@ -140,14 +138,6 @@ def slices(**options: Any) -> None:
     )
     keys = ("rows", "observed", "adjusted_p")
     target.deliver(_gap_output(rows, found, [Column("rule", "slice")], keys, gap, most))
-
-
-def _numbers(column: Any) -> Any:
-    """A column of text as numbers, if every cell is one; 007 is a name."""
-    cells = [one for one in column.tolist() if one is not None] if column.dtype.kind in "OU" else []
-    if not cells or not all(isinstance(one, str) and _NUMBER.fullmatch(one) for one in cells):
-        return column
-    return column.astype(object).astype(float)
 
 
 def _of_models(

@@ -13,8 +13,8 @@ from trueness.infer.group._heterogeneity import heterogeneity as heterogeneity
 from trueness.infer.group._prior_shift import prior_shift as prior_shift
 from trueness.infer.group._psi import psi as psi
 from trueness.infer.group._series import calibration_series as calibration_series
-from trueness.infer.limits._pluto_tasche import pluto_tasche as pluto_tasche
 from trueness.infer.limits._judge import judge as judge
+from trueness.infer.limits._pluto_tasche import pluto_tasche as pluto_tasche
 from trueness.infer.limits._powered import powered as powered
 from trueness.infer.plan._next_labels import next_labels as next_labels
 from trueness.infer.plan._validation_size import validation_size as validation_size

@@ -35,8 +35,8 @@ from trueness.results._inference import Interval as Interval
 from trueness.results._inference import NoiseFloor as NoiseFloor
 from trueness.results._inference import PriorShift as PriorShift
 from trueness.results._inference import Significance as Significance
-from trueness.results._low_default import LowDefault as LowDefault
 from trueness.results._judge import Judge as Judge
+from trueness.results._low_default import LowDefault as LowDefault
 from trueness.results._next_labels import NextLabels as NextLabels
 from trueness.results._panel import Panel as Panel
 from trueness.results._panel import Validation as Validation

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import numpy as np
 
@@ -341,13 +341,43 @@ def _refuse_other_bytes(name: str, start: bytes) -> None:
         raise InputError("", demand, remedy="UTF-16 must become UTF-8.")
 
 
-def expand_paths(paths: Sequence[str]) -> tuple[str, ...]:
+def files_below(folder: str | Path) -> tuple[str, ...]:
+    """The files of a folder and of those in it, in the order of their names.
+
+    Names that begin with a dot or an underscore are notes of other programs.
+    """
+    names = []
+    for path in sorted(Path(folder).rglob("*")):
+        hidden = any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
+        is_data = inner_suffix(path) in {*SUFFIXES, ".tally"}
+        if path.is_file() and is_data and not hidden:
+            names.append(str(path))
+    if not names:
+        raise InputError("", f"The folder {str(folder)!r} holds no file that can be read")
+    return tuple(names)
+
+
+def partition_of(path: str) -> dict[str, str | None]:
+    """The values that the folders of a path name, as in ``day=2025-01-31/part-0.parquet``."""
+    values = {}
+    for folder in Path(path).parts[:-1]:
+        name, sign, value = folder.partition("=")
+        if sign and name:
+            is_missing = value == "__HIVE_DEFAULT_PARTITION__"
+            values[unquote(name)] = None if is_missing else unquote(value)
+    return values
+
+
+def expand_paths(paths: Sequence[str], *, folders: bool = True) -> tuple[str, ...]:
     """Replace patterns by the files that match; refuse a file that is named twice.
 
-    A scheme is left to the engine.
+    Folders are replaced by their files, unless they are kept. A scheme is left to the engine.
     """
     expanded: list[str] = []
     for name in paths:
+        if folders and Path(name).is_dir():
+            expanded += files_below(name)
+            continue
         if name == "-" or "://" in name or not glob.has_magic(name) or Path(name).exists():
             expanded.append(name)
             continue

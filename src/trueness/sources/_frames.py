@@ -18,12 +18,19 @@ import numpy as np
 from trueness._input.arguments import checked_word, is_real
 from trueness._input.columns import is_decimal, is_missing, numbers_of
 from trueness.errors import InputError, MissingLibraryError
-from trueness.sources._files import SEPARATORS, expand_paths, inner_suffix, open_table
+from trueness.sources._files import (
+    SEPARATORS,
+    expand_paths,
+    inner_suffix,
+    open_table,
+    partition_of,
+)
 from trueness.sources._question import Question, absent_column, column_error, refuse_repeated
 from trueness.sources._table import (
     ArrowFile,
     ConcatenatedTable,
     ParquetFile,
+    PartitionedTable,
     PolarsTable,
     parquet_files,
 )
@@ -217,6 +224,7 @@ def _polars_files(files: list[str], question: Question, stack: ExitStack) -> Any
         if not isinstance(table, PolarsTable):
             demand = "as a path must name Parquet, Arrow IPC, CSV, TSV or JSON lines (text also compressed)"
             raise InputError("source", demand, f"{table.name!r} is {table.format}")
+    tables = [_with_partition(table, file) for table, file in zip(tables, files, strict=True)]
     _check_names({table.name: table.names for table in tables}, question)
     kinds = _kinds(question)
     names = [
@@ -230,6 +238,12 @@ def _polars_files(files: list[str], question: Question, stack: ExitStack) -> Any
         if all(types[name] == {int} for types in typed):
             columns[name] = columns[name].cast(pl.Int64)
     return lazy.select(column.alias(name) for name, column in columns.items())
+
+
+def _with_partition(table: Any, file: str) -> Any:
+    """The table with the columns that its folders name."""
+    values = partition_of(file)
+    return PartitionedTable(table, values) if values else table
 
 
 def _duckdb(files: list[str]) -> tuple[Any, list[str]]:
@@ -252,10 +266,11 @@ def _duckdb_parquet(files: list[str], question: Question) -> Any:
         ).fetchall():
             names.setdefault(file, []).append(name)
         _check_names(
-            {file: columns[1:] for file, columns in names.items()}, question
+            {file: [*columns[1:], *partition_of(file)] for file, columns in names.items()}, question
         )  # the first is the root
+    folders = {"hive_partitioning": True} if any(map(partition_of, files)) else {}
     return connection.read_parquet(
-        paths, union_by_name=True
+        paths, union_by_name=True, **folders
     )  # else later files are cast to the types of the first
 
 

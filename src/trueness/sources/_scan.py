@@ -267,6 +267,40 @@ class GroupSums(dict[Hashable, Sums]):
         self.names = (by,) if isinstance(by, str) else tuple(by)
         """The columns whose values are the keys."""
 
+    def roll_up(self, by: str | Sequence[str]) -> "GroupSums":
+        """The sums of larger groups: those of some of the columns.
+
+        Parameters
+        ----------
+        by : str or list of str
+            Columns to keep. Keys are values for one name, and tuples for a list.
+
+        Returns
+        -------
+        dict
+            As from :func:`scan_groups`, with `names` and `roll_up` of its own.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> import trueness as tn
+        >>> rows = pl.DataFrame({"y": [0, 1, 1], "p": [0.2, 0.7, 0.9], "country": ["FR", "FR", "US"], "app": [1, 2, 1]})
+        >>> groups = tn.scan_groups(rows, by=["country", "app"], label="y", prob="p", bins="sketch")
+        >>> {country: sums.n for country, sums in groups.roll_up("country").items()}
+        {'FR': 2, 'US': 1}
+        """
+        kept = [by] if isinstance(by, str) else list(by)
+        if not kept or len(set(kept)) < len(kept) or not set(kept) <= set(self.names):
+            raise InputError("by", f"must name different ones of {list(self.names)}", f"got {by!r}")
+        places = [self.names.index(name) for name in kept]
+        total: dict[Hashable, Sums] = {}
+        for key, sums in self.items():
+            parts = key if isinstance(key, tuple) else (key,)
+            values = tuple(parts[i] for i in places)
+            name = values[0] if isinstance(by, str) else values
+            total[name] = total[name] + sums if name in total else sums
+        return GroupSums(by, total)
+
 
 def _sums_by_group(
     source: Any, question: Question, bins: Any, engine: PathEngine

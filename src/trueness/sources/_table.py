@@ -308,6 +308,32 @@ def fetching(name: str) -> Iterator[None]:
         raise InputError("", f"{name} cannot be fetched", why, remedy=remedy) from reason
 
 
+class PartitionedTable(PolarsTable):
+    """A table and the columns that the folders of its path name."""
+
+    def __init__(self, table: PolarsTable, values: Mapping[str, str | None]) -> None:
+        self.__dict__.update(vars(table))
+        self.format = table.format  # type: ignore[misc]  # that of the file
+        self._table = table
+        self._values = {name: one for name, one in values.items() if name not in table.names}
+        self.names = (*table.names, *self._values)
+
+    @property
+    def rows(self) -> int:  # type: ignore[override]  # known once they are read
+        return self._table.rows
+
+    def lazy(self, *names: Sequence[str]) -> Any:
+        pl = self._polars
+        inner = [[name for name in group if name not in self._values] for group in names]
+        columns = [
+            pl.lit(self._values[name], dtype=pl.String).alias(new)
+            for new, name in prefixed(names)
+            if name in self._values
+        ]
+        frame = self._table.lazy(*inner).with_columns(columns)
+        return frame.select(new for new, _ in prefixed(names))
+
+
 class ConcatenatedTable(PolarsTable):
     """The rows of one table after the other."""
 
