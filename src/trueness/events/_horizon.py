@@ -40,7 +40,7 @@ class Followup(NamedTuple):
     @property
     def lost(self) -> Bools:
         """Whether the row was censored before the horizon."""
-        return (self.cause == 0) & (self.time < self.horizon)
+        return np.asarray((self.cause == 0) & (self.time < self.horizon))
 
     def weights(self, strata: Ints) -> Floats:
         """One over the probability of being uncensored; 0 for rows that were lost."""

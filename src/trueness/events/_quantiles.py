@@ -135,11 +135,12 @@ def _events(y: Floats, q: Floats, levels: Floats, seed: int) -> tuple[Bools, tup
     strictly = (at_most & ~equal).mean(axis=0)
     tied = equal.mean(axis=0)
     share = np.divide(levels - strictly, tied, out=np.ones(levels.size), where=tied > 0)
-    # A row that is at most one quantile is at most the next one, too.
-    share = np.maximum.accumulate(np.clip(share, 0.0, 1.0))
+    share = np.clip(share, 0.0, 1.0)
     drawn = stream(seed, "ties").random(y.size)
     note = (
         f"{rows:,} of {y.size:,} outcomes equal a quantile and were drawn to one side of it: the "
         "share below it and the share of at most it say how much that leaves open."
     )
-    return (at_most & ~equal) | (equal & (drawn[:, np.newaxis] <= share)), (note,)
+    event = (at_most & ~equal) | (equal & (drawn[:, np.newaxis] <= share))
+    # An outcome that is at most one quantile is at most the next one, too.
+    return np.logical_or.accumulate(event, axis=1), (note,)

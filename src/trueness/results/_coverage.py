@@ -41,8 +41,16 @@ class Coverage(Record):
     spread: float = math.nan
     """How many times as far as stated outcomes spread, if they are about normal: above 1 the
     intervals, or quantiles, are too narrow."""
+    spread_low: float = math.nan
+    """Lower limit of the spread; of quantiles of independent rows."""
+    spread_high: float = math.nan
+    """Upper limit of the spread."""
     shift: float = math.nan
     """How far outcomes lie above what was stated, in stated standard deviations; nan if unknown."""
+    shift_low: float = math.nan
+    """Lower limit of the shift."""
+    shift_high: float = math.nan
+    """Upper limit of the shift."""
     below: float | None = None
     """Share of outcomes below the interval."""
     above: float | None = None

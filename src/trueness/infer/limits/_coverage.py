@@ -1,6 +1,7 @@
 """How often outcomes lie inside intervals, or at most at quantiles, with limits."""
 
 import math
+from dataclasses import asdict, dataclass
 
 import numpy as np
 from scipy.special import ndtri
@@ -9,11 +10,31 @@ from trueness._level import Level
 from trueness._numerics.proportions import clopper_pearson
 from trueness._tally.evidence import Evidence
 from trueness.infer.limits._observed_expected import ratio_limits
+from trueness.infer.test._quantiles import gaps_of
 from trueness.results import Coverage
 from trueness.typing import Floats, Ints
 
 _EXACT = "exact binomial"
 _CLUSTERED = "Clopper-Pearson, effective number of rows"
+
+
+@dataclass(frozen=True)
+class _Law:
+    """Spread and shift of outcomes in stated standard deviations, if they are about normal."""
+
+    spread: float = math.nan
+    spread_low: float = math.nan
+    spread_high: float = math.nan
+    shift: float = math.nan
+    shift_low: float = math.nan
+    shift_high: float = math.nan
+
+    def without_limits(self) -> "_Law":
+        """The estimates alone, where rows depend on each other."""
+        return _Law(spread=self.spread, shift=self.shift)
+
+
+_NO_LAW = _Law()
 
 
 def coverage_of(evidence: Evidence, level: float) -> Coverage | None:
@@ -27,13 +48,13 @@ def coverage_of(evidence: Evidence, level: float) -> Coverage | None:
     shares = [_share(evidence, place, size, each) for place in range(size)]
     stated, value, low, high = np.array([share[:4] for share in shares]).T
     exact = all(share[4] for share in shares)
-    spread = math.nan
-    shift = math.nan
     n = evidence.rows.n // size
+    law = _NO_LAW
     if events.kind == "quantiles":
-        spread, shift = _spread_and_shift(_levels(evidence), value, n)
+        law = _law_of_outcomes(_levels(evidence), value, n, level)
+        law = law if gaps_of(evidence) is not None else law.without_limits()
     elif events.levels is not None:
-        spread = _spread_of_interval(float(stated[0]), float(value[0]))
+        law = _Law(spread=_spread_of_interval(float(stated[0]), float(value[0])))
     whole = evidence.rows.n == events.n  # of some of the rows the shares outside are not known
     return Coverage(
         words=events.words,
@@ -44,8 +65,7 @@ def coverage_of(evidence: Evidence, level: float) -> Coverage | None:
         n=n,
         level=level,
         method=_EXACT if exact else _CLUSTERED,
-        spread=spread,
-        shift=shift,
+        **asdict(law),
         below=events.below if whole else None,
         above=events.above if whole else None,
         mean_width=events.mean_width if whole else None,
@@ -92,22 +112,32 @@ def _spread_of_interval(stated: float, observed: float) -> float:
     return float(ndtri((1 + stated) / 2) / ndtri((1 + observed) / 2))
 
 
-def _spread_and_shift(levels: Floats, share: Floats, n: int) -> tuple[float, float]:
+def _law_of_outcomes(levels: Floats, share: Floats, n: int, level: float) -> _Law:
     r"""The spread :math:`s` and the shift :math:`m` with :math:`\Phi((\Phi^{-1}(\tau) - m)/s)` nearest to the shares.
 
     By generalised least squares on the scale of :math:`\Phi^{-1}`, with the covariances of the
     shares if what is stated holds.
     """
     if levels.size < 2:
-        return math.nan, math.nan
+        return _NO_LAW
     z = ndtri(levels)
     observed = ndtri(np.clip(share, 0.5 / n, 1 - 0.5 / n))
-    density = np.exp(-(z**2) / 2)
+    density = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
     low = np.minimum.outer(levels, levels)
-    covariance = (low - np.outer(levels, levels)) / np.outer(density, density)
+    covariance = (low - np.outer(levels, levels)) / np.outer(density, density) / n
     design = np.stack([np.ones(z.size), z], axis=1)
     weighted = np.linalg.solve(covariance, design)
-    intercept, slope = np.linalg.solve(design.T @ weighted, weighted.T @ observed)
-    if slope <= 0:
-        return math.nan, math.nan
-    return float(1 / slope), float(-intercept / slope)
+    precision = design.T @ weighted
+    intercept, slope = np.linalg.solve(precision, weighted.T @ observed)
+    error, slope_error = -ndtri(Level(level).tail) * np.sqrt(np.diag(np.linalg.inv(precision)))
+    if slope <= slope_error:
+        return _NO_LAW
+    shift = -float(intercept / slope)
+    return _Law(
+        spread=float(1 / slope),
+        spread_low=float(1 / (slope + slope_error)),
+        spread_high=float(1 / (slope - slope_error)),
+        shift=shift,
+        shift_low=shift - float(error / slope),
+        shift_high=shift + float(error / slope),
+    )
