@@ -27,7 +27,7 @@ _WITH_INFLUENCES = ("squared-ece", "brier", "log-loss")
 
 
 @opt.command("compare")
-@opt.data(label="own")
+@opt.data(label="own", events=True)
 @opt.cluster
 @opt.text(
     "--measure",

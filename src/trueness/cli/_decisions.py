@@ -64,7 +64,7 @@ _criteria = opt.combine(
 
 
 @opt.command("gate")
-@opt.data(label="own")
+@opt.data(label="own", events=True)
 @opt.cluster
 @_criteria
 @opt.stream
