@@ -150,8 +150,9 @@ def test_strata_of_the_risk_need_rows_enough_and_a_note_says_which_were_used():
     censoring = rng.uniform(0, 20, 800)
     rows = np.minimum(time, censoring), (time <= censoring).astype(int), risk
     assert "4 strata" in tn.events.at_horizon(*rows, horizon=5).notes[0]
-    few = [column[:120] for column in rows]
-    assert "one estimate" in tn.events.at_horizon(*few, horizon=5).notes[0]
+    for size, words in ((199, "3 strata"), (120, "2 strata"), (80, "one estimate")):
+        few = [column[:size] for column in rows]
+        assert words in tn.events.at_horizon(*few, horizon=5).notes[0]
 
 
 @pytest.mark.parametrize(

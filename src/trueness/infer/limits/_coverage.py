@@ -9,9 +9,10 @@ from scipy.special import ndtri
 from trueness._level import Level
 from trueness._numerics.proportions import clopper_pearson
 from trueness._tally.evidence import Evidence
+from trueness.errors import InputError
 from trueness.infer.limits._observed_expected import ratio_limits
 from trueness.infer.test._quantiles import gaps_of
-from trueness.results import Coverage
+from trueness.results import Coverage, LevelHistogram
 from trueness.typing import Floats, Ints
 
 _EXACT = "exact binomial"
@@ -74,6 +75,43 @@ def coverage_of(evidence: Evidence, level: float) -> Coverage | None:
     )
 
 
+def level_histogram_of(evidence: Evidence, level: float) -> LevelHistogram:
+    """In which gaps between their quantiles outcomes fall."""
+    events = evidence.events
+    if events is None or events.kind != "quantiles" or evidence.rows is None:
+        remedy = "`tn.events.quantiles` makes them."
+        raise InputError("events", "must be quantile forecasts", remedy=remedy)
+    levels = _levels(evidence)
+    edges = np.concatenate([[0.0], levels, [1.0]])
+    stated = np.diff(edges)
+    n = evidence.rows.n // levels.size
+    inside = np.asarray(evidence.rows.y).reshape(-1, levels.size).astype(np.int64).sum(axis=1)
+    count = np.bincount(levels.size - inside, minlength=stated.size)
+    low = high = np.full(stated.size, math.nan)
+    if gaps_of(evidence) is not None:
+        tail = Level(level).alpha / (2 * stated.size)
+        low, high = (
+            _binomial_quantiles(n, stated, share) / n / stated for share in (tail, 1 - tail)
+        )
+    return LevelHistogram(
+        words=events.words,
+        low_level=edges[:-1],
+        high_level=edges[1:],
+        density=count / n / stated,
+        low=low,
+        high=high,
+        n=n,
+        level=level,
+    )
+
+
+def _binomial_quantiles(n: int, p: Floats, share: float) -> Floats:
+    """The smallest counts of n that are not exceeded with at least this probability."""
+    from scipy.stats import binom  # which takes long to load
+
+    return np.asarray(binom.ppf(share, n, p), np.float64)
+
+
 def _levels(evidence: Evidence) -> Floats:
     assert evidence.events is not None
     assert evidence.events.levels is not None
@@ -91,13 +129,20 @@ def _share(
         part = evidence.at(np.arange(place, evidence.rows.n, size))
     rows = part.rows
     assert rows is not None
-    stated = float(np.asarray(rows.p, np.float64).mean())
+    stated = _mean(np.asarray(rows.p, np.float64))
     inside = int(np.asarray(rows.y).astype(np.int64).sum())
     if part.cluster is None or _is_distinct(part.cluster):
         low, high = (float(end) for end in clopper_pearson(inside, rows.n, level))
         return stated, inside / rows.n, low, high, True
     found = ratio_limits(part.cells, level, part.clustered)
     return stated, inside / rows.n, found.low * stated, min(1.0, found.high * stated), False
+
+
+def _mean(stated: Floats) -> float:
+    """The mean; of equal numbers that number, to the last bit."""
+    if (stated == stated[0]).all():
+        return float(stated[0])
+    return float(stated.mean())
 
 
 def _is_distinct(cluster: Ints) -> bool:
