@@ -20,6 +20,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,6 +78,17 @@ BY_FUNCTION: dict[str, dict[str, Any]] = {
     "gate": {"max_ece": 0.5, "by": None},
     "powered": {"y_human": Y, "judge": Y, "bins": None},
     "worst_slices": {"columns": {"g": CLASS}, "min_rows": 5, "resamples": 100},
+    "events.interval": {"y": P, "lower": P - 0.3, "upper": P + 0.3},
+    "events.quantiles": {"y": P, "q": np.tile([0.3, 0.6], (N, 1)), "levels": [0.25, 0.75]},
+    "events.at_horizon": {"followup": P + 0.1, "event": Y, "risk": P, "horizon": 0.3},
+    "events.at_horizons": {
+        "followup": P + 0.1,
+        "event": Y,
+        "risk": MATRIX[:, :2],
+        "horizons": [0.2, 0.4],
+    },
+    "events.counts": {"successes": Y, "trials": Y + 1, "p": P},
+    "events.pairs": {"first_preferred": Y, "p": P},
 }
 # `scan`, `apply_calibrator`, `validate` and `load_calibrator` read files and frames, which fuzz/files.py spoils.
 FUNCTIONS = [
@@ -150,6 +162,8 @@ FUNCTIONS = [
         "risk_coverage",
     ),
     *("worst_slices", "Watch"),
+    *("events.interval", "events.quantiles", "events.at_horizon", "events.at_horizons"),
+    *("events.counts", "events.pairs"),
 ]
 SLOW_FUNCTIONS = ["report"]
 CALIBRATORS = [
@@ -354,6 +368,9 @@ def columns() -> list[Any]:
             tn.binned(Y, P),
             tn.sketch(CLASS, MATRIX),
             tn.tally([], []),
+            tn.events.interval(P, P - 0.3, P + 0.3),
+            tn.events.quantiles(P, np.tile([0.3, 0.6], (N, 1)), levels=[0.25, 0.75]),
+            {"a": tn.events.pairs(Y, P)},
             {"a": tn.tally(Y, P)},
         ),
         *(
@@ -381,7 +398,7 @@ class Call(NamedTuple):
 
     def run(self) -> Any:
         """The result; of a calibrator, its predictions."""
-        made = getattr(tn, self.name)
+        made = attrgetter(self.name)(tn)
         if self.name not in CALIBRATORS:
             return made(**self.arguments)
         rows = {
@@ -416,7 +433,7 @@ def calls(seed: int, slow: bool = False) -> Iterator[Call]:
         name = draw.choice(names)
         parameters = [
             one
-            for one in inspect.signature(getattr(tn, name)).parameters.values()
+            for one in inspect.signature(attrgetter(name)(tn)).parameters.values()
             if one.kind != one.VAR_KEYWORD
         ]
         valid = valid_arguments(name)
@@ -434,7 +451,7 @@ def valid_arguments(name: str) -> dict[str, Any]:
             if _takes_matrix(name)
             else {"y_prob": P, "y_true": Y}
         )
-    known = inspect.signature(getattr(tn, name)).parameters
+    known = inspect.signature(attrgetter(name)(tn)).parameters
     given = {one: value for one, value in VALID.items() if one in known} | BY_FUNCTION.get(name, {})
     return (
         {"sums": given["sums"]} if "sums" in given else given

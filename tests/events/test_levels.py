@@ -22,6 +22,7 @@ def calibrated(rng, n, lost, censoring):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The largest weight is")
 @pytest.mark.parametrize("censoring", ["independent", "by score"])
 @pytest.mark.parametrize(("n", "lost"), [(300, 0.3), (300, 0.6), (1000, 0.3), (1000, 0.6)])
 def test_risks_by_a_horizon_keep_their_level_and_limits_cover(n, lost, censoring):

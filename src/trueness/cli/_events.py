@@ -4,13 +4,10 @@ from __future__ import annotations  # the types of arrays, which help does not n
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import trueness as tn
 from trueness.errors import InputError
-
-if TYPE_CHECKING:
-    from trueness.cli._columns import Request
 
 OUTCOMES = ("outcome", "y", "actual", "observed", "target")
 LOWERS = ("lower", "lo", "low")
@@ -66,7 +63,7 @@ class Statements:
 
 
 def statements_of(
-    names: Sequence[str], request: Request, guess: Callable[..., str], check: Callable[..., None]
+    names: Sequence[str], request: Any, guess: Callable[..., str], check: Callable[..., None]
 ) -> Statements | None:
     """What the options state; None for labels and scores.
 
@@ -101,7 +98,7 @@ def statements_of(
     return Statements("interval", outcome, models, coverage=coverage)
 
 
-def _stated_kind(request: Request) -> Literal["interval", "quantiles", "horizon"] | None:
+def _stated_kind(request: Any) -> Literal["interval", "quantiles", "horizon"] | None:
     """Which options were given; those of two kinds are refused."""
     given = {
         "horizon": bool(request.followup or request.event or request.horizon is not None),
@@ -117,7 +114,7 @@ def _stated_kind(request: Request) -> Literal["interval", "quantiles", "horizon"
     return kinds[0] if kinds else None  # type: ignore[return-value]  # one of the keys
 
 
-def _refuse_labels(request: Request) -> None:
+def _refuse_labels(request: Any) -> None:
     """Raise for options of labels, which outcomes and times take the place of."""
     for option, value in (
         ("--label", request.label or request.own_labels),
@@ -135,7 +132,7 @@ def _refuse_labels(request: Request) -> None:
 
 
 def _horizon(
-    names: Sequence[str], request: Request, guess: Callable[..., str], check: Callable[..., None]
+    names: Sequence[str], request: Any, guess: Callable[..., str], check: Callable[..., None]
 ) -> Statements:
     if request.outcome is not None:
         raise InputError("--outcome", "is for intervals and quantiles; leave it out")

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from trueness._input.arguments import Seed, whole_seed
 from trueness._input.columns import column, refuse_bad
 from trueness._input.scores import numeric
 from trueness._numerics.streams import stream
@@ -19,7 +20,7 @@ def quantiles(
     *,
     levels: ArrayLike,
     cluster: ArrayLike | None = None,
-    seed: int = 0,
+    seed: Seed = 0,
 ) -> Events:
     r"""Quantile forecasts: the statement of level :math:`\tau` is that the outcome is at most the quantile.
 
@@ -34,7 +35,7 @@ def quantiles(
     cluster : array-like of shape (n,), optional
         A cluster name for each row; rows of one cluster may depend on each other. By default each
         row is one cluster of L events.
-    seed : int, default 0
+    seed : int or numpy.random.Generator, default 0
         For outcomes that equal a quantile: see Notes.
 
     Returns
@@ -70,7 +71,7 @@ def quantiles(
         raise InputError("levels", "must ascend", f"got {stated.tolist()}", remedy=remedy)
     forecast = _matrix(q, n, stated.size)
     _refuse_crossings(forecast, stated)
-    event, notes = _events(outcome, forecast, stated, seed)
+    event, notes = _events(outcome, forecast, stated, whole_seed(seed))
     row = np.repeat(np.arange(n), stated.size)
     clusters = codes_of(cluster, n)
     return Events(

@@ -68,6 +68,7 @@ def test_the_record_converts_to_a_table():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:All 50 labels are equal")
 @pytest.mark.parametrize("n", [50, 500])
 def test_exact_limits_cover_and_the_test_keeps_its_level(n):
     runs = 400
