@@ -20,6 +20,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -83,6 +84,17 @@ BY_FUNCTION: dict[str, dict[str, Any]] = {
     "psi": {"first": P, "second": P**2, "bins": None},
     "powered": {"y_human": Y, "judge": Y, "bins": None},
     "worst_slices": {"columns": {"g": CLASS}, "min_rows": 5, "resamples": 100},
+    "events.interval": {"y": P, "lower": P - 0.3, "upper": P + 0.3},
+    "events.quantiles": {"y": P, "q": np.tile([0.3, 0.6], (N, 1)), "levels": [0.25, 0.75]},
+    "events.at_horizon": {"followup": P + 0.1, "event": Y, "risk": P, "horizon": 0.3},
+    "events.at_horizons": {
+        "followup": P + 0.1,
+        "event": Y,
+        "risk": MATRIX[:, :2],
+        "horizons": [0.2, 0.4],
+    },
+    "events.counts": {"successes": Y, "trials": Y + 1, "p": P},
+    "events.pairs": {"first_preferred": Y, "p": P},
 }
 # `scan`, `apply_calibrator`, `validate` and `load_calibrator` read files and frames, which fuzz/files.py spoils.
 FUNCTIONS = [
@@ -163,6 +175,8 @@ FUNCTIONS = [
         "heterogeneity",
         "group_difference",
     ),
+    *("events.interval", "events.quantiles", "events.at_horizon", "events.at_horizons"),
+    *("events.counts", "events.pairs"),
 ]
 SLOW_FUNCTIONS = ["report"]
 CALIBRATORS = [
@@ -366,6 +380,9 @@ def columns() -> list[Any]:
             tn.binned(Y, P),
             tn.sketch(CLASS, MATRIX),
             tn.tally([], []),
+            tn.events.interval(P, P - 0.3, P + 0.3),
+            tn.events.quantiles(P, np.tile([0.3, 0.6], (N, 1)), levels=[0.25, 0.75]),
+            {"a": tn.events.pairs(Y, P)},
             {"a": tn.tally(Y, P)},
         ),
         *(

@@ -14,6 +14,7 @@ STORED = Path(__file__).with_name("public_api.json")
 MODULES = [
     "",
     "errors",
+    "events",
     "infer",
     "measure",
     "recalibrate",

@@ -8,7 +8,7 @@ from trueness._tally.evidence import Evidence
 from trueness.errors import InputError, quietly
 from trueness.infer.limits._coverage import coverage_of
 from trueness.infer.test._quantiles import gaps_of
-from trueness.results import Advice, Coverage, Estimate, Segments, Significance, Slices, Verdict
+from trueness.results import Advice, Coverage, Estimate, Segments, Slices, Verdict
 from trueness.results._statements import KINDS, Statement, adjust_in_words
 
 Parts = TypeVar("Parts", Segments, Slices)
@@ -57,23 +57,27 @@ def _errors_of_interval(verdict: Verdict, covered: Coverage) -> tuple[str, ...]:
 
 
 def _errors_of_quantiles(verdict: Verdict, covered: Coverage) -> tuple[str, ...]:
-    """Spread and location, each where it was shown."""
+    """Spread and location, each where its limits show an error."""
     found = []
-    if _is_shown("spread", verdict.test, verdict.slope, verdict.alpha):
-        narrow = covered.spread > 1
-        found.append(f"{'too narrow' if narrow else 'too wide'}{covered.factor}")
-    if _is_shown("location", verdict.test, verdict.observed_expected, verdict.alpha):
+    spread_is_off = _excludes(1, covered.spread_low, covered.spread_high)
+    shift_is_off = _excludes(0, covered.shift_low, covered.shift_high)
+    if verdict.test is None or verdict.test.method != "quantiles":  # clusters of several rows
+        spread_is_off = _is_shown(verdict.slope)
+        shift_is_off = _is_shown(verdict.observed_expected)
+    if spread_is_off:
+        found.append(f"{'too narrow' if covered.spread > 1 else 'too wide'}{covered.factor}")
+    if shift_is_off:
         found.append("too low" if covered.shift > 0 else "too high")
     return tuple(found)
 
 
-def _is_shown(
-    part: str, test: Significance | None, estimate: Estimate | None, alpha: float
-) -> bool:
-    """Whether a part of the joint test, or with clusters the limits of an estimate, show an error."""
-    if test is not None and part in test.alone:
-        return test.alone[part] <= alpha
-    return estimate is not None and not estimate.low <= 1 <= estimate.high
+def _excludes(ideal: float, low: float, high: float) -> bool:
+    return low > ideal or high < ideal
+
+
+def _is_shown(estimate: Estimate | None) -> bool:
+    """Whether the limits of a ratio show an error."""
+    return estimate is not None and _excludes(1, estimate.low, estimate.high)
 
 
 def in_own_words(evidence: Evidence, found: Parts) -> Parts:

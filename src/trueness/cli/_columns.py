@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trueness._text.table import Column
+from trueness.cli._events import Statements, statements_of
 from trueness.cli._printing import note, warning
 from trueness.errors import InputError
 
@@ -80,6 +81,14 @@ class Request:
     """A CSV file with the right answer of each id."""
     multilabel: bool = False
     """Whether `label` and the one of `matrices` name a column for each of several labels."""
+    outcome: str | None = None
+    lower: tuple[str, ...] = ()
+    upper: tuple[str, ...] = ()
+    coverage: float | None = None
+    quantiles: tuple[str, ...] = ()
+    followup: str | None = None
+    event: str | None = None
+    horizon: float | None = None
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -184,6 +193,8 @@ class Choice:
     judge: str | None = None
     long: tuple[str, ...] = ()
     """The columns of models and of questions, if each row is of one model."""
+    statements: Statements | None = None
+    """Intervals, quantiles or risks in place of labels and scores."""
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -199,9 +210,12 @@ class Choice:
     @property
     def numbers(self) -> tuple[str, ...]:
         named = [column for model in self.models for column in model.columns]
-        return tuple(dict.fromkeys([*named, *filter(None, [self.weight])]))
+        more = () if self.statements is None else self.statements.numbers
+        return tuple(dict.fromkeys([*named, *more, *filter(None, [self.weight])]))
 
     def in_words(self, source: str) -> str:
+        if self.statements is not None:
+            return f"Data: {source}, {'events' if self.statements.followup else 'outcomes'} {self.label!r}"
         label = self.label if self.models[0].label is None else None  # else each model has its own
         named = {"labels": label, "weights": self.weight, "clusters": self.cluster}
         named |= {"models": self.long[0]} if self.long else {}
@@ -231,6 +245,14 @@ def choose(names: Sequence[str], source: str, request: Request) -> Choice:
             request, label=models[0].label, probs=models[0].columns, matrices=(), multilabel=False
         )
         return replace(choose(names, source, own), models=models)
+    stated = statements_of(
+        names,
+        request,
+        lambda *asked: _guess(*asked, source),
+        lambda *asked: _check_column(*asked, source),
+    )
+    if stated is not None:
+        return _choose_statements(names, source, request, stated)
     label = request.label
     weight = request.weight
     guesses = []
@@ -279,6 +301,18 @@ def choose(names: Sequence[str], source: str, request: Request) -> Choice:
         request.judge,
         long,
     )
+
+
+def _choose_statements(
+    names: Sequence[str], source: str, request: Request, stated: Statements
+) -> Choice:
+    """The columns of intervals, quantiles or risks."""
+    by = tuple(dict.fromkeys(request.by))
+    for option, name in (("--cluster", request.cluster), *(("--by", name) for name in by)):
+        if name is not None:
+            _check_column(names, name, option, source)
+    models = tuple(Model(name, columns[:1]) for name, columns in stated.models.items())
+    return Choice(stated.outcome, models, None, by=by, cluster=request.cluster, statements=stated)
 
 
 def _label_models(names: Sequence[str], source: str, request: Request) -> tuple[Model, ...]:

@@ -24,7 +24,7 @@ from trueness.errors import InputError
 
 
 @opt.command("compare")
-@opt.data(label="own")
+@opt.data(label="own", events=True)
 @opt.cluster
 @opt.text(
     "--measure",

@@ -46,7 +46,8 @@ class Arguments:
     """Labels and scores of one model as the library takes them."""
 
     y_true: NDArray[Any]
-    y_prob: NDArray[Any]
+    y_prob: Any
+    """Scores; None beside Events in place of labels."""
     rows: RowOptions
     remark: str | None = None
     """How the classes were inferred."""
@@ -208,6 +209,9 @@ class Rows:
         import numpy as np
 
         numbers = self.columns.numbers
+        if self.choice.statements is not None:
+            events: Any = self.choice.statements.make(model.name, numbers)
+            return Arguments(events, None, {})
         request = self.request
         scores = [as_fractions(numbers[name], request.percent) for name in model.columns]
         described = ("missing", "clip_tolerance", "sum_tolerance", "from_logits")
@@ -272,6 +276,8 @@ class Rows:
 
     def own_labels(self) -> dict[str, NDArray[Any]] | NDArray[Any]:
         """The labels, or those of each model if models have their own."""
+        if self.choice.statements is not None:
+            return {model.name: self.arguments(model).y_true for model in self.choice.models}
         if self.choice.models[0].label is None:
             return self.label
         return {model.name: self.columns.labels[str(model.label)] for model in self.choice.models}
@@ -314,6 +320,9 @@ class Rows:
         }
         arguments = {name: f"column {column!r}" for name, column in columns.items()}
         arguments["y_prob"] = " and ".join(f"{what} {name!r}" for what, name in named)
+        if choice.statements is not None:
+            stated = choice.statements.arguments(models[0].name)
+            arguments |= {name: f"column {column!r}" for name, column in stated.items()}
 
         def place(place: Place) -> str:
             row = place.row if self.kept is None else int(self.kept[place.row])
@@ -383,7 +392,8 @@ class Dataset:
 
     def streamed(self, asked: bool | None) -> bool:
         """Whether to read in pieces: as asked, or by default if the file is large and no option needs all rows."""
-        whole = [name for name in ("by", "cluster", "model_column") if getattr(self.request, name)]
+        named = ("by", "cluster", "model_column", "outcome", "lower", "quantiles", "horizon")
+        whole = [name for name in named if getattr(self.request, name)]
         if asked and whole:
             raise InputError(
                 f"--{whole[0].replace('_', '-')}", "needs all rows at once", "leave `--stream` out"

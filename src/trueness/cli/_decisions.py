@@ -89,7 +89,7 @@ _SAID_BY_POLICY = (*_BOUNDS, "require", "level", "seed", "by", "groups")
 
 
 @opt.command("gate")
-@opt.data(label="own")
+@opt.data(label="own", events=True)
 @opt.cluster
 @_criteria
 @opt.stream

@@ -23,7 +23,7 @@ _KINDS: dict[str, Any] = {"grade": "name", "light": "text", "few": "text"}
 
 
 @opt.command("segments")
-@opt.data()
+@opt.data(events=True)
 @opt.count(
     "--crossed", "With several --by: cross up to this many columns; 2 adds every pair of values.", 1
 )
@@ -75,7 +75,7 @@ def segments(**options: Any) -> None:
 
 
 @opt.command("slices")
-@opt.data(by=False)
+@opt.data(by=False, events=True)
 @opt.text(
     "--columns",
     "Columns to look at, separated by commas. Repeatable.",
@@ -150,6 +150,8 @@ def _of_models(
 
     def ask(one: Arguments, part: Rows) -> Any:
         found = test(one.y_true, one.y_prob, columns, cluster=part.cluster, **settings, **one.rows)
+        if part.choice.statements is not None:
+            return found
         own: Any = {name: one.rows.get(name) for name in ("labels", "pos_label", "sample_weight")}
         said = advice(found, one.y_prob, one.y_true, columns, cluster=part.cluster, **own)
         return replace(found, notes=(*found.notes, *said))

@@ -51,7 +51,7 @@ _FOLDED = ("AutoCalibration", "SegmentCalibration")
 
 
 @opt.command("fit")
-@opt.data(by=False, scale=False)
+@opt.data(by=False, scale=False, events=True)
 @opt.text(
     "--by",
     "Column whose values get shifts of their own, as far as rows justify. Repeatable.",
@@ -137,7 +137,10 @@ def _fit_map(calibrator: Any, rows: Rows) -> Any:
             if rows.choice.by
             else {}
         )
-        calibrator.fit(arguments.y_prob, arguments.y_true, **own)
+        if rows.choice.statements is not None:
+            calibrator.fit(arguments.y_true, **own)
+        else:
+            calibrator.fit(arguments.y_prob, arguments.y_true, **own)
     calibrator.label_name_ = ", ".join(rows.choice.labels)
     calibrator.score_names_ = tuple(column for model in models for column in model.columns)
     note(*filter(None, [arguments.remark]))

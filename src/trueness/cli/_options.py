@@ -23,6 +23,7 @@ _OTHER_BINS = {
 """What other libraries call bins, and how they are typed here."""
 _HEADINGS = {
     "Columns": "label prob probs matrices weight weight_type by model_column pair time cluster judge grades",
+    "Intervals, quantiles, risks": "outcome lower upper coverage quantiles followup event horizon",
     "Analysis": "",
     "Labels and scores": "pos_label labels missing from_logits percent clip_tolerance sum_tolerance rounded_to",
     "Files": "demo rows input_format separator decimal stream each groups",
@@ -193,9 +194,29 @@ _STREAM = "Read the file in pieces, in bounded memory.  [default: for files abov
 stream = click.option("--stream/--no-stream", default=None, help=_STREAM)
 
 
+_INSIDE = Between(0, 1, min_open=True, max_open=True)
+statements = combine(
+    text("--outcome", "Column of outcomes of intervals or quantiles."),
+    text("--lower", "Column of lower ends; repeat for several models.", multiple=True),
+    text("--upper", "Column of upper ends; repeat for several models.", multiple=True),
+    number("--coverage", "Stated coverage of the intervals.  [default: 0.9]", kind=_INSIDE),
+    text(
+        "--quantile",
+        "A level and the column of its quantiles, 0.1=q10. Repeatable.",
+        "quantiles",
+        metavar="LEVEL=NAME",
+        multiple=True,
+    ),
+    text("--followup", "Column of times of follow-up, for --horizon."),
+    text("--event", "Column of what ended it: 0 censored, 1 the event, 2 … other causes."),
+    number("--horizon", "The time by which --prob predicts the event.", metavar="TIME"),
+)
+
+
 def data(
     shown: str = "[FILE]...",
     *,
+    events: bool = False,
     demo: bool = True,
     label: bool | str = True,
     by: bool = True,
@@ -276,6 +297,7 @@ def data(
         (True, choice("--input-format", "csv tsv jsonl parquet arrow npz npy", formats)),
         (True, text("--separator", separator, metavar="CHAR")),
         (True, choice("--decimal", ". ,", marks, default=".")),
+        (events, statements),
         (label, logs),
     ]
     return combine(*(option for wanted, option in options if wanted))

@@ -35,7 +35,7 @@ _page = opt.combine(
 
 
 @opt.command("report")
-@opt.data(label="own")
+@opt.data(label="own", events=True)
 @opt.count(
     "--crossed", "With several --by: cross up to this many columns; 2 adds every pair of values.", 1
 )
@@ -215,6 +215,8 @@ def _write(report: "Report", target: Target) -> None:
 def _report_of_rows(rows: Rows, settings: dict[str, Any]) -> "Report":
     require_rows(rows.source, len(rows))
     rows.check_shapes()
+    if rows.choice.statements is not None:
+        return _report_of_statements(rows.complete(), settings)
     with rows.about(*rows.choice.models) as warned, progress_bar("Writing the report") as bar:
         from trueness._report.records import Provenance
         from trueness._report.report import report_rows, today
@@ -252,6 +254,26 @@ def _report_of_rows(rows: Rows, settings: dict[str, Any]) -> "Report":
     counts = result.to_dict()["rows"]
     warning(*dropped_message(counts["dropped"], counts["given"]))
     note(*filter(None, [one.remark]), *warned)
+    return result
+
+
+def _report_of_statements(rows: Rows, settings: dict[str, Any]) -> "Report":
+    """The report of intervals, quantiles or risks."""
+    with rows.about(*rows.choice.models) as warned, progress_bar("Writing the report") as bar:
+        from trueness._report.records import Provenance
+        from trueness._report.report import report_assessments, today
+
+        by = {name: rows.columns.groups[name] for name in rows.choice.by} or None
+        how: Any = {name: settings[name] for name in ("crossed", "level", "seed", "bins")}
+        models = {
+            model.name: tn.assess(rows.arguments(model).y_true, by=by, cluster=rows.cluster, **how)
+            for model in rows.choice.models
+        }
+        origin = Provenance(rows.source, rows.choice.label, None, today(), {})
+        shown: Any = {name: settings[name] for name in ("intervals", "title")}
+        result = report_assessments(models, origin=origin, progress=bar, **shown)
+    warning(*dropped_message(rows.dropped, len(rows) + rows.dropped))
+    note(*warned)
     return result
 
 

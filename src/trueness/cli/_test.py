@@ -16,7 +16,17 @@ from trueness.cli._dataset import Arguments, Rows, read_rows
 from trueness.cli._printing import Output, Target, wording
 
 _CLASSICAL = ("spiegelhalter", "cox", "hosmer-lemeshow")
-_METHODS = ("omnibus", "exact", "analytic", "t-cal", "adaptive-t-cal", "ks", "kuiper", *_CLASSICAL)
+_METHODS = (
+    "omnibus",
+    "exact",
+    "analytic",
+    "t-cal",
+    "adaptive-t-cal",
+    "ks",
+    "kuiper",
+    *_CLASSICAL,
+    "quantiles",
+)
 # Which methods take which option; with several methods, an option goes to those that take it.
 _TAKE = {
     "bins": {"exact", "analytic", "t-cal", "hosmer-lemeshow"},
@@ -32,7 +42,7 @@ _TOO_GOOD = 0.001
 
 
 @opt.command("test")
-@opt.data(label="own")
+@opt.data(label="own", events=True)
 @opt.cluster
 @opt.choice("--method", _METHODS, _METHOD, "methods", metavar="METHOD", multiple=True)
 @opt.bins(None, "Bins of exact, analytic, t-cal, hosmer-lemeshow and the criterion ece", blind=True)

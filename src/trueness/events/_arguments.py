@@ -29,7 +29,7 @@ def numbers(passed: ArrayLike, name: str, n: int | None = None) -> Floats:
 
 def refuse_nan(values: Floats, name: str, missing: Bools | None) -> None:
     """Raise for missing numbers, with the first row."""
-    gone: Bools = np.isnan(values).reshape(values.shape[0], -1).any(axis=1)
+    gone: Bools = np.asarray(np.isnan(values).reshape(values.shape[0], -1).any(axis=1))
     if missing is not None:
         gone = gone | missing
     if gone.any():

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from trueness._input.arguments import Seed, whole_seed
 from trueness._input.columns import column, refuse_bad
 from trueness._input.scores import numeric
 from trueness._numerics.streams import stream
@@ -19,7 +20,7 @@ def quantiles(
     *,
     levels: ArrayLike,
     cluster: ArrayLike | None = None,
-    seed: int = 0,
+    seed: Seed = 0,
 ) -> Events:
     r"""Quantile forecasts: the statement of level :math:`\tau` is that the outcome is at most the quantile.
 
@@ -34,7 +35,7 @@ def quantiles(
     cluster : array-like of shape (n,), optional
         A cluster name for each row; rows of one cluster may depend on each other. By default each
         row is one cluster of L events.
-    seed : int, default 0
+    seed : int or numpy.random.Generator, default 0
         For outcomes that equal a quantile: see Notes.
 
     Returns
@@ -70,7 +71,7 @@ def quantiles(
         raise InputError("levels", "must ascend", f"got {stated.tolist()}", remedy=remedy)
     forecast = _matrix(q, n, stated.size)
     _refuse_crossings(forecast, stated)
-    event, notes = _events(outcome, forecast, stated, seed)
+    event, notes = _events(outcome, forecast, stated, whole_seed(seed))
     row = np.repeat(np.arange(n), stated.size)
     clusters = codes_of(cluster, n)
     return Events(
@@ -135,11 +136,12 @@ def _events(y: Floats, q: Floats, levels: Floats, seed: int) -> tuple[Bools, tup
     strictly = (at_most & ~equal).mean(axis=0)
     tied = equal.mean(axis=0)
     share = np.divide(levels - strictly, tied, out=np.ones(levels.size), where=tied > 0)
-    # A row that is at most one quantile is at most the next one, too.
-    share = np.maximum.accumulate(np.clip(share, 0.0, 1.0))
+    share = np.clip(share, 0.0, 1.0)
     drawn = stream(seed, "ties").random(y.size)
     note = (
         f"{rows:,} of {y.size:,} outcomes equal a quantile and were drawn to one side of it: the "
         "share below it and the share of at most it say how much that leaves open."
     )
-    return (at_most & ~equal) | (equal & (drawn[:, np.newaxis] <= share)), (note,)
+    event = (at_most & ~equal) | (equal & (drawn[:, np.newaxis] <= share))
+    # An outcome that is at most one quantile is at most the next one, too.
+    return np.logical_or.accumulate(event, axis=1), (note,)

@@ -1,5 +1,7 @@
 from trueness.plot._bins import BinsDisplay as BinsDisplay
 from trueness.plot._bins import TestReliabilityDisplay as TestReliabilityDisplay
+from trueness.plot._coverage import CoverageDisplay as CoverageDisplay
+from trueness.plot._coverage import LevelHistogramDisplay as LevelHistogramDisplay
 from trueness.plot._cumulative import CumulativeDisplay as CumulativeDisplay
 from trueness.plot._decisions import NetBenefitDisplay as NetBenefitDisplay
 from trueness.plot._decisions import RiskCoverageDisplay as RiskCoverageDisplay

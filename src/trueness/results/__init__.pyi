@@ -11,6 +11,7 @@ from trueness.results._centres import Heterogeneity as Heterogeneity
 from trueness.results._comparison import Comparison as Comparison
 from trueness.results._comparison import Difference as Difference
 from trueness.results._coverage import Coverage as Coverage
+from trueness.results._coverage import LevelHistogram as LevelHistogram
 from trueness.results._curves import Curve as Curve
 from trueness.results._curves import CurveBand as CurveBand
 from trueness.results._curves import Decomposition as Decomposition

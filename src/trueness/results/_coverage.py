@@ -41,8 +41,16 @@ class Coverage(Record):
     spread: float = math.nan
     """How many times as far as stated outcomes spread, if they are about normal: above 1 the
     intervals, or quantiles, are too narrow."""
+    spread_low: float = math.nan
+    """Lower limit of the spread; of quantiles of independent rows."""
+    spread_high: float = math.nan
+    """Upper limit of the spread."""
     shift: float = math.nan
     """How far outcomes lie above what was stated, in stated standard deviations; nan if unknown."""
+    shift_low: float = math.nan
+    """Lower limit of the shift."""
+    shift_high: float = math.nan
+    """Upper limit of the shift."""
     below: float | None = None
     """Share of outcomes below the interval."""
     above: float | None = None
@@ -106,3 +114,37 @@ class Coverage(Record):
         ]
         about = f"coverage of {self.words}, {limits} limits ({self.method}, n = {self.n:,})"
         return "\n".join([about, *lines, *filter(None, [self.outside])])
+
+
+@dataclass(frozen=True)
+class LevelHistogram(Record):
+    """In which gaps between their quantiles outcomes fall: the histogram of their levels (PIT)."""
+
+    _columns = ("low_level", "high_level", "density", "low", "high")
+
+    words: str
+    """What is stated."""
+    low_level: Floats
+    """The level at which each gap begins."""
+    high_level: Floats
+    """The level at which it ends."""
+    density: Floats
+    """The share of outcomes in each gap, divided by its width; 1 if what is stated holds."""
+    low: Floats
+    """If what is stated holds, all densities lie between these limits with the probability `level`;
+    nan where rows may depend on each other."""
+    high: Floats
+    """The upper limits."""
+    n: int
+    """Rows."""
+    level: float
+    """Confidence level of all limits together."""
+
+    @property
+    def outside(self) -> int:
+        """How many densities lie outside their limits."""
+        return int(((self.density < self.low) | (self.density > self.high)).sum())
+
+    def __str__(self) -> str:
+        limits = "" if np.isnan(self.low).all() else f", {self.outside} outside the limits"
+        return f"levels of {self.n:,} outcomes among {self.words}: {self.density.size} gaps{limits}"

@@ -124,6 +124,13 @@ class Statement(Record):
         elif test is not None:
             clusters = ", clusters taken into account" if verdict.clustered else ""
             parts.append(f"{test.method} test{clusters}: {test.pvalue_in_words}")
+        if verdict.code == "too-few-rows" and verdict.power is not None:
+            rows = verdict.power.rows_needed
+            parts += (
+                []
+                if rows is None or self.kind == "quantiles"
+                else [f"about {rows:,} rows are needed"]
+            )
         if self.coverage is not None and self.coverage.outside:
             parts.append(self.coverage.outside)
         return parts
@@ -137,7 +144,6 @@ class Statement(Record):
 def _intervals_in_words(statement: Statement, v: Any) -> str:
     coverage = statement.coverage
     assert coverage is not None
-    few = f"{v.n:,} rows are too few to tell whether the {statement.words} cover as stated"
     covers = f"The {statement.words} cover {coverage.covers}"
     if statement.words == "intervals":
         covers = f"{covers} where {percent(float(coverage.stated[0]))} is stated"
@@ -153,7 +159,7 @@ def _intervals_in_words(statement: Statement, v: Any) -> str:
         return f"Too good to be true for new rows: the {statement.words} cover {coverage.covers}"
     if v.code == "no-evidence":
         return f"{covers}: no sign that they are too narrow or too wide"
-    return f"{few}: {coverage.covers}"
+    return f"{covers}: {v.n:,} rows are too few to tell whether they are too narrow or too wide"
 
 
 def _quantiles_in_words(statement: Statement, v: Any) -> str:
