@@ -439,6 +439,8 @@ def _short(value: Any) -> str:
 
 def public(name: str) -> Any:
     """The function or class of this name, of the package or of one of its rooms."""
+    if "." in name:
+        return attrgetter(name)(tn)
     rooms = (tn, tn.measure, tn.infer, tn.recalibrate, tn.sources)
     return next(getattr(room, name) for room in rooms if hasattr(room, name))
 
