@@ -7,7 +7,7 @@ from trueness._assess.assessment import asked_of
 from trueness._input.arguments import Seed, checked_word, spelled_out
 from trueness.infer._questions import question_of
 from trueness.results import Estimate
-from trueness.typing import ArrayLike, RowOptions
+from trueness.typing import ArrayLike, RowOptions, WeightType
 
 
 @spelled_out
@@ -19,6 +19,7 @@ def estimate(
     level: float = 0.95,
     cluster: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
     seed: Seed = 0,
     floor: bool = True,
     method: Literal["auto", "bootstrap"] = "auto",
@@ -41,8 +42,11 @@ def estimate(
     cluster : array-like of shape (n,), optional
         A cluster name for each row; rows of one cluster may depend on each other.
     sample_weight : array-like of shape (n,), optional
-        Whole numbers are frequencies: a weight of 2 counts the row twice. Others are sampling
-        weights.
+        Counts of rows or sampling weights, as `weight_type` says.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        'frequency': whole numbers that count rows; a weight of 2 is two rows. 'importance':
+        sampling weights in any unit; each row counts once. 'auto' takes whole numbers for the
+        first, with a warning, and other weights for the second.
     seed : int or numpy.random.Generator, default 0
         For noise floors and for limits that redraw labels.
     floor : bool, default True
@@ -102,7 +106,7 @@ def estimate(
     checked_word(method, "method", ("auto", "bootstrap"))
     # A measure that was bound to a type of weights asks for rows of it.
     bound = question.options.get("weight_type", "auto")
-    rows.setdefault("weight_type", bound)
+    rows["weight_type"] = bound if weight_type == "auto" else weight_type
     a = asked_of(
         y_true,
         y_prob,

@@ -117,7 +117,10 @@ def ece_interval(
     **Few events.** If one class has fewer than three rows, or fewer than three labels are the less
     probable one of their cell (confident scores, nearly always right), residuals say little about
     the spread, and the ends rest on exact binomial limits. For 25 events in 25 rows of score 1 the
-    upper end is 0.113 at level 0.9: the score may be too high by as much.
+    upper end is 0.113 at level 0.9: the score may be too high by as much. With three tied scores
+    the lower end is a little bold: at level 0.9 the error lies below the set in .055 to .07 of
+    samples of 200 and 300 rows, and in .105 of samples of 150 with scores .02, .1 and .3 (200
+    samples each), where .05 is meant.
 
     **Clusters.** Pairs of rows of one cluster are left out of :math:`T`: they would measure
     dependence. For the N rows of a bin, N_g of them and the sum S_g of their residuals y − p in

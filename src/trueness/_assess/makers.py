@@ -89,7 +89,8 @@ def test(a: Asked, **options: Any) -> Significance:
     ):
         # As for the confidence set, so that both have one p-value.
         options["resamples"] = a.draws or required_draws(Level(a.level).alpha)
-    may_settle = is_default and a.draws is None and _is_one(evidence) and not evidence.dependent
+    is_plain = _is_one(evidence) and not evidence.dependent and not evidence.importance
+    may_settle = is_default and is_plain and a.draws is None
     found = replace(test_of(evidence, seed=a.seed, **options), level=a.level)
     for draws in _SETTLING if may_settle and evidence.tally is not None else ():
         if not found.is_open or draws * evidence.cells.size > _MOST_LABELS:

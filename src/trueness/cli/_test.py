@@ -16,6 +16,7 @@ from trueness.cli._dataset import Arguments, Rows, read_rows
 from trueness.cli._printing import Output, Target, wording
 
 _CLASSICAL = ("spiegelhalter", "cox", "hosmer-lemeshow")
+_TEXTBOOK = (*_CLASSICAL, "ks", "kuiper")
 _METHODS = (
     "omnibus",
     "exact",
@@ -58,6 +59,7 @@ _TOO_GOOD = 0.001
 @click.option(
     "--fitted", is_flag=True, help="For hosmer-lemeshow: the scores were fitted on these rows."
 )
+@opt.level(0.95, "Labels are drawn until the decision at this level is settled.", least=0.5)
 @opt.rounded_to("For omnibus: the scores were rounded to multiples of this")
 @opt.seed()
 @opt.output()
@@ -100,6 +102,7 @@ def test(**options: Any) -> None:
         own = settings[method] = {
             name: typed[name] for name in typed if name in taken and typed[name] is not None
         }
+        own["level"] = options["level"]
         if kind not in (None, "multilabel"):
             own["kind"] = kind
         if method in _TAKE["resamples"] or options["cluster"] is not None:
@@ -183,6 +186,11 @@ def _adjust(results: list[dict[str, Any]]) -> None:
             entry["adjusted_pvalue"] = value if len(alike) > 1 else None
 
 
+def _where(entry: dict[str, Any]) -> str:
+    """The model and the group of a result."""
+    return ", ".join(str(entry[key]) for key in ("model", "group") if key in entry)
+
+
 def _output(rows: Rows, results: Sequence[dict[str, Any]], *, top: bool) -> Output:
     named = any(entry["strongest"] for entry in results)
     groups = group_columns(rows.choice.by)
@@ -206,14 +214,18 @@ def _output(rows: Rows, results: Sequence[dict[str, Any]], *, top: bool) -> Outp
             evidence = ""
         else:
             evidence = f"a small p-value is evidence for calibration within {margin:g}. "
-        notes.append(f"{method}: {evidence}{wording().spell(first)}{more}")
+        is_simulated = method in _TEXTBOOK and alike[0]["smallest_pvalue"] > 0
+        name = f"{method}, p simulated" if is_simulated else method
+        notes.append(f"{name}: {evidence}{wording().spell(first)}{more}")
     for entry in results:
+        if entry["is_open"]:
+            shown = f"p = {entry['pvalue']:.3f} ± {entry['pvalue_error']:.3f}"
+            notes.append(f"{_where(entry)}: {shown}; other draws may decide otherwise.")
         tail = entry["too_good"]
         if tail is not None and tail <= _TOO_GOOD and entry["within"] is None:
-            where = ", ".join(str(entry[key]) for key in ("model", "group") if key in entry)
             better = f"the labels agree with the scores better than chance allows ({p_value(tail)}, lower tail)"
             notes.append(
-                f"{where}: {better}. Were the scores fitted on these rows, or are rows repeated?"
+                f"{_where(entry)}: {better}. Were the scores fitted on these rows, or are rows repeated?"
             )
     if top:
         notes.append(
