@@ -365,6 +365,8 @@ def _remedy_row(one: Remedy, word: str) -> dict[str, Any]:
         chance = ""
     elif one.chance > 0.99:
         chance = "> 99 %"
+    elif one.chance < 0.01:
+        chance = "< 1 %"
     else:
         chance = numbers.percent(one.chance, 0)
     return vars(one) | {

@@ -453,6 +453,7 @@ def _outside(low: float, high: float) -> str:
         for v in (low, high)
     ]
     ends = [f"{v:,.{max(digits)}f}" for v in (low, high)]
+    ends = ["0" if end == "0.00" else end for end in ends]
     if math.isnan(low) or math.isnan(high):
         if math.isnan(low):
             return f"above {ends[1]}"
