@@ -296,9 +296,7 @@ def overall_conclusion(models: Sequence[Model], alpha: float = 1) -> Conclusion:
         else:
             by_code.setdefault(model.verdict.code, []).append(quoted(model.name))
     codes = [code for code in CLAUSES if code in by_code]
-    clauses = [
-        f"{_joined(by_code[code])} {CLAUSES[code][len(by_code[code]) > 1]}" for code in codes
-    ]
+    clauses = [_clause(code, by_code[code]) for code in codes]
     if chance:
         names = list(chance)
         least = p_value(min(chance.values()))
@@ -306,8 +304,16 @@ def overall_conclusion(models: Sequence[Model], alpha: float = 1) -> Conclusion:
         clauses.append(
             f"{differ} no more than chance allows the worst of {len(models)} labels (adjusted {least})"
         )
-    text = f"{'; '.join(clauses)}."
+    text = _capitalized(f"{'; '.join(clauses)}.")
     return Conclusion(codes[0] if codes else "no-evidence", text, certainty="", sentence=text)
+
+
+def _clause(code: Code, names: list[str]) -> str:
+    """What is said of the models with one kind of verdict."""
+    if code == "too-few-rows":
+        return f"there are too few rows to tell for {_joined(names)}"
+    one, several = CLAUSES[code]
+    return f"{_joined(names)} {several if len(names) > 1 else one}"
 
 
 def _joined(names: list[str]) -> str:

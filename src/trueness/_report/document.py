@@ -45,7 +45,7 @@ _BRIEF = {
 }
 _PER_CLASS = {"classwise": "classes", "top-label": "classes", "multilabel": "labels"}
 _HEADINGS = {
-    "summary": "Summary",
+    "summary": "Calibration errors",
     "bins": "Where it is wrong",
     "blocks": "Scores that a test rejects",
     "segments": "Segments",
@@ -255,7 +255,7 @@ def _model_pieces(model: Model, contents: Contents, depth: int) -> Iterator[Piec
     tables = model_tables(model, contents)
     fixes = model.remedies
     before: dict[str, tuple[str, ...]] = {"bins": (worst_sentence(model, tables["bins"]),)}
-    after: dict[str, tuple[str, ...]] = {"summary": model.notes}
+    after: dict[str, tuple[str, ...]] = {"summary_more": model.notes}
     after["segments"] = () if model.segments is None else model.segments.notes
     after["slices"] = () if model.slices is None else model.slices.notes
     if fixes is not None:
@@ -263,7 +263,8 @@ def _model_pieces(model: Model, contents: Contents, depth: int) -> Iterator[Piec
         after["remedies"] = guarantee_sentence(fixes), *fixes.notes
     heads = headings(contents)
     for name, table in tables.items():
-        yield Heading(depth, heads[name])
+        if name in heads:
+            yield Heading(depth, heads[name])
         yield from before.get(name, ())
         yield table
         yield from after.get(name, ())

@@ -29,6 +29,10 @@ from trueness.results._inference import INDEPENDENT_FLOOR
 Form: TypeAlias = Callable[[float], str]
 
 
+_FIRST = ("ece_interval", "test", "ece", "ece_classwise")
+"""The lines of the first table; the others are in a fold."""
+
+
 class _Line(NamedTuple):
     """One measure, in words."""
 
@@ -42,8 +46,16 @@ class _Line(NamedTuple):
 
 
 def summary_table(model: Model, level: float, *, top_label: bool) -> Table:
-    """Rows, rates and calibration errors: a line each."""
-    return _measures(_errors(model, top_label), model, level, "summary", "Calibration errors")
+    """The typical error, the test and the ECE: what the first screen says, a line each."""
+    lines = {line.key: line for line in _errors(model, top_label)}
+    first = [lines[key] for key in _FIRST if key in lines]
+    return _measures(first, model, level, "summary", "The headline in numbers")
+
+
+def other_errors_table(model: Model, level: float, *, top_label: bool) -> Table:
+    """The rows, their means, and the other calibration errors: a line each."""
+    lines = [line for line in _errors(model, top_label) if line.key not in _FIRST]
+    return _measures(lines, model, level, "summary", "Rows, and other calibration errors")
 
 
 def panel_table(model: Model, level: float, *, top_label: bool) -> Table:
