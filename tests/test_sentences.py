@@ -108,7 +108,7 @@ def test_advice_follows_the_gain():
     p = rng.beta(1, 2, 2_000)
     clear = tn.assess((rng.random(p.size) < 0.5 + 0.4 * (p - 0.5)).astype(int), p).advice
     assert clear.kind == "recalibrate"
-    assert clear.reason.startswith("A clear gain: on held-out rows it lowers the Brier score by ")
+    assert clear.reason.startswith("A large gain: on held-out rows it lowers the Brier score by ")
     few = p[:300]
     unclear = tn.assess((rng.random(300) < np.minimum(1, 1.25 * few)).astype(int), few)
     assert unclear.verdict.code == "miscalibrated"

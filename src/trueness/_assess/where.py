@@ -216,7 +216,8 @@ def _group_places(grounds: Grounds) -> list[Place]:
         saving = segment["cost"] / grounds.brier if grounds.brier > 0 else 0.0
         detail = f"{_groups_off(flagged, total, 'segment')} {name}, {_finding(segment)}."
         places.append(Place("segments", f"In {name}", detail, float(saving)))
-    places += _slice_places(grounds.slices)
+    known = "" if segment is None else segment_name(segment)
+    places += [place for place in _slice_places(grounds.slices) if place.phrase != f"In {known}"]
     bad = worst_class(grounds.classes)
     if bad is not None and not grounds.verdict.rejected:
         phrase = f"In class {shorten(bad.label, LONGEST)}"

@@ -147,17 +147,18 @@ def _cost(model: Model) -> Answer:
         share = "less than 0.01 %"
     else:
         share = percent(part)
-    clear = best.gain_low > 0
+    clear = best.is_clear(fixes.before)
     held_out = f"({low} to {high}, on held-out rows)"
+    few = "Too few rows to tell" if code == "too-few-rows" else ""
     if clear and code in OFF:
         detail = f"{gain} of {number(before)} could be avoided by recalibration {held_out}."
         return Answer(
             question, f"{share[0].upper()}{share[1:]} of the Brier score", detail, numbers
         )
-    few = "Too few rows to tell" if code == "too-few-rows" else ""
-    if clear or (best.gain > 0 and code in OFF):
-        detail = f"Recalibration may avoid {gain} of {number(before)}{'' if clear else ', or nothing'} {held_out}."
-        return Answer(question, few or f"Perhaps {share} of the Brier score", detail, numbers)
+    if best.gain > 0 and (clear or code in OFF):
+        words = best.gain_in_words(fixes.before, model.verdict.level)
+        detail = f"On held-out rows {best.with_article} {words}."
+        return Answer(question, few or "Nothing that can be shown", detail, numbers)
     phrase = few or (
         "Too small to be measured with these rows" if code in OFF else "Nothing measurable"
     )
@@ -265,6 +266,7 @@ def conclusion(verdict: Verdict, name: str = "") -> Conclusion:
         error=verdict.error,
         error_in_short=error(verdict, "points"),
         questions=verdict.questions,
+        level=verdict.level,
         rejected=verdict.rejected,
         rare=verdict.rare,
         doubt=verdict.doubt,
