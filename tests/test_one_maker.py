@@ -940,7 +940,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
     "trueness measure --panel": (("--panel", "--level", "0.9"), "panels"),
     "trueness test": (("--level", "0.9"), "tests"),
     "trueness segments": (("--by", "region", "--by", "age", "--level", "0.9"), "models"),
-    "trueness slices": (("--columns", "region,age", "--level", "0.9"), "models"),
+    "trueness slices": (("--by", "region,age", "--level", "0.9"), "models"),
     "trueness gate": ((*JUDGED, "--level", "0.9"), "findings"),
     "trueness compare": (("--level", "0.9"), "comparisons"),
     "trueness decide": (("--accept-accuracy", "0.95", "--level", "0.9"), "models"),

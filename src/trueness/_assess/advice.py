@@ -1,6 +1,7 @@
 """What to do about the scores, decided from verdict, remedies, prior shift, power and segments."""
 
 import math
+import re
 from dataclasses import replace
 
 from trueness._assess.asked import Asked
@@ -81,7 +82,23 @@ def advise(a: Asked, verdict: Verdict, segments: Segments | None) -> Advice:
 # ---- segments
 
 
+PROTECTED = re.compile(
+    r"(?:^|[^a-z])(?:sex|gender|race|ethnic\w*|religion|nationality|disab\w*|pregnan\w*|age)(?:[^a-z]|$)",
+    re.IGNORECASE,
+)
+"""Names of columns that the law may protect: scores by them are never advised unasked."""
+
+
 def _for_a_segment(segment: SegmentRow) -> Advice:
+    if PROTECTED.search(str(segment["column"])):
+        return Advice(
+            kind="check-segment",
+            phrase=f"Look into {segment_name(segment)}",
+            reason="This segment is off by itself. Whether scores may depend on such a column is a question of law and "
+            "purpose; without it, better features or more rows of this segment would help.",
+            column=str(segment["column"]),
+            value=str(segment["value"]),
+        )
     from trueness.recalibrate import AutoCalibration  # loads scikit-learn
 
     return Advice(

@@ -10,7 +10,13 @@ from trueness._assess.held_out import cross_fitted
 from trueness._assess.makers import MAKERS, absent_answers
 from trueness._assess.rows import Labels, ModelRows, checked_rows, default_rule, labels_of
 from trueness._assess.words import in_words
-from trueness._input.arguments import Seed, checked_fraction, spelled_out, whole_seed
+from trueness._input.arguments import (
+    Seed,
+    checked_fraction,
+    labels_and_scores,
+    spelled_out,
+    whole_seed,
+)
 from trueness._input.segment_columns import GROUPS, SegmentColumn
 from trueness._level import check_drawn_level, checked_level
 from trueness._tally.accumulator import Accumulator
@@ -288,6 +294,7 @@ class Assessment:
         return html_cell(map(html_text, in_words(self._asked)))
 
 
+@labels_and_scores
 @spelled_out
 def assess(
     y_true: ArrayLike | Sums | Accumulator,

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, Unpack
 
 from trueness._assess.assessment import assessment_of
-from trueness._input.arguments import Seed
+from trueness._input.arguments import Seed, labels_and_scores
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.sketch import Sketch
@@ -15,6 +15,7 @@ from trueness.results import Verdict
 from trueness.typing import ArrayLike, RowOptions
 
 
+@labels_and_scores
 @partial(takes_rows, kind="confidence")
 def verdict(
     y_true: ArrayLike | Tally | Sketch | Binned | Accumulator,

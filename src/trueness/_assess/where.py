@@ -21,6 +21,7 @@ LONGEST = 30
 _LONGEST_RULE = 64
 _NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
 _LEAST_FOLD = 1.25
+_MOST_DECIMALS = 6
 _SEGMENT = ("column", "value", "n", "score", "rate", "ratio", "ratio_low", "ratio_high")
 _SEGMENT += ("adjusted_pvalue", "finding")
 _QUESTION = "Where?"
@@ -147,12 +148,24 @@ def _predicted_and_happened(picture: Picture, place: int, verdict: Verdict) -> s
     score = float(bins.score[place])
     rate = float(bins.rate[place])
     ends = picture.interval_low[place], picture.interval_high[place]
-    predicted, happened, low, high = percents(score, rate, *ends)
+    predicted, happened, low, high = _percents(score, rate, *ends)
     times = ""
-    if verdict.rare and score > 0:
+    if verdict.rare and float(predicted) > 0:
         times = f", {number(float(happened) / float(predicted), 2)} times as often"
     said, occurred = ("Confidence", "correct") if verdict.top_label else ("Predicted", "happened")
     return f"{said} {predicted} %, {occurred} {happened} % ({low} to {high} %){times}."
+
+
+def _percents(score: float, rate: float, *ends: float) -> tuple[str, ...]:
+    """Percentages with the decimals of the ends, or as many as show a digit of score and rate."""
+    shown = percents(score, rate, *ends)
+    decimals = len(shown[0].partition(".")[2])
+    for value in (score, rate):
+        if value > 0:
+            decimals = max(decimals, -math.floor(math.log10(100 * value)))
+    return tuple(
+        f"{100 * value:.{min(decimals, _MOST_DECIMALS)}f}" for value in (score, rate, *ends)
+    )
 
 
 def _ranges_off(picture: Picture) -> str:
@@ -203,7 +216,8 @@ def _group_places(grounds: Grounds) -> list[Place]:
         saving = segment["cost"] / grounds.brier if grounds.brier > 0 else 0.0
         detail = f"{_groups_off(flagged, total, 'segment')} {name}, {_finding(segment)}."
         places.append(Place("segments", f"In {name}", detail, float(saving)))
-    places += _slice_places(grounds.slices)
+    known = "" if segment is None else segment_name(segment)
+    places += [place for place in _slice_places(grounds.slices) if place.phrase != f"In {known}"]
     bad = worst_class(grounds.classes)
     if bad is not None and not grounds.verdict.rejected:
         phrase = f"In class {shorten(bad.label, LONGEST)}"

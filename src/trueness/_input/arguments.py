@@ -4,8 +4,10 @@ import math
 import re
 import reprlib
 import textwrap
+from collections.abc import Callable
+from functools import wraps
 from numbers import Integral, Real
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -140,6 +142,7 @@ def _is_whole(value: Any) -> bool:
 
 
 Documented = TypeVar("Documented", bound=Any)
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 _TYPES = {
     "y_true": "array-like of shape (n,), (n, L) or (B, …)",
@@ -245,3 +248,30 @@ def spell_out(docstring: str, kind: str | None = "classwise", *, by: bool = Fals
         return "\n".join(shown)
 
     return _ENTRY.sub(entries, docstring)
+
+
+def labels_and_scores(function: Function) -> Function:
+    """Refuse a third argument without a name with a message that shows the call that was meant."""
+    name = f"tn.{getattr(function, '__name__', '')}"
+
+    @wraps(function)
+    def checked(*arguments: Any, **options: Any) -> Any:
+        if len(arguments) > 2:
+            demand = f"`{name}` takes labels and scores; all else needs a name"
+            got = f"got {len(arguments)} arguments without one"
+            raise InputError("", demand, got, remedy=_meant(name, arguments))
+        return function(*arguments, **options)
+
+    return cast(Function, checked)
+
+
+def _meant(name: str, arguments: tuple[Any, ...]) -> str:
+    """The call that was probably meant, by what the arguments are."""
+    first, second, third, *_ = arguments
+    if isinstance(second, str) and isinstance(third, str):
+        return f"Pass the columns: `{name}(frame[{second!r}], frame[{third!r}])`."
+    if hasattr(first, "predict_proba"):
+        return f"Pass labels and scores: `{name}(y, model.predict_proba(X)[:, 1])`."
+    if name in ("tn.compare", "tn.report"):
+        return f"Pass several models as a dict: `{name}(y_true, {{'a': a, 'b': b}})`."
+    return "For several models: `tn.report(y_true, {'a': a, 'b': b})`."

@@ -1,5 +1,6 @@
 """`by=` and `grades=`: columns whose values divide the rows into segments, and crossings of such columns."""
 
+import math
 from collections.abc import Iterable, Mapping
 from itertools import combinations
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -221,7 +222,22 @@ def number_groups(
     low = np.full(highest.size, np.inf)
     np.minimum.at(low, code, values)
     names = tuple(f"{a:.6g} to {b:.6g}" for a, b in zip(low, highest, strict=True))
-    return code, names, tuple(low[1:].tolist())
+    edges = zip(highest[:-1].tolist(), low[1:].tolist(), strict=True)
+    return code, names, tuple(short_edge(below, first) for below, first in edges)
+
+
+def short_edge(below: float, first: float) -> float:
+    """The number with the fewest digits that is above one value and at most another.
+
+    >>> short_edge(0.16591, 0.16597), short_edge(24, 25), short_edge(-3.2, -3.1)
+    (0.16597, 25.0, -3.1)
+    """
+    for digits in range(1, 17):
+        step = 10.0 ** (math.floor(math.log10(abs(first) or 1.0)) + 1 - digits)
+        edge = float(f"{math.floor(first / step) * step:.{digits}g}")
+        if below < edge <= first:
+            return edge
+    return first
 
 
 def crossing(columns: tuple[SegmentColumn, ...]) -> SegmentColumn:

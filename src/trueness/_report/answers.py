@@ -147,17 +147,18 @@ def _cost(model: Model) -> Answer:
         share = "less than 0.01 %"
     else:
         share = percent(part)
-    clear = best.gain_low > 0
+    clear = best.is_clear(fixes.before)
     held_out = f"({low} to {high}, on held-out rows)"
+    few = "Too few rows to tell" if code == "too-few-rows" else ""
     if clear and code in OFF:
         detail = f"{gain} of {number(before)} could be avoided by recalibration {held_out}."
         return Answer(
             question, f"{share[0].upper()}{share[1:]} of the Brier score", detail, numbers
         )
-    few = "Too few rows to tell" if code == "too-few-rows" else ""
-    if clear or (best.gain > 0 and code in OFF):
-        detail = f"Recalibration may avoid {gain} of {number(before)}{'' if clear else ', or nothing'} {held_out}."
-        return Answer(question, few or f"Perhaps {share} of the Brier score", detail, numbers)
+    if best.gain > 0 and (clear or code in OFF):
+        words = best.gain_in_words(fixes.before, model.verdict.level)
+        detail = f"On held-out rows {best.with_article} {words}."
+        return Answer(question, few or "Nothing that can be shown", detail, numbers)
     phrase = few or (
         "Too small to be measured with these rows" if code in OFF else "Nothing measurable"
     )
@@ -263,6 +264,7 @@ def conclusion(verdict: Verdict, name: str = "") -> Conclusion:
         error=verdict.error,
         error_in_short=error(verdict, "points"),
         questions=verdict.questions,
+        level=verdict.level,
         rejected=verdict.rejected,
         rare=verdict.rare,
         doubt=verdict.doubt,
@@ -294,9 +296,7 @@ def overall_conclusion(models: Sequence[Model], alpha: float = 1) -> Conclusion:
         else:
             by_code.setdefault(model.verdict.code, []).append(quoted(model.name))
     codes = [code for code in CLAUSES if code in by_code]
-    clauses = [
-        f"{_joined(by_code[code])} {CLAUSES[code][len(by_code[code]) > 1]}" for code in codes
-    ]
+    clauses = [_clause(code, by_code[code]) for code in codes]
     if chance:
         names = list(chance)
         least = p_value(min(chance.values()))
@@ -304,8 +304,16 @@ def overall_conclusion(models: Sequence[Model], alpha: float = 1) -> Conclusion:
         clauses.append(
             f"{differ} no more than chance allows the worst of {len(models)} labels (adjusted {least})"
         )
-    text = f"{'; '.join(clauses)}."
+    text = _capitalized(f"{'; '.join(clauses)}.")
     return Conclusion(codes[0] if codes else "no-evidence", text, certainty="", sentence=text)
+
+
+def _clause(code: Code, names: list[str]) -> str:
+    """What is said of the models with one kind of verdict."""
+    if code == "too-few-rows":
+        return f"there are too few rows to tell for {_joined(names)}"
+    one, several = CLAUSES[code]
+    return f"{_joined(names)} {several if len(names) > 1 else one}"
 
 
 def _joined(names: list[str]) -> str:

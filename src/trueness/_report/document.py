@@ -2,6 +2,7 @@
 
 import datetime
 import math
+import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
@@ -9,7 +10,7 @@ from trueness._assess.advice import OFF
 from trueness._report.answers import CLAUSES
 from trueness._report.commands import as_options
 from trueness._report.decisions import decision_sentences
-from trueness._report.records import Contents, Model, Summary
+from trueness._report.records import Answer, Contents, Model, Summary
 from trueness._report.tables import INDEPENDENT, model_tables, report_tables
 from trueness._text.numbers import (
     changed,
@@ -44,7 +45,7 @@ _BRIEF = {
 }
 _PER_CLASS = {"classwise": "classes", "top-label": "classes", "multilabel": "labels"}
 _HEADINGS = {
-    "summary": "Summary",
+    "summary": "Calibration errors",
     "bins": "Where it is wrong",
     "blocks": "Scores that a test rejects",
     "segments": "Segments",
@@ -157,7 +158,9 @@ def brief(contents: Contents) -> str:
         return "\n".join([_strip(contents), *_worst_group(contents)])
     (model,) = contents.models
     lines = [(words, model.answers[key].phrase) for key, words in _BRIEF.items()]
-    lines.append(("Evidence", model.verdict.evidence))
+    lines[1] = (lines[1][0], _place_in_brief(model.answers["where"]))
+    evidence = model.verdict.evidence.removeprefix("The evidence is ")
+    lines.append(("Evidence", f"{evidence[:1].upper()}{evidence[1:]}"))
     wide = max(len(words) for words, _ in lines) + 4
     text = [wrap(model.verdict.headline, _WIDTH)]
     for words, said in lines:
@@ -167,6 +170,14 @@ def brief(contents: Contents) -> str:
             command = model.answers["action"].command.split("\n")
             text += [" " * wide + line for line in command]
     return "\n".join(text)
+
+
+def _place_in_brief(place: Answer) -> str:
+    """Where, and of a range what was predicted there and what happened."""
+    said = re.search(r"(?:Predicted|Confidence) [^(]* %(?= \()", place.detail)
+    if place.sections[:1] != ("bins",) or said is None:
+        return place.phrase
+    return f"{place.phrase}: {said[0][:1].lower()}{said[0][1:]}"
 
 
 def _strip(contents: Contents) -> str:
@@ -244,7 +255,7 @@ def _model_pieces(model: Model, contents: Contents, depth: int) -> Iterator[Piec
     tables = model_tables(model, contents)
     fixes = model.remedies
     before: dict[str, tuple[str, ...]] = {"bins": (worst_sentence(model, tables["bins"]),)}
-    after: dict[str, tuple[str, ...]] = {"summary": model.notes}
+    after: dict[str, tuple[str, ...]] = {"summary_more": model.notes}
     after["segments"] = () if model.segments is None else model.segments.notes
     after["slices"] = () if model.slices is None else model.slices.notes
     if fixes is not None:
@@ -252,7 +263,8 @@ def _model_pieces(model: Model, contents: Contents, depth: int) -> Iterator[Piec
         after["remedies"] = guarantee_sentence(fixes), *fixes.notes
     heads = headings(contents)
     for name, table in tables.items():
-        yield Heading(depth, heads[name])
+        if name in heads:
+            yield Heading(depth, heads[name])
         yield from before.get(name, ())
         yield table
         yield from after.get(name, ())

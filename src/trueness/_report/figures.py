@@ -60,6 +60,7 @@ class Scale(NamedTuple):
 _LONGEST = 28
 _HUES = 8
 _FEW_ROWS = 5
+_FEWEST_TICKS = 3
 _ERRORS = ("l2", "low", "high")
 _POINTS = "percentage points"
 _RATIOS = ("ratio", "ratio_low", "ratio_high")
@@ -296,8 +297,13 @@ def _ends(lines: Iterable[Line], scale: Scale) -> tuple[float, float]:
 
 def _ticks(low: float, high: float, scale: Scale, most: int) -> list[tuple[float, str]]:
     if scale.ratios:
-        places = [(math.log(value), f"{value:g}") for value in _RATIO_TICKS]
-        return [(at, text) for at, text in places if low <= at <= high]
+        ticks = [value for value in _RATIO_TICKS if low <= math.log(value) <= high]
+        if len(ticks) < _FEWEST_TICKS:
+            least, most_ratio = math.exp(low), math.exp(high)
+            step = round_step(most_ratio - least, min(5, max(2, most)))
+            whole = range(math.ceil(least / step), math.floor(most_ratio / step) + 1)
+            ticks = [i * step for i in whole if i > 0]
+        return [(math.log(value), f"{round(value, 9):g}") for value in ticks]
     step = round_step(high - low, min(8, max(2, most)))
     numbers = range(math.ceil(low / step), math.floor(high / step) + 1)
     return [(i * step, f"{round(i * step, 9):g}".replace("-", "−")) for i in numbers]

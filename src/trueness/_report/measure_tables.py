@@ -11,7 +11,6 @@ from typing import NamedTuple, TypeAlias
 from trueness._assess.remedies import AUTOMATIC
 from trueness._report.records import Model, Summary
 from trueness._text.numbers import (
-    confidence_set,
     level_percent,
     number,
     p_value,
@@ -23,10 +22,14 @@ from trueness._text.numbers import (
 from trueness._text.table import Cell, Column, Table
 from trueness.infer._catalogue import MEASURES
 from trueness.measure._slope import contradicted_in_words
-from trueness.results import Estimate
+from trueness.results import Estimate, Interval
 from trueness.results._inference import INDEPENDENT_FLOOR
 
 Form: TypeAlias = Callable[[float], str]
+
+
+_FIRST = ("ece_interval", "test", "ece", "ece_classwise")
+"""The lines of the first table; the others are in a fold."""
 
 
 class _Line(NamedTuple):
@@ -42,8 +45,16 @@ class _Line(NamedTuple):
 
 
 def summary_table(model: Model, level: float, *, top_label: bool) -> Table:
-    """Rows, rates and calibration errors: a line each."""
-    return _measures(_errors(model, top_label), model, level, "summary", "Calibration errors")
+    """The typical error, the test and the ECE: what the first screen says, a line each."""
+    lines = {line.key: line for line in _errors(model, top_label)}
+    first = [lines[key] for key in _FIRST if key in lines]
+    return _measures(first, model, level, "summary", "The headline in numbers")
+
+
+def other_errors_table(model: Model, level: float, *, top_label: bool) -> Table:
+    """The rows, their means, and the other calibration errors: a line each."""
+    lines = [line for line in _errors(model, top_label) if line.key not in _FIRST]
+    return _measures(lines, model, level, "summary", "Rows, and other calibration errors")
 
 
 def panel_table(model: Model, level: float, *, top_label: bool) -> Table:
@@ -149,14 +160,7 @@ def _errors(model: Model, top_label: bool) -> Iterator[_Line]:
     interval = ""
     meaning = "root mean squared gap, debiased"
     if found is not None:
-        value = _in_points(found.estimate)
-        whole = found.is_interval and found.low_closed
-        set_in_words = partial(confidence_set, found, lambda end: points(end)[0])
-        ends = "{} to {}".format(*points(found.low, found.high))
-        interval = f"{ends if whole else set_in_words()} points"
-        meaning += (
-            ": too small to be estimated" if found.estimate == 0 and not found.includes_zero else ""
-        )
+        value, interval = _error_and_limits(found, rejected=model.verdict.rejected)
     yield _Line("ece_interval", l2, value, interval, "0" if interval else "", meaning)
     test = "" if s.test is None else f"{s.test.method} test: "
     p = p_value(None) if s.test is None else s.test.pvalue_in_words
@@ -166,8 +170,15 @@ def _errors(model: Model, top_label: bool) -> Iterator[_Line]:
     yield from (one for one in others if one.key != "tce" or _has_floor(s, "tce"))
 
 
-def _in_points(value: float) -> str:
-    return f"{points(value)[0]} points"
+def _error_and_limits(found: Interval, *, rejected: bool) -> tuple[str, str]:
+    """The size that was shown with its limits, or the bound; an open end stays open."""
+    typical, low, high = points(found.estimate, *found.hull)
+    if not rejected:
+        return f"at most {high} points", f"0 to {high} points"
+    value = f"{typical} points" if float(typical) > 0 else "above 0"
+    if float(low) > 0:
+        return value, f"{low} to {high} points"
+    return value, f"above 0 to {high} points"
 
 
 def _has_floor(s: Summary, key: str) -> bool:

@@ -5,6 +5,7 @@ import hashlib
 import json
 import math
 import re
+from collections.abc import Mapping
 from functools import cache
 from html import escape
 from importlib import resources
@@ -98,9 +99,9 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
     tables = model_tables(model, contents)
     heads = document.headings(contents)
     explained = set[str]()
-    sections = [key for key in tables if key not in ("blocks", "top_k")] + ["decisions"] * (
-        model.decisions is not None
-    )
+    sections = [key for key in tables if key not in ("blocks", "top_k", "summary_more")] + [
+        "decisions"
+    ] * (model.decisions is not None)
     floor = model.summary.estimates["tce"].floor if "tce" in model.summary.estimates else math.nan
     return {
         "id": f"m{i}",
@@ -109,7 +110,9 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
         "error": model.verdict.error_in_short,
         "headline": _marked_up(model.verdict.headline, explained),
         "certainty": _marked_up(model.verdict.evidence, explained),
-        "answers": [_answer(one, explained) for one in model.answers.values()],
+        "answers": [
+            _answer(answer, explained, f"m{i}", heads) for answer in model.answers.values()
+        ],
         "heads": heads,
         "links": [(f"m{i}-{key}", heads[key]) for key in sections],
         "overview": Markup(reliability_chart(model.picture, first)),
@@ -144,7 +147,9 @@ def _unwrapped(text: str) -> str:
     )
 
 
-def _answer(answer: Answer, explained: set[str]) -> dict[str, Any]:
+def _answer(
+    answer: Answer, explained: set[str], place: str, heads: Mapping[str, str]
+) -> dict[str, Any]:
     """The variables of the template for one answer; a term is explained where it first occurs."""
     from markupsafe import Markup
 
@@ -153,6 +158,7 @@ def _answer(answer: Answer, explained: set[str]) -> dict[str, Any]:
         "phrase": _marked_up(answer.phrase, explained),
         "detail": _marked_up(answer.detail, explained),
         "command": answer.command,
+        "links": [(f"{place}-{key}", heads[key]) for key in answer.sections],
         "meter": Markup(meter(answer.numbers))
         if math.isfinite(answer.numbers.get("chance_high", math.nan))
         else "",

@@ -126,6 +126,8 @@ class Conclusion:
     """The same, with "points" in place of "percentage points"."""
     questions: str = ""
     """Which questions were asked, if there are several."""
+    level: float = math.nan
+    """Confidence level."""
     rejected: bool = False
     rare: bool = False
     doubt: str = ""

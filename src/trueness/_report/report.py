@@ -18,7 +18,7 @@ from trueness._assess.assessment import Assessment, assess
 from trueness._assess.makers import MAKERS, joint_levels
 from trueness._assess.picture import MOST_BINS
 from trueness._assess.rows import ModelRows
-from trueness._input.arguments import Seed, whole_seed
+from trueness._input.arguments import Seed, labels_and_scores, whole_seed
 from trueness._input.segment_columns import SegmentColumn, read_by
 from trueness._level import check_drawn_level, checked_level
 from trueness._progress import Progress, reporter
@@ -122,6 +122,7 @@ def _write(content: str, path: str | Path | None) -> str:
     return content
 
 
+@labels_and_scores
 @takes_rows
 def report(
     y_true: ArrayLike

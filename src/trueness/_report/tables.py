@@ -13,6 +13,7 @@ from trueness._report.answers import adjusted_pvalues
 from trueness._report.measure_tables import (
     bracketed,
     measure_with_limits,
+    other_errors_table,
     panel_table,
     summary_table,
 )
@@ -65,11 +66,11 @@ _TABLES = {
 }
 # The columns of all tables, by how their values are written: key and title.
 _COLUMNS: dict[Kind, str] = {
-    "text": "flag Flag, verdict Verdict, source Source, rule Slice, name Scores, note Note, set Set, bins Bins, "
+    "text": "flag Flag, verdict Verdict, source Source, rule Slice, name Scores, note Note, bins Bins, "
     "result Result",
     "name": "model Model, task Task, column Column, value Value, label Class, first First, second Second",
     "count": "n Rows, k k, questions Questions",
-    "number": "bin Bin, block Block, score Mean score, rate Rate, interval Interval, ratio Obs./exp., l2 Typical error, "
+    "number": "set Set, bin Bin, block Block, score Mean score, rate Rate, interval Interval, ratio Obs./exp., l2 Typical error, "
     "ece ECE, floor Noise floor, brier Brier score, log_loss Log loss, slope Slope, observed_expected Obs./exp., "
     "accuracy Accuracy, mean_confidence Confidence, aurc AURC, accept_from Accept from, accepted Accepted, "
     "scores Scores, median Median score, shrunk Shrunk gap, expected Expected, observed Observed, limits Limits, "
@@ -122,6 +123,7 @@ def model_tables(model: Model, contents: Contents) -> dict[str, Table]:
     top_label = contents.view in ("confidence", "top-label")
     tables = {
         "summary": summary_table(model, level, top_label=top_label),
+        "summary_more": other_errors_table(model, level, top_label=top_label),
         "panel": panel_table(model, level, top_label=top_label),
         "bins": _bins(model),
         "blocks": None if model.blocks is None else _blocks(model.blocks),
@@ -365,13 +367,15 @@ def _remedy_row(one: Remedy, word: str) -> dict[str, Any]:
         chance = ""
     elif one.chance > 0.99:
         chance = "> 99 %"
+    elif one.chance < 0.01:
+        chance = "< 1 %"
     else:
         chance = numbers.percent(one.chance, 0)
     return vars(one) | {
         "name": f"{one.name[0].upper()}{one.name[1:]}",
         "note": Cell(word, None, "good") if word else "",
         "l2": _points_cell(one.ece_interval and one.ece_interval.estimate),
-        "set": confidence_set(one.ece_interval, _one_in_points),
+        "set": Cell(math.nan, confidence_set(one.ece_interval, _one_in_points)),
         "gain": Cell(one.gain, gain),
         "chance": Cell(one.chance, chance),
     }
@@ -411,7 +415,7 @@ def _classes(classes: Iterable[ClassRow], level: float) -> Table:
 def _top_k(found: tuple[Mapping[str, Any], ...]) -> Table:
     columns = _columns("k l2 set bins", set=f"{level_percent(found[0]['interval'].level)} set")
     sets = ((one["k"], one["interval"]) for one in found)
-    lines = ((k, one.estimate, confidence_set(one), one.bins) for k, one in sets)
+    lines = ((k, one.estimate, Cell(math.nan, confidence_set(one)), one.bins) for k, one in sets)
     note = "The k largest scores of each row, taken jointly."
     return Table.from_lines(
         columns, lines, notes=[note], name="top-k", caption="The largest scores jointly"

@@ -92,19 +92,20 @@ def common_decimals(values: Sequence[float]) -> int:
 def percent(value: float, decimals: int = 1) -> str:
     """A fraction as a percentage.
 
-    Whole ones without decimals, those near 0 or 1 with two digits of the distance.
+    Whole ones without decimals, those near 0 with two digits, those near 1 with one of the distance.
 
     >>> percent(1 - 0.05), percent(0.2038), percent(0.00112), percent(0.99996), percent(math.nan)
-    ('95 %', '20.4 %', '0.11 %', '99.9960 %', '–')
+    ('95 %', '20.4 %', '0.11 %', '99.996 %', '–')
     """
     if math.isnan(value):
         return MISSING
     hundred = round(100 * value, 9)
     if hundred == round(hundred):
         return f"{hundred:.0f} %"
-    distance = min(abs(hundred), abs(100 - hundred))
-    if distance < 1:
-        decimals = 1 - math.floor(math.log10(distance))
+    if abs(hundred) < 1:
+        decimals = 1 - math.floor(math.log10(abs(hundred)))
+    elif abs(100 - hundred) < 1:
+        decimals = -math.floor(math.log10(abs(100 - hundred)))
     return f"{hundred:.{decimals}f} %"
 
 

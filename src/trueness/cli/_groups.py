@@ -77,7 +77,7 @@ def segments(**options: Any) -> None:
 @opt.command("slices")
 @opt.data(by=False, events=True)
 @opt.text(
-    "--columns",
+    "--by",
     "Columns to look at, separated by commas. Repeatable.",
     metavar="NAMES",
     multiple=True,
@@ -110,26 +110,19 @@ def slices(**options: Any) -> None:
     and JSON have them.
 
     \b
-      trueness slices rows.csv --label y --prob p --columns age,region,shop
-      trueness slices rows.csv --label y --prob p --columns age,region --depth 3
+      trueness slices rows.csv --label y --prob p --by age,region,shop
+      trueness slices rows.csv --label y --prob p --by age,region --depth 3
 
     Exit code 0: tested, whatever the result. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    listed = (name.strip() for name in ",".join(options.pop("columns")).split(","))
+    listed = (name.strip() for name in ",".join(options["by"]).split(","))
     options["by"] = tuple(dict.fromkeys(name for name in listed if name))
     if not options["by"]:
-        raise click.UsageError("Give the columns to look at: --columns NAME,NAME.")
+        raise click.UsageError("Give the columns to look at: --by NAME,NAME.")
     target = Target.pop_from(options)
     most = options.pop("most")
     settings = {name: options[name] for name in ("depth", "min_rows", "level", "resamples", "seed")}
-    try:
-        rows = read_rows(Request.pop_from(options), gaps=True)
-    except InputError as error:
-        named = {
-            part: getattr(error, part).replace("--by", "--columns")
-            for part in ("argument", "context")
-        }
-        raise error.but(**named) from None
+    rows = read_rows(Request.pop_from(options), gaps=True)
     columns = {name: as_numbers(rows.columns.groups[name]) for name in rows.choice.by}
     found = _of_models(rows, tn.worst_slices, columns, settings, "Testing the slices")
     gap = (

@@ -36,6 +36,15 @@ _VERBS = (
     ),
     *("watch", "tally", "plot", "plan", "fit", "apply", "export"),
 )
+_QUESTIONS = {
+    "Judge": ("report", "measure", "test", "answers", "plot"),
+    "Find where": ("segments", "slices", "grades"),
+    "Decide": ("compare", "gate", "decide", "plan"),
+    "Repair": ("fit", "apply", "export"),
+    "Watch": ("watch",),
+    "Scale": ("tally",),
+}
+"""The commands that help shows, by question."""
 _FILES = {
     **dict.fromkeys(("segments", "slices", "grades"), "groups"),
     **dict.fromkeys(("gate", "decide"), "decisions"),
@@ -51,12 +60,35 @@ _OTHER_NAMES = {
     "--seed": ("--random-state", "--random-seed"),
     "--level": ("--confidence-level", "--ci"),
     "--separator": ("--sep", "--delimiter"),
+    "--by": ("--columns", "--group", "--groups", "--group-by", "--groupby"),
 }
 """Options, and what other libraries call them."""
+_INSTEAD = {
+    "--json": "--format json",
+    "--csv": "--format csv",
+    "--markdown": "--format markdown",
+    "--html": "-o page.html",
+    "--state": "the file of the watch as the first argument, without an option",
+}
+"""Options that there are not, and what is typed in their place."""
 
 
 class Verbs(click.Group):
     """Commands that are imported when they are used."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands below the questions that they answer."""
+        wide = max(map(len, _VERBS))
+        for question, names in _QUESTIONS.items():
+            with formatter.section(question):
+                commands = {name: self.get_command(ctx, name) for name in names}
+                formatter.write_dl(
+                    [
+                        (name.ljust(wide), command.get_short_help_str(limit=80))
+                        for name, command in commands.items()
+                        if command is not None
+                    ]
+                )
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
         return list(_VERBS)
@@ -92,6 +124,9 @@ class Verbs(click.Group):
                 return super().invoke(ctx)
             except click.NoSuchOption as error:
                 typed = error.option_name.replace("_", "-")
+                if typed in _INSTEAD:
+                    message = f"No such option {error.option_name!r}. Type {_INSTEAD[typed]}."
+                    raise click.NoSuchOption(error.option_name, message, ctx=error.ctx) from None
                 usual = next(
                     (ours for ours, others in _OTHER_NAMES.items() if typed in others), None
                 )

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from trueness.sources._table import Table
 
-DIALECTS = ("duckdb", "sqlite", "postgresql", "spark", "bigquery")
+DIALECTS = ("duckdb", "sqlite", "postgresql", "postgres", "spark", "bigquery")
 _ONLY = {"dialect": "sql", "prob": "sql", "matrices": "sql", "table": "sql", "dtype": "onnx"}
 """Options of one format of `export`."""
 _CALIBRATOR = (

@@ -36,6 +36,24 @@ _HEADINGS = {
 """Headings of help, and the options below each; the others are the analysis."""
 
 
+_EVERYDAY = ("label", "prob", "probs", "by", "cluster", "demo", "output", "help")
+_OWN = {
+    "compare": ("measure",),
+    "gate": ("max_ece", "max_l2", "oe_within", "require"),
+    "decide": ("cost_fp", "cost_fn", "accept_accuracy"),
+    "fit": ("calibrator",),
+    "apply": ("calibrator",),
+    "measure": ("measures", "bins"),
+    "test": ("method",),
+    "watch": ("time", "every", "page"),
+    "tally": ("total",),
+}
+"""What help shows of each command besides the everyday options."""
+_FEW = 12
+"""Options that help shows all at once."""
+_ALL = "trueness.all"
+
+
 class Command(click.Command):
     """A command whose help has the options below headings, and which refuses an option of one value that has two.
 
@@ -43,6 +61,9 @@ class Command(click.Command):
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if "--all" in args and any(word in args for word in ("-h", "--help")):
+            ctx.meta[_ALL] = True
+            args = [word for word in args if word != "--all"]
         _, _, typed = self.make_parser(ctx).parse_args(args=list(args))
         for i, one in enumerate(typed):
             if (
@@ -70,6 +91,10 @@ class Command(click.Command):
             ("help" if "--help" in one.opts else str(one.name), one.get_help_record(ctx))
             for one in options
         ]
+        shown = [record for record in records if record[1]]
+        if len(shown) > _FEW and not ctx.meta.get(_ALL):
+            wanted = (*_OWN.get(str(self.name), ()), *_EVERYDAY)
+            records = [record for record in shown if record[0] in wanted]
         named = {heading: words.split() for heading, words in _HEADINGS.items()}
         named["Analysis"] = [
             name for name, _ in records if not any(name in names for names in named.values())
@@ -79,6 +104,10 @@ class Command(click.Command):
             if below:
                 with formatter.section(heading):
                     formatter.write_dl(below)
+        if len(records) < len(shown):
+            left = len(shown) - len(records)
+            formatter.write_paragraph()
+            formatter.write_text(f"{left} more options: {ctx.command_path} --help --all")
 
 
 class CommandGroup(Command, click.Group):

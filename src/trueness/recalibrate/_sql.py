@@ -11,7 +11,7 @@ from trueness.errors import InputError
 from trueness.recalibrate import _formula as formulas
 from trueness.typing import Floats
 
-Dialect: TypeAlias = Literal["duckdb", "sqlite", "postgresql", "spark", "bigquery"]
+Dialect: TypeAlias = Literal["duckdb", "sqlite", "postgresql", "postgres", "spark", "bigquery"]
 
 # exp() of larger numbers overflows, which is an error in some databases; of smaller ones it
 # underflows.
@@ -70,6 +70,7 @@ WRITERS: dict[str, _Writer] = {
     "spark": _Writer("`", "`", suffix="D"),
     "bigquery": _Writer("`", "\\"),
 }
+WRITERS["postgres"] = WRITERS["postgresql"]
 
 
 def sql_of(formula: formulas.Map, columns: Sequence[str], dialect: Dialect) -> list[str]:

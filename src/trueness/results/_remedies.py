@@ -30,6 +30,7 @@ AdviceKind: TypeAlias = Literal[
     "recalibrate-segment",
     "correct-prior",
     "collect",
+    "check-segment",
     "check-labels",
     "check-clusters",
     "new-rows",

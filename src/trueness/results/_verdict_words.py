@@ -1,13 +1,13 @@
 """What is said about a verdict: every sentence once, for records, terminals, notebooks and pages."""
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from trueness._text.numbers import count, level_percent, number, p_value, percent, points, span
+from trueness.results._inference import Estimate, Interval
 
-if TYPE_CHECKING:
-    from trueness.results._inference import Estimate, Interval
-    from trueness.results._verdict import DetectionPower, Verdict
+Judged: TypeAlias = Any
+"""A `Verdict`, whose module imports this one."""
 
 RATIO = 1.25
 """The factor on the frequency of the rarer label that should not be missed."""
@@ -38,7 +38,7 @@ class Nouns(NamedTuple):
     """Rows without the event."""
 
 
-def nouns(v: "Verdict") -> Nouns:
+def nouns(v: Judged) -> Nouns:
     """The nouns of a verdict: the one place where they are chosen."""
     if v.top_label:
         return Nouns("confidences of the top label", "right answers", "wrong answers")
@@ -60,7 +60,7 @@ STATES = {
 # ---- the headline
 
 
-def headline(v: "Verdict") -> str:
+def headline(v: Judged) -> str:
     """The conclusion in one sentence."""
     if v.flags and (not v.rejected or v.is_of_labels):
         where = ", and in ".join(f"{flags.share}: {flags.worst_in_words}" for flags in v.flags)
@@ -87,7 +87,7 @@ def headline(v: "Verdict") -> str:
     return "Calibration could not be tested."
 
 
-def _not_calibrated(v: "Verdict") -> str:
+def _not_calibrated(v: Judged) -> str:
     """That an error of size was shown, and of which kinds."""
     opening = "Not calibrated"
     if v.has_few_rows and not _impossible(v):
@@ -102,7 +102,7 @@ def _not_calibrated(v: "Verdict") -> str:
     return f"{opening}: predicted and observed rates differ"
 
 
-def _errors(v: "Verdict") -> list[str]:
+def _errors(v: Judged) -> list[str]:
     """Clauses on the kinds of error that were shown."""
     if v.doubt == "confidence":
         clauses = ["no score is below 50 %, as if they were confidences of the predicted class"]
@@ -117,7 +117,7 @@ def _errors(v: "Verdict") -> list[str]:
     return clauses
 
 
-def _times_clause(v: "Verdict") -> list[str]:
+def _times_clause(v: Judged) -> list[str]:
     """The factor of rare events, where it was shown not to be 1."""
     ratio = v.observed_expected
     if not v.rare or ratio is None or not _has_ratio(v) or ratio.low <= 1 <= ratio.high:
@@ -125,7 +125,7 @@ def _times_clause(v: "Verdict") -> list[str]:
     return [f"{number(ratio.value, 2)} times as many {nouns(v).events} as predicted"]
 
 
-def _no_sign(v: "Verdict") -> str:
+def _no_sign(v: Judged) -> str:
     if v.top_label:
         return "No sign of miscalibration of the top label or of any class"
     if v.doubt == "constant":
@@ -139,7 +139,7 @@ def _no_sign(v: "Verdict") -> str:
 # ---- how far off
 
 
-def error(v: "Verdict", unit: str = "percentage points") -> str:
+def error(v: Judged, unit: str = "percentage points") -> str:
     """How far off, in a few words; the bound alone where nothing was shown.
 
     Of rare events the factor leads. Empty where nothing is known.
@@ -151,7 +151,7 @@ def error(v: "Verdict", unit: str = "percentage points") -> str:
     return typical_error(v.interval, rejected=v.rejected, unit=unit)
 
 
-def typical_error(interval: "Interval", *, rejected: bool, unit: str = "percentage points") -> str:
+def typical_error(interval: Interval, *, rejected: bool, unit: str = "percentage points") -> str:
     """The typical error with its limits: the size that was shown, or else the bound."""
     typical, low, high = points(interval.estimate, *interval.hull)
     if not rejected:
@@ -165,7 +165,7 @@ def typical_error(interval: "Interval", *, rejected: bool, unit: str = "percenta
     return f"typically {typical} {unit} ({low} to {high})"
 
 
-def size(v: "Verdict") -> str:
+def size(v: Judged) -> str:
     """How far off, in a sentence; empty if the headline says it, or it is not known."""
     if v.interval is None or v.code in ("nearly-calibrated", "too-good") or v.is_of_labels:
         return ""
@@ -191,7 +191,7 @@ def size(v: "Verdict") -> str:
     return _sentence(_bounded(v.interval, level))
 
 
-def _bounded(interval: "Interval", level: str) -> str:
+def _bounded(interval: Interval, level: str) -> str:
     """An error that was shown, with its limits."""
     typical, low, high = points(interval.estimate, *interval.hull)
     if low == high:
@@ -202,24 +202,24 @@ def _bounded(interval: "Interval", level: str) -> str:
     return f"typically off by {typical} percentage points ({level}: {limits})"
 
 
-def _has_ratio(v: "Verdict") -> bool:
+def _has_ratio(v: Judged) -> bool:
     ratio = v.observed_expected
     return ratio is not None and math.isfinite(ratio.value)
 
 
-def _times_as_many(v: "Verdict") -> str:
+def _times_as_many(v: Judged) -> str:
     """Observed divided by expected events in words."""
     assert v.observed_expected is not None
     return f"{times(v.observed_expected)} times as many {nouns(v).events} as predicted"
 
 
-def times(ratio: "Estimate") -> str:
+def times(ratio: Estimate) -> str:
     """A factor with its limits, with the digits that these justify."""
     value, low, high = (number(end, 2) for end in (ratio.value, ratio.low, ratio.high))
     return f"{value} ({low} to {high})"
 
 
-def _average_gap(v: "Verdict", unit: str) -> str:
+def _average_gap(v: Judged, unit: str) -> str:
     if v.ece is None or not math.isfinite(v.ece.value):
         return ""
     return f"{points(v.ece.value)[0]} {unit} on average (ECE)"
@@ -233,7 +233,7 @@ def _sentence(text: str) -> str:
 # ---- the evidence
 
 
-def evidence(v: "Verdict") -> str:
+def evidence(v: Judged) -> str:
     """How strong it is, with the p-value and the numbers behind the headline."""
     parts = _grounds(v)
     place = int(v.rejected and v.test is not None)
@@ -247,7 +247,7 @@ def evidence(v: "Verdict") -> str:
     return ""
 
 
-def questions(v: "Verdict") -> str:
+def questions(v: Judged) -> str:
     """Which questions were asked, if there are several: each has an error rate of its own."""
     others = [
         name for name, asked in (("segments", v.segmented), ("classes", bool(v.classes))) if asked
@@ -261,7 +261,7 @@ def questions(v: "Verdict") -> str:
     return f"{whole}, {' and '.join(others)} are three questions, {wrong}"
 
 
-def _grounds(v: "Verdict") -> list[str]:
+def _grounds(v: Judged) -> list[str]:
     """Strength and p-value, the kinds of error, and the power if nothing was found."""
     if v.statement is not None and v.statement.is_banded:
         return v.statement.certainty(v)
@@ -306,7 +306,7 @@ def _grounds(v: "Verdict") -> list[str]:
     return parts
 
 
-def _prior_shift_in_words(v: "Verdict") -> list[str]:
+def _prior_shift_in_words(v: Judged) -> list[str]:
     if not v.rejected or v.prior_shift is None or not v.prior_shift.suspected:
         return []
     if v.prior_shift.shown:
@@ -315,7 +315,7 @@ def _prior_shift_in_words(v: "Verdict") -> list[str]:
     return [f"it looks like {v.prior_shift.factor}, {unclear}"]
 
 
-def is_inverted(v: "Verdict") -> bool:
+def is_inverted(v: Judged) -> bool:
     """Whether scores rank the wrong way round: the slope ignores scores of exactly 0 and 1, the AUC does not."""
     below = v.slope is not None and v.slope.high < 0
     if v.auc is None:
@@ -323,12 +323,12 @@ def is_inverted(v: "Verdict") -> bool:
     return (below and v.auc.value < 0.5) or v.auc.high < 0.5
 
 
-def _impossible(v: "Verdict") -> bool:
+def _impossible(v: Judged) -> bool:
     """Whether labels contradict scores of exactly 0 or 1 that rounding cannot explain: no other statistic counts."""
     return v.test is not None and v.test.contradicted > 0 and not v.test.alone
 
 
-def _wrong_certainties(v: "Verdict") -> str:
+def _wrong_certainties(v: Judged) -> str:
     """How many scores of exactly 0 or 1 were wrong, and of how many unless weights make these incomparable."""
     wrong = 0 if v.test is None else v.test.contradicted
     total = f" of {v.n_certain:,.0f}" if v.n_certain_wrong == wrong < v.n_certain else ""
@@ -342,7 +342,7 @@ def strength(pvalue: float, by: str, shown: str = "") -> str:
     return f"the evidence is {words} ({shown or p_value(pvalue)}, {by})"
 
 
-def _kinds_of_error(v: "Verdict") -> list[tuple[str, str]]:
+def _kinds_of_error(v: Judged) -> list[tuple[str, str]]:
     """The kinds of error whose own confidence interval shows them, in words and as a number with its limits.
 
     The slope comes first, unless the factor of observed/expected is further from 1, which explains
@@ -377,7 +377,7 @@ def _kinds_of_error(v: "Verdict") -> list[tuple[str, str]]:
     return found
 
 
-def _with_limits(found: "Estimate") -> str:
+def _with_limits(found: Estimate) -> str:
     """The value and its limits, with digits enough to show that the limits exclude 1."""
     value = found.value
     low = found.low
@@ -391,7 +391,7 @@ def _with_limits(found: "Estimate") -> str:
     return f"{one} ({' to '.join(limits)})"
 
 
-def _slope_in_words(slope: "Estimate", v: "Verdict") -> str:
+def _slope_in_words(slope: Estimate, v: Judged) -> str:
     """The spread of the scores.
 
     Of a top label the mean, not the spread, is what overconfident means.
@@ -422,7 +422,7 @@ def fold(ratio: float) -> str:
     return ""
 
 
-def _ece_in_words(v: "Verdict") -> str:
+def _ece_in_words(v: Judged) -> str:
     """The ECE with its limits and beside that of a calibrated model, where these are known."""
     found = v.ece
     if found is None:
@@ -435,7 +435,7 @@ def _ece_in_words(v: "Verdict") -> str:
     return f"the ECE is {number(found.value)}{limits}; a calibrated model would show about {number(found.floor)}"
 
 
-def _power_in_words(power: "DetectionPower", rarer: str) -> str:
+def _power_in_words(power: Judged, rarer: str) -> str:
     """What these rows notice and, if they are too few, how many would notice what matters."""
     ranges = (("observed/expected", power.noticed_ratio), ("a slope", power.noticed_slope))
     kinds = [f"{name} {_outside(*ends)}" for name, ends in ranges if not all(map(math.isnan, ends))]
@@ -464,6 +464,7 @@ def _outside(low: float, high: float) -> str:
         for v in (low, high)
     ]
     ends = [f"{v:,.{max(digits)}f}" for v in (low, high)]
+    ends = ["0" if end == "0.00" else end for end in ends]
     if math.isnan(low) or math.isnan(high):
         if math.isnan(low):
             return f"above {ends[1]}"

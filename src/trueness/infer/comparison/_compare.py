@@ -17,6 +17,7 @@ from trueness._input.arguments import (
     checked_resamples,
     checked_whole,
     checked_word,
+    labels_and_scores,
     whole_seed,
 )
 from trueness._input.columns import column
@@ -53,6 +54,7 @@ _WITH_INFLUENCES = ("squared_ece", "brier", "log_loss")
 _IN_CELLS = ("squared_ece", "l2")
 
 
+@labels_and_scores
 @partial(takes_rows, kind=None)  # type: ignore[arg-type]  # the default view depends on the measure
 def compare(
     y_true: ArrayLike | Mapping[str, ArrayLike],
