@@ -301,7 +301,9 @@ def test_texts_are_compared_with_the_targets_of_a_key(call, fails, tmp_path):
     assert [float(line["confidence"]) for line in lines] == [row["p"] for row in rows[:7]]
     (tmp_path / "other.csv").write_text("id,target\na,1\n")
     said = fails("measure", "x.jsonl", *fields, "--targets", "other.csv")
-    assert said.startswith("`--targets` must have the ids of the logs; it has 'a', and x.jsonl 'q0'")
+    assert said.startswith(
+        "`--targets` must have the ids of the logs; it has 'a', and x.jsonl 'q0'"
+    )
     assert "`--id-field` names" in said
     both = ("--targets", "key.csv", "--target-field", "out")
     assert "`--targets` stands in place of `--target-field`" in fails("measure", "x.jsonl", *both)

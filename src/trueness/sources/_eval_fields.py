@@ -41,8 +41,7 @@ class NamedFields:
         """The sample with what the named fields say."""
         sample = self._with_text(sample)
         if self.answer is not None:
-            answer = dotted(sample.raw, self.answer)
-            sample = replace(sample, answer=None if answer is None else message_text(answer))
+            sample = self._with_answer(sample, self.answer)
         if self.identity is not None:
             sample = self._with_identity(log, sample)
         return sample
@@ -61,6 +60,12 @@ class NamedFields:
         if logprob is None:
             return replace(sample, text=message_text(text))
         return replace(sample, text=message_text(text), tokens=tokens, logprob=logprob)
+
+    def _with_answer(self, sample: Sample, path: str) -> Sample:
+        answer = dotted(sample.raw, path)
+        if answer is None:
+            return replace(sample, answer=None, trouble=sample.trouble or f"no field {path!r}")
+        return replace(sample, answer=message_text(answer))
 
     def _with_identity(self, log: Log, sample: Sample) -> Sample:
         path = self.identity or ""

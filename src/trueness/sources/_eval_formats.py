@@ -797,8 +797,13 @@ def other_samples(log: Log, report: Report, rows_field: str | None) -> Iterator[
         rows = objects_in(log, report)
     else:
         rows = records_at(log, report, rows_field.split("."))
-    for i, row in enumerate(rows):
-        yield Sample(question=f"{log.task}/{i}", raw=row, subject=subject_of(row))
+    row_count = 0
+    for row in rows:
+        yield Sample(question=f"{log.task}/{row_count}", raw=row, subject=subject_of(row))
+        row_count += 1
+    if rows_field is not None and row_count == 0:
+        got = f"{log} has no object at {rows_field!r}"
+        raise InputError("rows_field", "must name an array of answers", got)
 
 
 _READERS: dict[str, Reader] = {
