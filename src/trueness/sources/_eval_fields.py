@@ -50,16 +50,17 @@ class NamedFields:
         if self.text is None:
             if sample.text is not None or sample.logprob is not None:
                 return sample
-            tokens, logprob = logprobs_beside(sample.raw, self.answer or "answer")
-            return replace(sample, tokens=tokens, logprob=logprob)
+            logprobs = logprobs_beside(sample.raw, self.answer or "answer")
+            return replace(sample, tokens=logprobs.tokens, logprob=logprobs.total)
         text = dotted(sample.raw, self.text)
         if text is None:
             trouble = sample.trouble or f"no field {self.text!r}"
             return replace(sample, text=None, trouble=trouble)
-        tokens, logprob = logprobs_beside(sample.raw, self.text)
-        if logprob is None:
-            return replace(sample, text=message_text(text))
-        return replace(sample, text=message_text(text), tokens=tokens, logprob=logprob)
+        sample = replace(sample, text=message_text(text))
+        logprobs = logprobs_beside(sample.raw, self.text)
+        if logprobs.total is None:
+            return sample
+        return replace(sample, tokens=logprobs.tokens, logprob=logprobs.total)
 
     def _with_answer(self, sample: Sample, path: str) -> Sample:
         answer = dotted(sample.raw, path)
