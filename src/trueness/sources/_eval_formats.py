@@ -20,7 +20,6 @@ from trueness.errors import InputError, MissingLibraryError
 from trueness.sources import _eval_exports as exports
 from trueness.sources._eval_confidence import Confidence, Missing
 from trueness.sources._eval_sample import (
-    BLANK,
     NO_TARGETS,
     Log,
     Options,
@@ -39,7 +38,7 @@ from trueness.sources._eval_sample import (
     token_pairs,
     typed,
 )
-from trueness.sources._text import DAMAGED, JsonReader
+from trueness.sources._text import BLANK, DAMAGED, JsonReader
 from trueness.sources._zstd import import_zstandard, read_member
 
 Reader: TypeAlias = Callable[[Log, Report], Iterator[Sample]]

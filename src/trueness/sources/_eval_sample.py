@@ -13,11 +13,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 from trueness.errors import InputError, TruenessError
 from trueness.sources._eval_confidence import Confidence
-from trueness.sources._text import DAMAGED, JsonReader
+from trueness.sources._text import BLANK, DAMAGED, JsonReader
 
 Report: TypeAlias = Callable[[int], None]  # called with the bytes read so far
 
-BLANK = b"\xef\xbb\xbf \t\r\n"
 _SUBJECT_FIELDS = ("subject", "category", "topic", "domain")
 
 
