@@ -171,7 +171,17 @@ def test_options_that_contradict_each_other_or_name_nothing_are_refused(tmp_path
     assert "`target_field` must be a string" in refusal(log, target_field=3)
     assert "is not a log" in refusal(log, targets={"a": "4"}, text_field="say")
     assert "no field 'nowhere': 1" in refusal(log, text_field="nowhere", target_field="y")
-    assert "'rows' expected" not in refusal(log, rows_field="rows", label_field="y")
+    assert "no field 'none': 1" in refusal(
+        log, text_field="say", answer_field="none", target_field="y"
+    )
+    assert "has no object at 'rows'" in refusal(
+        log, rows_field="rows", label_field="y", confidence_field="p"
+    )
+    whole = tmp_path / "whole.json"
+    whole.write_text('{\n"rows": []}')
+    assert "`rows_field` names the array" in refusal(whole, text_field="say", target_field="y")
+    batch = write_lines(tmp_path / "batch.jsonl", [completion("a", ["4"], [-0.1])])
+    assert "`targets` says which answers are right" in refusal(batch)
     named = {"rows_field": "p.q", "label_field": "y", "confidence_field": "p"}
     assert "an object with 'q' expected" in refusal(log, **named)
 
@@ -442,6 +452,7 @@ def test_agreement_of_few_samples_is_corrected_by_one_factor_from_50_questions_o
     assert found.confidence == pytest.approx(factor * counts / 4)
     assert f"times {factor:.3f}" in found.notes[0]
     assert "not correctness" in found.notes[0]
+    assert set(found.source) == {"share of the samples that agree, corrected for few samples"}
     few = eval_log(write_lines(tmp_path / "y.jsonl", rows[:80]), confidence="agreement", **named)
     assert few.confidence == pytest.approx((counts[:80] - 1) / 3)
 

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from trueness.errors import InputError, TruenessWarning
 from trueness.sources._eval_sample import (
@@ -64,10 +64,13 @@ def chat_batch(log: Log, report: Report) -> Iterator[Sample]:
 
 
 def _chat_samples(row: Mapping[str, Any], log: Log) -> Iterator[Sample]:
-    identity = str(typed(row.get("custom_id"), str, log.place, "custom_id"))
+    """A sample for each completion of a request."""
+    identity = typed(row.get("custom_id"), str, log.place, "custom_id")
     question = f"{log.task}/{identity}"
     response = row.get("response") or {}
-    body = response if "choices" in response else response.get("body") or {}
+    body = response.get("body") or {}
+    if "choices" in response:  # earlier versions of vLLM have no body
+        body = response
     failure = _chat_failure(row, response, body)
     if failure:
         yield Sample(question=question, identity=identity, raw=row, trouble=failure)
@@ -112,30 +115,43 @@ def _sum_of_logprobs(content: Sequence[Mapping[str, Any]]) -> float | None:
     return math.fsum(number_or_nan(token.get("logprob")) for token in content)
 
 
-def logprobs_beside(raw: Mapping[str, Any], path: str) -> tuple[Sequence[Any], float | None]:
-    """The tokens and the log-probability that stand beside a field, or beside what holds it.
-
-    Tokens are those of a chat completion; a number, or a list of numbers, has no tokens.
-    """
-    names = path.split(".")
-    for depth in range(len(names) - 1, -1, -1):
-        holder = dotted(raw, ".".join(names[:depth])) if depth else raw
-        if not isinstance(holder, Mapping):
-            continue
-        value = holder.get("logprobs", holder.get("logprob"))
-        if isinstance(value, Mapping):
-            value = value.get("content", value.get("token_logprobs"))
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return (), float(value)
-        if isinstance(value, list) and value:
-            return _listed_logprobs(value)
-    return (), None
+def _sum_of_numbers(values: Sequence[Any] | None) -> float | None:
+    if not values:
+        return None
+    return math.fsum(number_or_nan(value) for value in values)
 
 
-def _listed_logprobs(values: Sequence[Any]) -> tuple[Sequence[Any], float]:
-    if all(isinstance(value, Mapping) for value in values):
-        return token_pairs(values), math.fsum(number_or_nan(v.get("logprob")) for v in values)
-    return (), math.fsum(number_or_nan(value) for value in values)
+class Logprobs(NamedTuple):
+    """The tokens of an answer, if they are known, and its log-probability."""
+
+    tokens: Sequence[tuple[str, float]] = ()
+    total: float | None = None
+
+
+def logprobs_beside(raw: Mapping[str, Any], path: str) -> Logprobs:
+    """The log-probabilities that stand beside a field, or beside an object that holds it."""
+    holders: list[Any] = [raw]
+    for name in path.split(".")[:-1]:
+        holders.append(dotted(holders[-1], name))
+    for holder in reversed(holders):
+        if isinstance(holder, Mapping):
+            logprobs = _logprobs_of(holder.get("logprobs", holder.get("logprob")))
+            if logprobs.total is not None:
+                return logprobs
+    return Logprobs()
+
+
+def _logprobs_of(value: Any) -> Logprobs:
+    """The log-probabilities of a chat completion, a list of numbers, or one number."""
+    if isinstance(value, Mapping):
+        return _logprobs_of(value.get("content", value.get("token_logprobs")))
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return Logprobs(total=float(value))
+    if not isinstance(value, list) or not value:
+        return Logprobs()
+    if all(isinstance(token, Mapping) for token in value):
+        return Logprobs(token_pairs(value), _sum_of_logprobs(value))
+    return Logprobs(total=_sum_of_numbers(value))
 
 
 # ---- promptfoo
@@ -172,7 +188,6 @@ def _promptfoo_sample(row: Mapping[str, Any], log: Log, epochs: _Epochs) -> Samp
     response = row.get("response")
     output = response.get("output") if isinstance(response, Mapping) else response
     named = typed(row.get("namedScores") or {}, dict, log.place, "namedScores")
-    logprobs = dotted(row, "response.logProbs")
     failed = row.get("failureReason") == _PROMPTFOO_ERROR
     if "failureReason" not in row:  # earlier versions
         failed = bool(row.get("error")) and output is None
@@ -182,20 +197,22 @@ def _promptfoo_sample(row: Mapping[str, Any], log: Log, epochs: _Epochs) -> Samp
         raw=row,
         model=model,
         scores={"success": row.get("success"), **named},
-        text=None if output is None else _output_text(output),
+        text=_output_text(output),
         epoch=epochs.next_of(question, model),
         subject=subject_of(dotted(row, "testCase.metadata")) or subject_of(variables),
         trouble="errored" if failed else "",
-        logprob=math.fsum(map(number_or_nan, logprobs)) if logprobs else None,
+        logprob=_sum_of_numbers(dotted(row, "response.logProbs")),
     )
 
 
-def _output_text(output: Any) -> str:
-    """What a model returned: a text, a message, or any JSON."""
+def _output_text(output: Any) -> str | None:
+    """What a model returned: a text, a message, or any JSON; None if it returned nothing."""
+    if output is None:
+        return None
     if isinstance(output, list) and output and isinstance(output[-1], Mapping):
-        if "content" in output[-1]:  # a conversation: the last message is the answer
-            return message_text(output[-1])
-        return message_text(output)
+        # Of a conversation, the last message is the answer; other lists are parts of a message.
+        is_conversation = "content" in output[-1]
+        return message_text(output[-1] if is_conversation else output)
     if isinstance(output, Mapping) and "content" in output:
         return message_text(output)
     return _as_text(output)
@@ -219,25 +236,31 @@ def deepeval(log: Log, report: Report) -> Iterator[Sample]:
             identity=str(row.get("name", "")),
             raw=row,
             scores=_deepeval_scores(row, log),
-            text=None if output is None else _output_text(output),
+            text=_output_text(output),
             epoch=epochs.next_of(question),
             subject=subject_of(row.get("additionalMetadata") or row.get("metadata")),
         )
 
 
 def _deepeval_scores(row: Mapping[str, Any], log: Log) -> dict[str, Any]:
-    """Whether each metric was passed; the one of the whole case if there are none."""
-    metrics = row.get("metricsData") or row.get("metricsMetadata") or []
-    scores: dict[str, Any] = {}
+    """Whether each metric was passed; the whole case if there are none."""
+    metrics = row.get("metricsData") or row.get("metricsMetadata")
+    if not metrics:
+        return {"success": row.get("success")}
+    scores = {}
     for metric in typed(metrics, list, log.place, "metricsData"):
         name = str(metric.get("name") or metric.get("metric"))
-        scores[name] = {"value": metric.get("success"), "reason": _short(metric.get("error"))}
-    return scores or {"success": row.get("success")}
+        reason = _short(metric.get("error"))
+        scores[name] = {"value": metric.get("success"), "reason": reason}
+    return scores
 
 
-def _short(value: Any) -> str:
-    """The reason of an error, short enough to be counted."""
-    return "" if not value else f"error: {str(value).partition(chr(10))[0][:40]}"
+def _short(error: Any) -> str:
+    """The reason of an error, short enough to be counted; empty if there was none."""
+    if not error:
+        return ""
+    first_line = str(error).partition("\n")[0]
+    return f"error: {first_line[:40]}"
 
 
 # ---- langfuse
@@ -263,7 +286,7 @@ def langfuse(log: Log, report: Report) -> Iterator[Sample]:
             raw={**row, **confidences},
             model=model,
             scores=scores,
-            text=None if output is None else _output_text(output),
+            text=_output_text(output),
             epoch=epochs.next_of(question, model),
             subject=subject_of(row.get("metadata")),
             trouble="errored" if row.get("level") == "ERROR" else "",
@@ -361,7 +384,9 @@ def _lighteval_sample(row: Mapping[str, Any], log: Log, number: int) -> Sample:
     text = texts[0] if texts else None
     logs = [number_or_nan(value) for value in response.get("logprobs") or ()]
     is_choice = text is None and len(choices) > 1 and len(logs) == len(choices)
-    identity = str(doc.get("id") if doc.get("id") is not None else number)
+    identity = str(number)
+    if doc.get("id") is not None:
+        identity = str(doc["id"])
     return Sample(
         question=f"{log.task}/{identity}",
         identity=identity,
@@ -384,45 +409,60 @@ def _lighteval_targets(doc: Mapping[str, Any], size: int) -> Targets:
 # ---- UQLM
 
 _UQLM_TEXTS = ("prompts", "responses", "sampled_responses")
-_UQLM_OTHER = (*_UQLM_TEXTS, "logprobs", "multiple_logprobs", "sampled_logprobs")
+_UQLM_LOGPROBS = ("logprobs", "multiple_logprobs", "sampled_logprobs")
 _UQLM_WHOLE = ("ensemble_scores", "ensemble_score", "confidence_scores")
 
 
 def uqlm(log: Log, report: Report) -> Iterator[Sample]:
     """UQLM: the result of a scorer as a dictionary of columns, which is read whole."""
     log.task = log.path.stem
-    data = typed(object_in(log.path).get("data"), dict, str(log), "data")
+    columns = _uqlm_columns(log)
     report(log.path.stat().st_size)
-    responses = typed(data.get("responses"), list, str(log), "data.responses")
-    for name, column in data.items():
-        if len(typed(column, list, str(log), f"data.{name}")) != len(responses):
-            demand = f"{log}: field 'data.{name}' must have one entry per response"
-            raise InputError("", demand, f"got {len(column):,} and {len(responses):,}")
-    scorers = [name for name in data if name not in _UQLM_OTHER]
-    whole = [name for name in _UQLM_WHOLE if name in data] or scorers
-    is_clear = len(whole) == 1 or (bool(whole) and whole[0] in _UQLM_WHOLE)
-    if whole and not is_clear:
-        log.notes.append(f"it has the scorers {', '.join(whole)}: `confidence` takes one of them")
-    prompts = data.get("prompts") or list(range(len(responses)))
+    confidence = _uqlm_confidence(log, columns)
     epochs = _Epochs()
-    for i, response in enumerate(responses):
+    for i in range(len(columns["responses"])):
         log.place = f"{log}, response {i}"
-        raw = {name: column[i] for name, column in data.items()}
-        if is_clear:
-            raw["confidence"] = raw[whole[0]]
-        identity = _as_text(prompts[i])
-        sampled = raw.get("sampled_responses") or ()
-        tokens = raw.get("logprobs") or []
+        row = {name: column[i] for name, column in columns.items()}
+        if confidence is not None:
+            row["confidence"] = row[confidence]
+        identity = _as_text(row.get("prompts", i))
+        tokens = row.get("logprobs") or []
         yield Sample(
             question=f"{log.task}/{identity}",
             identity=identity,
-            raw=raw,
-            text=_output_text(response),
-            others=tuple(_output_text(sample) for sample in sampled),
+            raw=row,
+            text=_output_text(row["responses"]),
+            others=[_output_text(other) or "" for other in row.get("sampled_responses") or ()],
             epoch=epochs.next_of(identity),
             tokens=token_pairs(tokens),
             logprob=_sum_of_logprobs(tokens),
         )
+
+
+def _uqlm_columns(log: Log) -> dict[str, list[Any]]:
+    """The columns of the result, each with one entry per response."""
+    columns: dict[str, list[Any]] = typed(object_in(log.path).get("data"), dict, str(log), "data")
+    responses = typed(columns.get("responses"), list, str(log), "data.responses")
+    for name, column in columns.items():
+        entries = len(typed(column, list, str(log), f"data.{name}"))
+        if entries != len(responses):
+            demand = f"{log}: field 'data.{name}' must have one entry per response"
+            raise InputError("", demand, f"got {entries:,} and {len(responses):,}")
+    return columns
+
+
+def _uqlm_confidence(log: Log, columns: Mapping[str, Any]) -> str | None:
+    """The score of the ensemble, or the only one; None if the caller must choose."""
+    for name in _UQLM_WHOLE:
+        if name in columns:
+            return name
+    scorers = [name for name in columns if name not in (*_UQLM_TEXTS, *_UQLM_LOGPROBS)]
+    if len(scorers) == 1:
+        return scorers[0]
+    if scorers:
+        names = ", ".join(scorers)
+        log.notes.append(f"it has the scorers {names}: `confidence` takes one of them")
+    return None
 
 
 # ---- Formats of other packages
@@ -475,13 +515,15 @@ def plugin_samples(log: Log, report: Report) -> Iterator[Sample]:
     report(size)
 
 
+def _text_or_none(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
 def _plugin_sample(row: Mapping[str, Any], log: Log, epochs: _Epochs, number: int) -> Sample:
     identity = str(row.get("question", number))
     model = str(row.get("model") or "")
     log.task = str(row.get("task") or log.task)
     question = f"{log.task}/{identity}"
-    text = row.get("text")
-    answer = row.get("answer")
     logprob = row.get("logprob")
     return Sample(
         question=question,
@@ -489,8 +531,8 @@ def _plugin_sample(row: Mapping[str, Any], log: Log, epochs: _Epochs, number: in
         raw=row,
         model=model,
         scores={"label": row["label"]} if "label" in row else {},
-        text=None if text is None else str(text),
-        answer=None if answer is None else str(answer),
+        text=_text_or_none(row.get("text")),
+        answer=_text_or_none(row.get("answer")),
         epoch=epochs.next_of(question, model),
         subject=str(row.get("subject") or ""),
         trouble=str(row.get("trouble") or ""),

@@ -41,8 +41,7 @@ class NamedFields:
         """The sample with what the named fields say."""
         sample = self._with_text(sample)
         if self.answer is not None:
-            answer = dotted(sample.raw, self.answer)
-            sample = replace(sample, answer=None if answer is None else message_text(answer))
+            sample = self._with_answer(sample, self.answer)
         if self.identity is not None:
             sample = self._with_identity(log, sample)
         return sample
@@ -51,16 +50,23 @@ class NamedFields:
         if self.text is None:
             if sample.text is not None or sample.logprob is not None:
                 return sample
-            tokens, logprob = logprobs_beside(sample.raw, self.answer or "answer")
-            return replace(sample, tokens=tokens, logprob=logprob)
+            logprobs = logprobs_beside(sample.raw, self.answer or "answer")
+            return replace(sample, tokens=logprobs.tokens, logprob=logprobs.total)
         text = dotted(sample.raw, self.text)
         if text is None:
             trouble = sample.trouble or f"no field {self.text!r}"
             return replace(sample, text=None, trouble=trouble)
-        tokens, logprob = logprobs_beside(sample.raw, self.text)
-        if logprob is None:
-            return replace(sample, text=message_text(text))
-        return replace(sample, text=message_text(text), tokens=tokens, logprob=logprob)
+        sample = replace(sample, text=message_text(text))
+        logprobs = logprobs_beside(sample.raw, self.text)
+        if logprobs.total is None:
+            return sample
+        return replace(sample, tokens=logprobs.tokens, logprob=logprobs.total)
+
+    def _with_answer(self, sample: Sample, path: str) -> Sample:
+        answer = dotted(sample.raw, path)
+        if answer is None:
+            return replace(sample, answer=None, trouble=sample.trouble or f"no field {path!r}")
+        return replace(sample, answer=message_text(answer))
 
     def _with_identity(self, log: Log, sample: Sample) -> Sample:
         path = self.identity or ""

@@ -20,7 +20,6 @@ from trueness.errors import InputError, MissingLibraryError
 from trueness.sources import _eval_exports as exports
 from trueness.sources._eval_confidence import Confidence, Missing
 from trueness.sources._eval_sample import (
-    BLANK,
     NO_TARGETS,
     Log,
     Options,
@@ -39,7 +38,7 @@ from trueness.sources._eval_sample import (
     token_pairs,
     typed,
 )
-from trueness.sources._text import DAMAGED, JsonReader
+from trueness.sources._text import BLANK, DAMAGED, JsonReader
 from trueness.sources._zstd import import_zstandard, read_member
 
 Reader: TypeAlias = Callable[[Log, Report], Iterator[Sample]]
@@ -797,8 +796,13 @@ def other_samples(log: Log, report: Report, rows_field: str | None) -> Iterator[
         rows = objects_in(log, report)
     else:
         rows = records_at(log, report, rows_field.split("."))
-    for i, row in enumerate(rows):
-        yield Sample(question=f"{log.task}/{i}", raw=row, subject=subject_of(row))
+    row_count = 0
+    for row in rows:
+        yield Sample(question=f"{log.task}/{row_count}", raw=row, subject=subject_of(row))
+        row_count += 1
+    if rows_field is not None and row_count == 0:
+        got = f"{log} has no object at {rows_field!r}"
+        raise InputError("rows_field", "must name an array of answers", got)
 
 
 _READERS: dict[str, Reader] = {

@@ -13,11 +13,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 from trueness.errors import InputError, TruenessError
 from trueness.sources._eval_confidence import Confidence
-from trueness.sources._text import DAMAGED, JsonReader
+from trueness.sources._text import BLANK, DAMAGED, JsonReader
 
 Report: TypeAlias = Callable[[int], None]  # called with the bytes read so far
 
-BLANK = b"\xef\xbb\xbf \t\r\n"
 _SUBJECT_FIELDS = ("subject", "category", "topic", "domain")
 
 
@@ -159,12 +158,15 @@ def token_pairs(content: Sequence[Any]) -> list[tuple[str, float]]:
 
 # ---- Reading JSON
 
+_ONE_OBJECT = "If the file is one object, `rows_field` names the array of answers in it."
 
-def parse(data: bytes, place: str) -> Any:
+
+def parse(data: bytes, place: str, remedy: str = "") -> Any:
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as reason:
-        raise InputError("", f"{place} is not JSON: {DAMAGED}", str(reason)) from None
+        demand = f"{place} is not JSON: {DAMAGED}"
+        raise InputError("", demand, str(reason), remedy=remedy) from None
 
 
 def object_in(path: Path) -> Mapping[str, Any]:
@@ -183,13 +185,14 @@ def objects_in(log: Log, report: Report) -> Iterator[dict[str, Any]]:
                 log.place = f"{log}, element {i}"
                 yield typed(row, dict, log.place)
             return
+        remedy = "" if log.harness else _ONE_OBJECT
         bytes_read = 0
         for number, line in enumerate(file, 1):
             bytes_read += len(line)
             report(bytes_read)
             if line.strip():
                 log.place = f"{log}, line {number:,}"
-                yield typed(parse(line, f"{log.place},"), dict, log.place)
+                yield typed(parse(line, f"{log.place},", remedy), dict, log.place)
 
 
 def records_at(log: Log, report: Report, path: Sequence[str] = ()) -> Iterator[dict[str, Any]]:

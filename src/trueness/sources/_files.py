@@ -9,7 +9,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 from urllib.parse import unquote, urlsplit
@@ -29,7 +29,7 @@ from trueness.sources._table import (
     import_polars,
     parquet_files,
 )
-from trueness.sources._text import CsvFile, JsonLinesFile
+from trueness.sources._text import BLANK, CsvFile, JsonLinesFile
 from trueness.sources._zstd import packing_stream, unpacking_stream
 
 _KINDS = (CsvFile, JsonLinesFile, ParquetFile, ArrowFile, NpzFile, NpyFile)
@@ -73,15 +73,24 @@ def open_tables(
 ) -> Iterator[Table]:
     with ExitStack() as stack:
         tables = [open_table(path, stack, separator, decimal, form) for path in paths]
-        for one, two in (
-            pair for other in tables[1:] for pair in ((tables[0], other), (other, tables[0]))
-        ):
-            lacking = [name for name in one.names if name not in two.names]
-            if lacking:
-                more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
-                got = f"{two.name} has no column {lacking[0]!r}{more}, which {one.name} has"
-                raise InputError("", "Files must have the same columns to be one data set", got)
-        yield tables[0] if len(tables) == 1 else ConcatenatedTable(tables)
+        first = tables[0]
+        if len(tables) == 1:
+            yield first
+            return
+        for table in tables[1:]:
+            _refuse_other_columns(first, table)
+            _refuse_other_columns(table, first)
+        yield ConcatenatedTable(tables)
+
+
+def _refuse_other_columns(wide: Table, narrow: Table) -> None:
+    """Refuse a table that lacks columns of another."""
+    lacking = [name for name in wide.names if name not in narrow.names]
+    if not lacking:
+        return
+    more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
+    got = f"{narrow.name} has no column {lacking[0]!r}{more}, which {wide.name} has"
+    raise InputError("", "Files must have the same columns to be one data set", got)
 
 
 def open_table(
@@ -96,61 +105,79 @@ def open_table(
     Copies last as long as the stack.
     """
     path = Path(name)
+    suffix = inner_suffix(name)
     if is_address(name):
         remote = _remote_file(name, form)
         if remote is not None:
             return remote
         path = _fetched_text(name, stack)
+        suffix = _suffix_of_address(name)
     elif path.is_dir():
         return _folder(path, name, form)
-    elif (
-        name == "-" or path.is_fifo()
-    ):  # some formats need to be read from the end, and all more than once
-        if name == "-" and sys.stdin is None:
-            raise InputError("", "standard input is closed", remedy="Name a file.")
-        copy = _temporary(stack)
-        with (
-            copy.open("wb") as file,
-            nullcontext(sys.stdin.buffer) if name == "-" else path.open("rb") as given,
-        ):
-            shutil.copyfileobj(given, file)
+    elif name == "-" or path.is_fifo():
+        path = _copy_of_stream(name, stack)
         name = "standard input" if name == "-" else name
-        path = copy
-    start = _first_bytes(path, name)
-    unpacker = next((make for magic, make in _UNPACKERS.items() if start.startswith(magic)), None)
-    if unpacker is not None:
-        packed = path
-        path = _temporary(stack)
-        _unpack(packed, name, unpacker, path)
-        start = _first_bytes(path, name)
-    found = next(
-        (_BY_FORMAT[kind] for magic, kind in _BINARY.items() if start.startswith(magic)), None
-    )
-    if form is not None and found is not _BY_FORMAT.get(form):
-        raise InputError(
-            "", f"`--input-format` says {form}, but {name} does not begin as such a file does"
-        )
-    if form is None and found is None:
-        _refuse_other_bytes(name, start)
-    suffix = _suffix_of_address(name) if is_address(name) else inner_suffix(name)
-    is_object = start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"["))
-    if form == "jsonl" or (
-        not (form or found) and (is_object or suffix in {*JsonLinesFile.suffixes} - {".json"})
-    ):
-        found = JsonLinesFile
-    if found in (None, JsonLinesFile):
-        _refuse_long_lines(path, name, quoted=found is None)
-    if found is None:
+    path = _without_wrapping(path, name, stack)
+    kind = _kind_of_file(path, name, suffix, form)
+    if kind in (None, JsonLinesFile):
+        _refuse_long_lines(path, name, quoted=kind is None)
+    if kind is None:
         usual = SEPARATORS.get(form or suffix, "," if decimal == "." else ";")
         return CsvFile(path, name, separator or usual, decimal)
     if separator is not None:
-        raise InputError(
-            "--separator",
-            "is only for CSV and TSV",
-            f"{name} is {found.format}",
-            remedy="Leave it out.",
-        )
-    return found(path, name)
+        got = f"{name} is {kind.format}"
+        raise InputError("--separator", "is only for CSV and TSV", got, remedy="Leave it out.")
+    return kind(path, name)
+
+
+def _copy_of_stream(name: str, stack: ExitStack) -> Path:
+    """A copy of a pipe: some formats are read from the end, and all of them more than once."""
+    if name == "-" and sys.stdin is None:
+        raise InputError("", "standard input is closed", remedy="Name a file.")
+    copy = _temporary(stack)
+    with copy.open("wb") as file:
+        if name == "-":
+            shutil.copyfileobj(sys.stdin.buffer, file)
+            return copy
+        with Path(name).open("rb") as pipe:
+            shutil.copyfileobj(pipe, file)
+    return copy
+
+
+def _without_wrapping(path: Path, name: str, stack: ExitStack) -> Path:
+    """The file; of bzip2 and xz, which Polars does not read, an unpacked copy."""
+    start = _first_bytes(path, name)
+    for magic, make in _UNPACKERS.items():
+        if start.startswith(magic):
+            copy = _temporary(stack)
+            _unpack(path, name, make, copy)
+            return copy
+    return path
+
+
+def _kind_of_file(path: Path, name: str, suffix: str, form: str | None) -> _Kind | None:
+    """The kind of a file by its first bytes, or by its name if it is text; None is CSV."""
+    start = _first_bytes(path, name)
+    binary = _binary_kind(start)
+    if form is not None and binary is not _BY_FORMAT.get(form):
+        demand = f"`--input-format` says {form}, but {name} does not begin as such a file does"
+        raise InputError("", demand)
+    if binary is not None:
+        return binary
+    if form is not None:
+        return JsonLinesFile if form == "jsonl" else None
+    _refuse_other_bytes(name, start)
+    is_object = start.lstrip(BLANK).startswith((b"{", b"["))
+    # Of x.json only the first byte says whether it is JSON.
+    is_json_lines = suffix in JsonLinesFile.suffixes and suffix != ".json"
+    return JsonLinesFile if is_object or is_json_lines else None
+
+
+def _binary_kind(start: bytes) -> _Kind | None:
+    for magic, form in _BINARY.items():
+        if start.startswith(magic):
+            return _BY_FORMAT[form]
+    return None
 
 
 def is_address(name: str) -> bool:

@@ -85,39 +85,53 @@ def open_frame(source: Any, question: Question, engine: PathEngine, stack: ExitS
 
 def _without_objects(frame: Any, question: Question) -> Any:
     """A frame in memory whose Decimals, or floats among objects, are columns of numbers."""
+    if not isinstance(frame, nw.DataFrame):
+        return frame
     numbers = {
         name: argument
         for argument in ("prob", "label", "weight")
         for name in question.columns[argument]
     }
-    if isinstance(frame, nw.DataFrame) and frame.implementation.is_pyarrow():
+    if frame.implementation.is_pyarrow():
         return nw.from_native(_without_decimals(frame.to_native(), set(numbers)))
-    if not isinstance(frame, nw.DataFrame) or not frame.implementation.is_pandas_like():
+    if not frame.implementation.is_pandas_like():
         return frame
-    schema = frame.collect_schema()
+    types = {name: str(dtype) for name, dtype in frame.collect_schema().items()}
     converted = []
     for name, argument in numbers.items():
-        kind = str(schema.get(name))
-        if kind == "Unknown":
-            dtype = frame.get_column(name).to_native().dtype
-            if getattr(dtype, "kind", "O") not in "biuf":
-                raise column_error(argument, name, "must hold numbers", f"its type is {dtype}")
-        elif kind == "Object" and (argument != "label" or _are_numbers(frame.get_column(name))):
-            found = numbers_of(frame.get_column(name).to_numpy(), f"{argument}` column `{name}")
-            if found.missing is None:
-                values = found.values
-            else:
-                values = np.where(found.missing, np.nan, found.values)
+        column = frame.get_column(name) if name in types else None
+        if types.get(name) == "Unknown":
+            _refuse_other_types(column, name, argument)
+        elif types.get(name) == "Object" and (argument != "label" or _are_numbers(column)):
+            values = _numbers_of_objects(column, name, argument)
             converted.append(nw.new_series(name, values, nw.Float64, backend=frame.implementation))
-    for name in (name for name in question.by if str(schema.get(name)) == "Object"):
-        for entry in frame.get_column(name).to_list():
-            if not isinstance(entry, Hashable):
-                raise column_error(
-                    "by", name, "must hold single values", f"it holds a {type(entry).__name__}"
-                )
+    for name in question.by:
+        if types.get(name) == "Object":
+            _refuse_unhashable(frame.get_column(name), name)
     if converted:
         return frame.with_columns(*converted)
     return frame
+
+
+def _refuse_other_types(column: Any, name: str, argument: str) -> None:
+    """Refuse a column of a type that narwhals does not know, unless NumPy knows its numbers."""
+    dtype = column.to_native().dtype
+    if getattr(dtype, "kind", "O") not in "biuf":
+        raise column_error(argument, name, "must hold numbers", f"its type is {dtype}")
+
+
+def _numbers_of_objects(column: Any, name: str, argument: str) -> Any:
+    numbers = numbers_of(column.to_numpy(), f"{argument}` column `{name}")
+    if numbers.missing is None:
+        return numbers.values
+    return np.where(numbers.missing, np.nan, numbers.values)
+
+
+def _refuse_unhashable(column: Any, name: str) -> None:
+    for entry in column.to_list():
+        if not isinstance(entry, Hashable):
+            got = f"it holds a {type(entry).__name__}"
+            raise column_error("by", name, "must hold single values", got)
 
 
 def _without_decimals(table: Any, numbers: set[str]) -> Any:
@@ -169,14 +183,12 @@ def _kinds(question: Question) -> dict[str, str]:
     """How the columns of a text file are read."""
     # A group is the text of its cell: 007 and 7 are two groups. So is a label that is compared with
     # text.
-    if any(isinstance(one, str) for one in question.labels or (question.pos_label,)):
-        label = "group"
-    else:
-        label = "label"
+    compared_with = question.labels or (question.pos_label,)
+    is_text = any(isinstance(value, str) for value in compared_with)
     kinds = {
         "by": "group",
         "cluster": "group",
-        "label": label,
+        "label": "group" if is_text else "label",
         "prob": "number",
         "weight": "number",
     }

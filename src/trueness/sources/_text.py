@@ -21,6 +21,8 @@ _INSPECTED_LINES = 1000
 _CHUNK = 1 << 20
 _DECODE = json.JSONDecoder().raw_decode
 DAMAGED = "truncated or damaged"
+BLANK = b"\xef\xbb\xbf \t\r\n"
+"""What may stand before the first character of a text: the mark of UTF-8, and blanks."""
 _MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
 
 
