@@ -34,7 +34,7 @@ _VERBS = (
         "route",
         "answers",
     ),
-    *("watch", "tally", "plot", "plan", "fit", "apply", "export", "reproduce"),
+    *("watch", "tally", "plot", "plan", "next", "fit", "apply", "export", "reproduce"),
 )
 _FILES = {
     **dict.fromkeys(("segments", "slices", "grades"), "groups"),
@@ -42,6 +42,8 @@ _FILES = {
     **dict.fromkeys(("fit", "apply", "export"), "maps"),
 }
 """Where a command is, if not in a file of its own."""
+_FUNCTIONS = {"next": "next_"}
+"""The function of a command whose name Python has taken."""
 _SLOW_TO_IMPORT = ("pandas", "scipy.stats", "numpy.f2py", "numpy.testing")
 """Modules that scikit-learn and SciPy import and that commands hardly ever use."""
 _OTHER_NAMES = {
@@ -68,7 +70,7 @@ class Verbs(click.Group):
             if find_spec("trueness_papers") is None:
                 return _reproduce
             return _load(cmd_name, "command")
-        return _load(cmd_name, cmd_name)
+        return _load(cmd_name, _FUNCTIONS.get(cmd_name, cmd_name))
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """Find the command, or suggest one; some commands have another form for .tally files."""
