@@ -34,12 +34,12 @@ _VERBS = (
         "route",
         "answers",
     ),
-    *("watch", "tally", "plot", "plan", "fit", "apply", "export"),
+    *("watch", "tally", "plot", "plan", "next", "fit", "apply", "export"),
 )
 _QUESTIONS = {
     "Judge": ("report", "measure", "test", "answers", "plot"),
     "Find where": ("segments", "slices", "grades"),
-    "Decide": ("compare", "gate", "decide", "plan"),
+    "Decide": ("compare", "gate", "decide", "route", "plan", "next"),
     "Repair": ("fit", "apply", "export"),
     "Watch": ("watch",),
     "Scale": ("tally",),
@@ -51,6 +51,8 @@ _FILES = {
     **dict.fromkeys(("fit", "apply", "export"), "maps"),
 }
 """Where a command is, if not in a file of its own."""
+_FUNCTIONS = {"next": "next_"}
+"""The function of a command whose name Python has taken."""
 _SLOW_TO_IMPORT = ("pandas", "scipy.stats", "numpy.f2py", "numpy.testing")
 """Modules that scikit-learn and SciPy import and that commands hardly ever use."""
 _OTHER_NAMES = {
@@ -96,7 +98,7 @@ class Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # click's signature
         if cmd_name not in _VERBS:
             return None
-        return _load(cmd_name, cmd_name)
+        return _load(cmd_name, _FUNCTIONS.get(cmd_name, cmd_name))
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """Find the command, or suggest one; some commands have another form for .tally files."""

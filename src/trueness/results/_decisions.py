@@ -42,17 +42,27 @@ class AcceptThreshold(Record):
     criterion: str
     """'accuracy', 'precision' or 'recall'."""
     rows_needed: int | None = None
-    """If nothing is certified: rows with which it would be if the rates stay; None if more rows
-    would not help."""
+    """If nothing is certified: rows, or human labels, with which it would be if the rates stay;
+    None if more would not help."""
+    humans: int | None = None
+    """Human labels, if a judge labelled all rows."""
+    noun: str = "row"
+    """'row', or 'answer' if several rows are one answer."""
+    note: str = ""
+    """What else to know."""
 
     def __str__(self) -> str:
         goal = f"{self.criterion} at least {level_percent(self.accuracy)}"
         level = level_percent(self.level)
         if not self.certified:
-            more = "more rows would not help"
+            labels = self.noun if self.humans is None else "human label"
+            number_of = self.n if self.humans is None else self.humans
+            more = f"more {labels}s would not help"
             if self.rows_needed is not None:
-                more = f"about {count(self.rows_needed, 'row')} would be needed"
-            return f"No threshold can be certified for {goal} with {count(self.n, 'row')} at {level}: {more}."
+                more = f"about {count(self.rows_needed, labels)} would be needed"
+            given = f"{count(number_of, labels)} at {level}"
+            refusal = f"No threshold can be certified for {goal} with {given}: {more}."
+            return f"{refusal} {self.note}".rstrip()
         share, low, high = (
             percentage(100 * value)
             for value in (self.coverage, self.coverage_low, self.coverage_high)
@@ -61,8 +71,8 @@ class AcceptThreshold(Record):
             digits = 4
         else:
             digits = 2 + math.ceil(-math.log10(max(1 - self.threshold, 1e-12)))
-        start = f"Accept from {number(self.threshold, digits)} on: {share} of rows ({low.removesuffix(' %')} to {high})"
-        return f"{start}, {goal}, certified at {level}."
+        start = f"Accept from {number(self.threshold, digits)} on: {share} of {self.noun}s ({low.removesuffix(' %')} to {high})"
+        return f"{start}, {goal}, certified at {level}. {self.note}".rstrip()
 
 
 def by_model(one: Any) -> dict[str, Any]:

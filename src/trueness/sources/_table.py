@@ -403,3 +403,21 @@ class ConcatenatedTable(PolarsTable):
         raise InputError(
             "", f"column {name!r} must have one type in all files", f"it is {one} and {two}"
         )
+
+
+_WRITERS = {
+    ".parquet": "write_parquet",
+    ".arrow": "write_ipc",
+    ".csv": "write_csv",
+    ".jsonl": "write_ndjson",
+}
+SAVED_AS = tuple(_WRITERS)
+"""The endings of files that columns are saved as."""
+
+
+def save_columns(columns: Mapping[str, NDArray[Any]], file: BinaryIO, suffix: str) -> None:
+    """Write columns as Parquet, Arrow IPC, CSV or JSON lines; nan is a missing value."""
+    frame = import_polars("columns").DataFrame(
+        {name: values.tolist() for name, values in columns.items()}
+    )
+    getattr(frame.fill_nan(None), _WRITERS[suffix])(file)

@@ -256,13 +256,13 @@ def _kappa(rows: _Rows, level: float) -> Estimate:
     if rows.cluster is not None:
         counts = counts / rows_per_unit(_kappa_influence(y, j), rows.cluster, level)
     tail = Level(level).tail
-    low = np.quantile(_drawn_kappas(counts + _PRIOR), tail)
-    high = np.quantile(_drawn_kappas(counts + _FEW_DISAGREE), 1 - tail)
+    low = float(np.quantile(_drawn_kappas(counts + _PRIOR), tail))
+    high = float(np.quantile(_drawn_kappas(counts + _FEW_DISAGREE), 1 - tail))
     if counts[1] + counts[2] == 0:
         high = 1.0
     if not math.isnan(value):
         low, high = min(low, value), max(high, value)
-    limits = Limits(float(low), float(high), "Dirichlet posterior")
+    limits = Limits(low, high, "Dirichlet posterior")
     return _estimate("kappa", value, limits, y.size, level)
 
 

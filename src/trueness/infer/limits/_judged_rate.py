@@ -8,7 +8,7 @@ from scipy.special import betainc
 from trueness._numerics.proportions import clopper_pearson
 from trueness.typing import Floats
 
-_HALF_TRUST = 3.0
+HALF_TRUST = 3.0
 """With as many expected events the judge has half its weight: with fewer, a regression on the very
 events that it explains promises too much. Chosen by simulation among three rules, then confirmed on
 other laws."""
@@ -43,7 +43,7 @@ def judged_rate(y: Floats, judge: Floats, judge_mean: float, n_all: int) -> Judg
     """
     n = y.size
     rarer = min(float(y.sum()), float(n - y.sum()))
-    trust = rarer / (rarer + _HALF_TRUST)
+    trust = rarer / (rarer + HALF_TRUST)
     f = judge - judge_mean
     slope = trust * _slopes_without_each(f, y)
     value = float((y - slope * f).mean())
@@ -64,7 +64,7 @@ def judged_rate_at(
     n = y.size
     events = float(y.sum())
     expected = min(n * rate, events)
-    trust = expected / (expected + _HALF_TRUST)
+    trust = expected / (expected + HALF_TRUST)
     spread = _covariance(judge, judge)
     slope = trust * _covariance(judge, y) / spread if spread > 0 else 0.0
     value = float(y.mean()) + slope * (judge_mean - float(judge.mean()))

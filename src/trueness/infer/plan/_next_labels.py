@@ -211,7 +211,7 @@ def _allocation(spread: Floats, size: Ints, room: Floats, budget: int) -> Ints:
         least = fewest * min(1.0, budget / fewest.sum())
         spread = np.ones(spread.size)
     wanted = least + _filled(size * spread, room - least, budget - float(least.sum()))
-    whole = np.floor(wanted + 1e-9).astype(np.int64)
+    whole: Ints = np.floor(wanted + 1e-9).astype(np.int64)
     missing = budget - int(whole.sum())
     # The largest remainders first, where there is room.
     order = np.argsort(-(np.where(whole < room, wanted - whole, -1.0)), kind="stable")
