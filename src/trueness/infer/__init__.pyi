@@ -20,6 +20,7 @@ from trueness.infer.plan._next_labels import next_labels as next_labels
 from trueness.infer.plan._validation_size import validation_size as validation_size
 from trueness.infer.test._cumulative import cumulative_walk as cumulative_walk
 from trueness.infer.test._equivalence import equivalence_test as equivalence_test
+from trueness.infer.watch._models import ModelWatch as ModelWatch
 from trueness.infer.watch._watch import Watch as Watch
 
 __all__: list[str]

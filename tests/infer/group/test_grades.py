@@ -638,3 +638,22 @@ def test_periods_need_rows_and_an_entry_for_each():
         tn.grade_table(tn.tally(y, p), bins=CUTS, period=[1])
     with pytest.raises(tn.InputError, match="`period` must have one entry per row"):
         tn.grade_table(y, p, bins=CUTS, period=[1, 2])
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+def test_limits_of_a_rate_under_correlation_hold_as_often_as_their_level_says():
+    rng = np.random.default_rng(17)
+    truth, n, rho, runs = 0.02, 250, 0.12, 1_500
+    limits = {}
+    held = 0
+    for _ in range(runs):
+        scaled = (stats.norm.ppf(truth) + np.sqrt(rho) * rng.normal()) / np.sqrt(1 - rho)
+        events = int(rng.binomial(n, stats.norm.cdf(scaled)))
+        if events not in limits:
+            y = np.arange(n) < events
+            table = tn.grade_table(y, np.full(n, truth), bins={"A": 1}, correlation=rho)
+            limits[events] = (table["A"].low, table["A"].high)
+        low, high = limits[events]
+        held += low <= truth <= high
+    assert held / runs >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / runs)

@@ -103,7 +103,7 @@ def grade_table(
     Notes
     -----
     **Limits of the rate** and of observed/expected: Clopper and Pearson's of the rate, also divided
-    by the mean score. With a correlation they are the rates at which so many events or more, or so
+    by the mean score. With a correlation they are the rates at which as many events or more, or as
     few or fewer, have the probability (1 − level)/2 in the one-factor model, for the rows there
     are: one bad year is compatible with a low PD.
 

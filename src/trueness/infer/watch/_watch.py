@@ -1,6 +1,7 @@
 """`Watch`: has a model drifted? An alarm that one may look at every day."""
 
 import hashlib
+import inspect
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,6 +33,7 @@ from trueness.infer.watch._look import (
     precedes,
     read_look,
 )
+from trueness.infer.watch._models import ModelWatch
 from trueness.infer.watch._process import (
     ALTERNATIVES,
     REFUTED,
@@ -99,6 +101,9 @@ class Watch:
         refutes the scores.
     name : str, default ''
         The name of what is watched. It is kept in the state.
+    compare : bool, default False
+        Watch two models instead: which has the lower log loss? The result is a
+        :class:`trueness.infer.ModelWatch`, which takes `alpha`, `eps` and `name`.
 
     Attributes
     ----------
@@ -147,6 +152,11 @@ class Watch:
     Alarm: all rows, since 21: events 1.24 × as frequent as predicted (evidence 4.5e+25, alarm at 20).
     """
 
+    def __new__(cls, *options: Any, compare: bool = False, **named: Any) -> Any:
+        """With `compare`, a watch of two models, which has methods of its own."""
+        check_flag(compare, "compare")
+        return ModelWatch(*options, **named) if compare else super().__new__(cls)
+
     def __init__(
         self,
         alpha: float = 0.05,
@@ -156,6 +166,7 @@ class Watch:
         segments: Sequence[str] | None = None,
         eps: float | None = None,
         name: str = "",
+        compare: bool = False,  # noqa: ARG002  # read when the object is made
     ) -> None:
         self.alpha = checked_fraction(alpha, "alpha")
         self.alternatives = _checked_alternatives(
@@ -727,3 +738,10 @@ def _text(state: dict[str, Any]) -> str:
 
 def _checksum(state: dict[str, Any]) -> str:
     return hashlib.sha256(_text(state).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+# What `help` and editors show: the arguments of a watch, not those that choose its kind.
+_arguments = inspect.signature(Watch.__init__)
+Watch.__signature__ = _arguments.replace(  # type: ignore[attr-defined]
+    parameters=list(_arguments.parameters.values())[1:], return_annotation=inspect.Signature.empty
+)
