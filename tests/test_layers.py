@@ -22,6 +22,7 @@ LIBRARIES = {
     "rich": {"cli", "_text"},
     "filelock": {"cli"},
     "fsspec": {"_tally"},
+    "sqlglot": {"recalibrate"},
     "jinja2": {"_report"},
     "markupsafe": {"_report"},
     "onnx": {"recalibrate"},

@@ -39,7 +39,7 @@ _VERBS = (
 _QUESTIONS = {
     "Judge": ("report", "measure", "test", "answers", "plot"),
     "Find where": ("segments", "slices", "grades"),
-    "Decide": ("compare", "gate", "decide", "route", "plan", "next"),
+    "Decide": ("compare", "gate", "verify", "decide", "route", "plan", "next"),
     "Repair": ("fit", "apply", "export"),
     "Watch": ("watch",),
     "Scale": ("tally",),

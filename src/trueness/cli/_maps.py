@@ -38,7 +38,10 @@ if TYPE_CHECKING:
 
     from trueness.sources._table import Table
 
-DIALECTS = ("duckdb", "sqlite", "postgresql", "postgres", "spark", "bigquery")
+DIALECTS = (
+    *("duckdb", "sqlite", "postgresql", "postgres", "spark", "bigquery"),
+    *("snowflake", "redshift", "databricks", "trino", "clickhouse", "mysql", "tsql", "oracle"),
+)
 _ONLY = {"dialect": "sql", "prob": "sql", "matrices": "sql", "table": "sql", "dtype": "onnx"}
 """Options of one format of `export`."""
 _CALIBRATOR = (
@@ -461,16 +464,14 @@ def export(path: str, **options: Any) -> None:
     if options["table"] is not None:
         target.write(f"{found}\n")
         return
-    from trueness.recalibrate._sql import WRITERS
+    from trueness.recalibrate._sql import quoted
 
     several = isinstance(found, dict)
     names = columns or calibrator.score_names_ or (list(found) if several else ["p"])
     names = [names] if isinstance(names, str) else names
     items = zip(names, found.values() if several else [found], strict=True)
     target.write(
-        ",\n".join(
-            f"{text} AS {WRITERS[dialect].name(f'{name}_calibrated')}" for name, text in items
-        )
+        ",\n".join(f"{text} AS {quoted(f'{name}_calibrated', dialect)}" for name, text in items)
         + "\n"
     )
 

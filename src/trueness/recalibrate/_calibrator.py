@@ -251,8 +251,11 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
 
         Parameters
         ----------
-        dialect : {'duckdb', 'sqlite', 'postgresql', 'spark', 'bigquery'}, default 'duckdb'
+        dialect : {'duckdb', 'sqlite', 'postgresql', 'spark', 'bigquery', ...}, default 'duckdb'
             The SQL dialect. SQLite needs its mathematical functions (3.35, compiled in by most).
+            'snowflake', 'redshift', 'databricks', 'trino', 'clickhouse', 'mysql', 'tsql' and
+            'oracle' are translated from DuckDB's by sqlglot; they begin with a comment that says
+            that trueness has not executed them.
         column : str or sequence of str, optional
             The column of the scores; for a matrix, its columns in the order of `fit`. They are
             quoted. Default: the names that the scores had in `fit`; for a vector without one, 'p'.
