@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trueness._text.numbers import level_percent, percent
+from trueness._text.numbers import level_percent, percent, short_number
 from trueness.results._record import Record
 from trueness.typing import Floats
 

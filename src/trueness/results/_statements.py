@@ -115,6 +115,10 @@ class Statement(Record):
         """Whether it is about intervals or quantiles, whose verdict has sentences of its own."""
         return self.kind in _HEADLINES
 
+    def __str__(self) -> str:
+        rows = f"{self.n_input:,} rows{f', {self.censored}' if self.censored else ''}"
+        return f"{self.words}: {rows}"
+
     def headline(self, verdict: Any) -> str:
         """The conclusion about intervals or quantiles, without a full stop."""
         return _HEADLINES[self.kind](self, verdict)
