@@ -103,7 +103,8 @@ class Statement(Record):
     @property
     def subject(self) -> str:
         """What is judged."""
-        return KINDS[self.kind].subject.format(words=self.words)
+        kind = KINDS.get(self.kind)
+        return self.words if kind is None else kind.subject.format(words=self.words)
 
     @property
     def is_score(self) -> bool:
