@@ -165,6 +165,7 @@ def _value(field):
         ("Centre, ...", ("Centre",)),
         ("Remedy, ...", ("Remedy",)),
         ("tuple", (1, 2, 3)),
+        ("Mapping[str, int]", {"<i>": 3}),
         ("str", "<i>text</i>"),
         ("float", 0.125),
         ("int", 1234),

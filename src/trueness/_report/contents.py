@@ -28,6 +28,7 @@ from trueness._report.records import (
     Segments,
     Settings,
 )
+from trueness._report.statements import answers_on_statement
 from trueness._report.subject import Groups, Options, Subject
 from trueness._report.summary import ALPHA, calibration_curve, summarize, top_k, validation_panel
 from trueness._tally.evidence import Evidence, Sums
@@ -147,7 +148,7 @@ def _model(
     parts = _segments(together, rule, subject.groups.get(name, {}), subject.by)
     step()
     fixes = quietly(a.ask, "remedies")
-    if fixes is None and data.dependent:
+    if fixes is None and data.dependent and data.events is None:
         notes.add(
             "Calibrators were not tried: there are too few rows or fewer than five clusters to split."
         )
@@ -186,7 +187,8 @@ def _model(
     )
     step()
     place = where(Grounds(decided, shown, tested, model.slices, classes, summary.brier))
-    return replace(model, answers=answer_questions(model, provenance, place))
+    answers = answer_questions(model, provenance, place)
+    return replace(model, answers=answers | answers_on_statement(decided, answers))
 
 
 def _clusters(cluster: Ints | None, models: int, multiclass: bool) -> Clusters | None:

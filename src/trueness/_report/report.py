@@ -40,12 +40,13 @@ from trueness._tally.atomic import as_path, replace_file
 from trueness._tally.events import Events, events_of_models
 from trueness._tally.evidence import Sums
 from trueness._tally.rows_or_sums import takes_rows
-from trueness._tally.rules import BinRule, BinsLike, as_rule, blind_to_labels
+from trueness._tally.rules import BinRule, BinsLike, Distinct, as_rule, blind_to_labels
 from trueness._tally.tally import Parts
 from trueness._text.strings import visible_json
 from trueness.errors import InputError
 from trueness.infer.group._segment_rows import of_groups
 from trueness.results import Series
+from trueness.results._statements import KINDS
 from trueness.typing import ArrayLike, RowOptions
 
 
@@ -233,9 +234,9 @@ def report(
         if y_prob is not None or rows or rounded_to is not None:
             demand = "must be labels if scores or options of rows are passed"
             raise InputError("y_true", demand, "got Events, which hold theirs")
-        how: Any = {"by": by, "crossed": crossed, "cluster": cluster, "bins": bins}
+        how: Any = {"by": by, "crossed": crossed, "cluster": cluster, "level": level, "seed": seed}
         assessed = {
-            name: assess(one, None, level=level, seed=seed, **how) for name, one in events.items()
+            name: assess(one, bins=bins_of_events(one, bins), **how) for name, one in events.items()
         }
         return report_assessments(
             assessed, origin=origin, intervals=intervals, title=title, progress=progress
@@ -283,6 +284,13 @@ def _events(y_true: Any) -> dict[str, Events]:
     return {} if found is None else {str(name): one for name, one in found[0].items()}
 
 
+def bins_of_events(events: Events, bins: Any) -> Any:
+    """The bins of a page: one for each level that intervals or quantiles state."""
+    if bins is None and events.levels is not None:
+        return Distinct()
+    return bins
+
+
 def _assessments(y_true: Any) -> dict[str, Assessment]:
     """The assessments that were passed in place of labels, by name.
 
@@ -323,6 +331,9 @@ def report_assessments(
     arguments = _fit_arguments(subject, {"labels": ()} if named else {})
     cluster = "" if subject.cluster is None else "cluster=cluster"
     event = None if subject.event is None else str(subject.event)
+    if subject.first.events is not None:
+        event = KINDS[subject.first.events.kind].event
+        origin = replace(origin, label=None)
     origin = replace(origin, event=event, arguments=arguments, cluster=cluster, other=subject.other)
     if subject.view == "multilabel":
         each = first.ask("classes")

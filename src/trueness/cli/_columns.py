@@ -4,6 +4,7 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -248,8 +249,8 @@ def choose(names: Sequence[str], source: str, request: Request) -> Choice:
     stated = statements_of(
         names,
         request,
-        lambda *asked: _guess(*asked, source),
-        lambda *asked: _check_column(*asked, source),
+        partial(_guess, source=source),
+        partial(_check_column, source=source),
     )
     if stated is not None:
         return _choose_statements(names, source, request, stated)

@@ -264,7 +264,15 @@ def _report_of_statements(rows: Rows, settings: dict[str, Any]) -> "Report":
         from trueness._report.report import report_assessments, today
 
         by = {name: rows.columns.groups[name] for name in rows.choice.by} or None
-        how: Any = {name: settings[name] for name in ("crossed", "level", "seed", "bins")}
+        how: Any = {name: settings[name] for name in ("crossed", "level", "seed")}
+        if (
+            opt.is_typed("bins")
+            or rows.choice.statements is None
+            or rows.choice.statements.followup
+        ):
+            how["bins"] = settings["bins"]
+        else:
+            how["bins"] = tn.Distinct()
         models = {
             model.name: tn.assess(rows.arguments(model).y_true, by=by, cluster=rows.cluster, **how)
             for model in rows.choice.models

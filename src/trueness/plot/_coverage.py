@@ -217,9 +217,9 @@ class LevelHistogramDisplay(canvas.Display):
         )
         edges = np.append(found.low_level, 1.0)
         if not np.isnan(found.low).all():
-            ends = [np.append(end, end[-1]) for end in (found.low, found.high)]
+            low, high = (np.append(end, end[-1]) for end in (found.low, found.high))
             panel.fill_between(
-                edges, *ends, step="post", color=GREY, alpha=0.3, linewidth=0, zorder=3
+                edges, low, high, step="post", color=GREY, alpha=0.3, linewidth=0, zorder=3
             )
         self.lines_ = [panel.axhline(1, color=GREY, linewidth=1, linestyle=(0, (4, 3)), zorder=4)]
         self.line_ = self.lines_[0]

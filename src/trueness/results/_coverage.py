@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trueness._text.numbers import level_percent, number, percent
+from trueness._text.numbers import level_percent, percent, short_number
 from trueness.results._record import Record
 from trueness.typing import Floats
 
@@ -98,9 +98,7 @@ class Coverage(Record):
         sides = f"{percent(self.below)} of outcomes lie below, {percent(self.above)} above"
         assert self.mean_width is not None
         assert self.interval_score is not None
-        width = (
-            f"mean width {number(self.mean_width)}, interval score {number(self.interval_score)}"
-        )
+        width = f"mean width {short_number(self.mean_width)}, interval score {short_number(self.interval_score)}"
         return f"{sides}; {width}"
 
     def __str__(self) -> str:

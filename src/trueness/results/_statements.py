@@ -23,6 +23,8 @@ class KindOfEvent:
     """What rates that follow the stated probabilities too little mean."""
     timid: str
     """What rates that follow the stated probabilities too strongly mean."""
+    event: str
+    """What the event is."""
 
     def finding(self, finding: str) -> str:
         """The finding about a segment or a slice in the words of this kind."""
@@ -42,6 +44,7 @@ KINDS: Mapping[str, KindOfEvent] = {
         more="too wide",
         extreme="coverage does not follow what is stated",
         timid="coverage does not follow what is stated",
+        event="outcome inside",
     ),
     "quantiles": KindOfEvent(
         subject="{words}",
@@ -49,6 +52,7 @@ KINDS: Mapping[str, KindOfEvent] = {
         more="too high",
         extreme="too narrow",
         timid="too wide",
+        event="outcome at most the quantile",
     ),
     "horizon": KindOfEvent(
         subject="predictions of the {words}",
@@ -56,6 +60,7 @@ KINDS: Mapping[str, KindOfEvent] = {
         more="risk too low",
         extreme="risks too extreme",
         timid="risks too moderate",
+        event="event by the horizon",
     ),
     "counts": KindOfEvent(
         subject="predicted shares",
@@ -63,6 +68,7 @@ KINDS: Mapping[str, KindOfEvent] = {
         more="under-predicted",
         extreme="too extreme",
         timid="too moderate",
+        event="success",
     ),
     "pairs": KindOfEvent(
         subject="stated preferences",
@@ -70,6 +76,7 @@ KINDS: Mapping[str, KindOfEvent] = {
         more="underconfident",
         extreme="too extreme",
         timid="too moderate",
+        event="favoured one preferred",
     ),
 }
 
@@ -96,7 +103,8 @@ class Statement(Record):
     @property
     def subject(self) -> str:
         """What is judged."""
-        return KINDS[self.kind].subject.format(words=self.words)
+        kind = KINDS.get(self.kind)
+        return self.words if kind is None else kind.subject.format(words=self.words)
 
     @property
     def is_score(self) -> bool:
@@ -107,6 +115,10 @@ class Statement(Record):
     def is_banded(self) -> bool:
         """Whether it is about intervals or quantiles, whose verdict has sentences of its own."""
         return self.kind in _HEADLINES
+
+    def __str__(self) -> str:
+        rows = f"{self.n_input:,} rows{f', {self.censored}' if self.censored else ''}"
+        return f"{self.words}: {rows}"
 
     def headline(self, verdict: Any) -> str:
         """The conclusion about intervals or quantiles, without a full stop."""
@@ -201,11 +213,11 @@ _HEADLINES: Mapping[str, Callable[[Statement, Any], str]] = {
 def adjust_in_words(statement: Statement) -> tuple[str, str]:
     """What to do about intervals or quantiles that do not hold, and why."""
     if statement.kind == "interval":
-        phrase = "Adjust the intervals with `tn.IntervalCalibration`"
+        phrase = "Adjust the intervals with tn.IntervalCalibration"
         return phrase, "Fit it on some rows, and judge its intervals on others."
-    phrase = "Map the levels with a calibrator, or forecast a wider range"
+    phrase = "Map the levels with a calibrator"
     reason = (
-        "`tn.SplineCalibration().fit(events)` learns how often outcomes are at most the quantile of each level; read "
-        "the quantiles at the levels that it maps to the wanted ones."
+        "tn.SplineCalibration().fit(events) learns how often outcomes are at most the quantile of each level; read the "
+        "quantiles at the levels that it maps to the wanted ones."
     )
     return phrase, reason
