@@ -26,7 +26,7 @@ N = 3_000
 
 def rate_limits(
     law: tuple[float, float], judge: tuple[float, float], budget: int, seed: int
-) -> tuple[tn.Estimate, tn.Estimate, float]:
+) -> tuple[tn.results.Estimate, tn.results.Estimate, float]:
     """The rate by chosen labels and by random ones, and the length that was expected."""
     rng = np.random.default_rng((seed, budget, round(10 * law[1]), round(100 * judge[0])))
     p = rng.beta(*law, N)

@@ -9,7 +9,7 @@ import trueness as tn
 from trueness._numerics.lowess import lowess
 
 
-@pytest.mark.filterwarnings("ignore::trueness.CertainScoresWarning")
+@pytest.mark.filterwarnings("ignore::trueness.errors.CertainScoresWarning")
 def test_every_number_is_that_of_r_on_real_data(clinical):
     for name, (y, p, r) in clinical.items():
         found = tn.preset("val.prob")(y, p)

@@ -207,7 +207,7 @@ def _models_table(rows: Rows, results: Sequence[_Compared]) -> Table:
     return Table(columns, lines)
 
 
-def _typical_error(square: float, own: "tn.Estimate | None") -> dict[str, Cell]:
+def _typical_error(square: float, own: "tn.results.Estimate | None") -> dict[str, Cell]:
     """The root of a squared error in percentage points, with its limits."""
     squares = (square,) if own is None else (square, own.low, own.high)
     error, *limits = points(*(max(0.0, value) ** 0.5 for value in squares))
