@@ -31,7 +31,7 @@ from trueness.typing import ArrayLike, Floats, Ints, RowOptions
 Portfolio: TypeAlias = Literal["infinite", "finite"]
 
 _MOST_DISTINCT = 50
-_COUNTED = "Weights are not whole numbers"
+_SAMPLING = "Weights are sampling weights"
 _ALL = Edges([0, 1])
 _TOTAL = "total"
 
@@ -372,7 +372,7 @@ def _table(
     inversions = tuple((a.grade, b.grade) for a, b in pairwise(there) if b.rate < a.rate)
     offset = _offset(cells, total, model.level)
     said = (
-        *(one for one in notes if sums.whole or not one.startswith(_COUNTED)),
+        *(one for one in notes if sums.whole or not one.startswith("Weights are")),
         *_notes(there, sums, model),
     )
     return GradeTable(tuple(grades), total, offset, inversions, **model._asdict(), notes=said)
@@ -481,7 +481,7 @@ def _notes(there: list[Grade], sums: _GradeSums, model: _Model) -> Iterable[str]
     if falls:
         yield f"Predicted PDs are inverted: {', '.join(falls)}."
     if not sums.whole:
-        yield f"{_COUNTED}: limits and p-values use the effective number of rows."
+        yield f"{_SAMPLING}: limits and p-values use the effective number of rows."
     if model.correlation == 0:
         return
     yield "The limits of rates, O/E and offset take rows as independent."
