@@ -63,7 +63,7 @@ def test_certain_answers_may_be_accepted_unseen():
         ("inverted", "these rows do not show that scores help to decide"),
         ("intervals", "it needs intervals"),
         ("bins", "bins do not keep every score"),
-        ("weights", "weights are not whole numbers"),
+        ("weights", "weights do not count rows"),
     ],
 )
 def test_it_is_left_out_and_the_page_says_why(why, said):

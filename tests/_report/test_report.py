@@ -184,7 +184,7 @@ def test_weights_that_are_not_whole_leave_out_what_counts_rows():
     assert summary["test"]["method"] == "omnibus"
     assert found["comparison"] is not None  # which weighs, and does not count
     assert found["models"][0]["blocks"] is None
-    assert any("not whole numbers" in note for note in found["models"][0]["notes"])
+    assert any("are sampling weights" in note for note in found["models"][0]["notes"])
 
 
 @pytest.mark.slow

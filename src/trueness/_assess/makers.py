@@ -107,10 +107,11 @@ def _settled_draws(a: Asked, options: Mapping[str, Any]) -> int | None:
     evidence = a.view("confidence")
     has_own_cells = any(options.get(name) is not None for name in ("k", "bins", "smoothness"))
     if a.draws is not None or has_own_cells or options.get("method", "score") != "score":
-        return a.draws
+        given: int | None = a.draws
+        return given
     if not _is_one(evidence) or evidence.dependent or evidence.importance:
         return None
-    decided = quietly(a.possible, "test")
+    decided: Significance | None = quietly(a.possible, "test")
     if decided is None or not decided.smallest_pvalue:
         return None
     return round(1 / decided.smallest_pvalue) - 1

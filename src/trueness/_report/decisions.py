@@ -40,7 +40,7 @@ def decisions(
     """
     lacking = {
         "bins do not keep every score": data.tally is None,
-        "weights are not whole numbers": not data.whole,
+        "weights do not count rows": not data.whole,
         "all labels are equal": summary.rate in (0, 1),
         "it needs intervals": not options.intervals,
     }

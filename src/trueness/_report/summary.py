@@ -60,7 +60,7 @@ def summarize(a: Asked, options: Options, notes: Notes) -> Summary:
     exact = tally is not None and tally.parts[0].whole
     if tally is not None and not exact:
         notes.add(
-            "Weights are not whole numbers: they express importance, and there is no TCE, which counts rows."
+            "Weights are sampling weights, so there is no TCE, which counts rows."
         )
     absent: list[str] = []
     inference: dict[str, Any] = dict.fromkeys(("ece_interval", "test", "noise_floor"))

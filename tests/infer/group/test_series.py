@@ -148,7 +148,7 @@ def test_fractional_weights_have_flags_and_a_change():
     found = tn.calibration_series(days, seed=0)
     assert found.flagged.tolist() == [d >= 4 for d in range(10)]
     assert found.change.first == "4"
-    assert found.notes == ("Weights are not whole numbers: there is no noise floor.",)
+    assert found.notes == ("Weights do not count rows: there is no noise floor.",)
     assert found.pvalue[0] == tn.calibration_test(days["0"], seed=0).pvalue
 
 

@@ -33,7 +33,7 @@ from trueness.typing import ArrayLike, Floats, Ints, RowOptions
 Portfolio: TypeAlias = Literal["infinite", "finite"]
 
 _MOST_DISTINCT = 50
-_COUNTED = "Weights are not whole numbers"
+_SAMPLING = "Weights are sampling weights"
 _ALL = Edges([0, 1])
 _TOTAL = "total"
 # A grade whose doubled PD would be noticed less often than this has no power.
@@ -473,7 +473,7 @@ def _table(graded: _Graded, model: _Model) -> GradeTable:
     inversions = tuple((a.grade, b.grade) for a, b in pairwise(there) if b.rate < a.rate)
     offset = _offset(graded.cells, total, model.level)
     said = (
-        *(one for one in graded.notes if sums.whole or not one.startswith(_COUNTED)),
+        *(note for note in graded.notes if sums.whole or not note.startswith("Weights are")),
         *_notes(there, sums, model),
     )
     return GradeTable(
@@ -665,7 +665,7 @@ def _notes(there: list[Grade], sums: _GradeSums, model: _Model) -> Iterable[str]
     if falls:
         yield f"Predicted PDs are inverted: {', '.join(falls)}."
     if not sums.whole:
-        yield f"{_COUNTED}: limits and p-values use the effective number of rows."
+        yield f"{_SAMPLING}: limits and p-values use the effective number of rows."
     if model.correlation == 0:
         return
     yield "The limits of the offset and Jeffreys' test take rows as independent."

@@ -177,7 +177,7 @@ def calibration_series(
     notes = {
         few: several and tests.draws + 1 < needed,
         _BINS: isinstance(total, Binned),
-        "Weights are not whole numbers: there is no noise floor.": not tests.counted,
+        "Weights do not count rows: there is no noise floor.": not tests.counted,
         many: tests.asymptotic,
     }
     return Series(

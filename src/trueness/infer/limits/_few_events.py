@@ -118,8 +118,8 @@ class JudgeLaw:
         below = np.maximum(self.mean - self.values[0], 1e-12)
         above = np.maximum(self.values[-1] - self.mean, 1e-12)
         if sign > 0:
-            return np.minimum(p / below, (1 - p) / above)
-        return np.minimum(p / above, (1 - p) / below)
+            return np.asarray(np.minimum(p / below, (1 - p) / above))
+        return np.asarray(np.minimum(p / above, (1 - p) / below))
 
     def draw(self, uniform: Floats) -> Floats:
         """The judge of every row, drawn from its law given the score."""

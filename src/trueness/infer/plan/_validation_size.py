@@ -107,7 +107,7 @@ def validation_size(
     power : float, default 0.8
         Probability with which tests should detect the error, or accept.
     seed : int or numpy.random.Generator, default 0
-        For the simulated power.
+        For the simulated power, of 100 samples (40 for `accept_band`).
     progress : bool or callable, default True
         Whether to show a progress bar on a terminal if acceptance takes long, or a function of
         (done, total).
@@ -119,6 +119,10 @@ def validation_size(
 
     Notes
     -----
+    A simulated power is known within a few points, and so are the rows: planned for a power of 0.8,
+    rows were accepted within 0.04, 0.05 and 0.06 (`accept_l2`) in .88, .92 and .72 of samples, and
+    O/E of 1.5 at a rate of 2 % was detected in .78 (60 to 150 samples each).
+
     With z the normal quantile of the level, φ the prevalence, p the scores and x their log-odds,
     all for a calibrated model (Riley et al. 2021; Brier score: ours):
 
