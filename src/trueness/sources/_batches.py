@@ -6,12 +6,12 @@ labels. Whatever needs explaining is left to the group-by, which counts the bad 
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from importlib.util import find_spec
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -31,12 +31,14 @@ from trueness.sources._gather import Group, refuse_overflow
 from trueness.sources._question import Question, Rule, check_group_bins
 from trueness.sources._row_expressions import FLOATS
 from trueness.sources._row_keys import RowKeys, uncollected
+from trueness.typing import Bools, Ints
 
 _BATCH_ROWS = 1 << 20
 _INTEGERS = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32")
 _KEYS = ("Int", "UInt", "Float", "String", "Categorical", "Enum", "Boolean", "Date")
 _OTHER_KEYS = ("Int128", "UInt128", "Datetime(time_unit='ns")
-_FEW_ROWS = 1000  # sums of weights, classes and sketches of groups of fewer rows are made faster by the engine
+# Sums of weights, classes and sketches of groups of fewer rows are made faster by the engine.
+_FEW_ROWS = 1000
 
 
 class _NeedsGroupByError(Exception):
@@ -62,43 +64,48 @@ def sums_of_batches(
     keys = RowKeys(question, schema)
     sums = _Sums(question, rule, None if question.binary else tuple(order))
     try:
-        with ThreadPoolExecutor(1) as adder:  # while the engine makes the next batch
-            waiting: deque[Future[None]] = deque()
-            for batch in _batches(selected, rule):
-                waiting.append(
-                    adder.submit(copy_context().run, sums.add, _complete(batch, question, keys))
-                )
-                if len(waiting) > 1:  # no more than two batches at a time
-                    waiting.popleft().result()
-            for last in waiting:
-                last.result()
+        _add_batches(_batches(selected, rule), sums, question, keys)
         with uncollected():
             return sums.total(keys)
     except (InputError, _NeedsGroupByError):
         return None
 
 
+def _add_batches(batches: Iterator[Any], sums: "_Sums", question: Question, keys: RowKeys) -> None:
+    """Add each batch while the engine makes the next one; no more than two are in memory."""
+    with ThreadPoolExecutor(1) as adder:
+        waiting: deque[Future[None]] = deque()
+        for batch in batches:
+            rows = _complete(batch, question, keys)
+            waiting.append(adder.submit(copy_context().run, sums.add, rows))
+            if len(waiting) > 1:
+                waiting.popleft().result()
+        for last in waiting:
+            last.result()
+
+
 def _can_serve(frame: Any, question: Question, schema: Any, rule: Rule) -> bool:
     label = schema[question.label]
-    in_two_passes = (
-        isinstance(rule, EqualMass) and question.weight is None
-    )  # without a sort, which is faster
-    if in_two_passes or not (label.is_numeric() or str(label) in ("Boolean", "String")):
+    if not label.is_numeric() and str(label) not in ("Boolean", "String"):
         return False
+    if isinstance(rule, EqualMass) and question.weight is None:
+        return False  # the group-by takes two passes without a sort, which is faster
     names = (*question.by, *question.columns["cluster"])
-    dtypes = [str(schema[name]) for name in names]
-    if any(
-        not one.startswith(_KEYS) or one.startswith(_OTHER_KEYS) or "zone='" in one
-        for one in dtypes
-    ):
+    if not all(_can_be_key(str(schema[name])) for name in names):
         return False
+    # Groups are encoded by pyarrow.
+    has_pyarrow = find_spec("pyarrow") is not None
     if frame.implementation.is_polars():
         import polars as pl
 
-        # Groups are encoded by pyarrow; older versions of Polars have no batches, or lose the
-        # errors of reading them.
-        return hasattr(pl, "scan_lines") and not (names and find_spec("pyarrow") is None)
-    return bool(frame.implementation.is_duckdb()) and find_spec("pyarrow") is not None
+        # Older versions of Polars have no batches, or lose the errors of reading them.
+        return hasattr(pl, "scan_lines") and (has_pyarrow or not names)
+    return bool(frame.implementation.is_duckdb()) and has_pyarrow
+
+
+def _can_be_key(dtype: str) -> bool:
+    """Whether values of a type can be encoded as codes; times with a zone cannot."""
+    return dtype.startswith(_KEYS) and not dtype.startswith(_OTHER_KEYS) and "zone='" not in dtype
 
 
 def _select(frame: Any, question: Question, schema: Any) -> tuple[Any, tuple[Any, ...]]:
@@ -108,48 +115,58 @@ def _select(frame: Any, question: Question, schema: Any) -> tuple[Any, tuple[Any
     """
     label = str(schema[question.label])
     order: tuple[Any, ...] = (0, 1)
-    if (
-        not question.binary
-        or question.labels is not None
-        or question.pos_label is not None
-        or label == "String"
-    ):
+    names_labels = question.labels is not None or question.pos_label is not None
+    if not question.binary or names_labels or label == "String":
         order = expressions.raw_rows(frame, question)[1]
-    plain = (question.binary and order == (0, 1)) or label in (*_INTEGERS, "Boolean")
-    coded = not plain or order != tuple(range(len(order))) or label == "String"
+    is_coded = _needs_codes(question, label, order)
     names = expressions.plain_names(frame)
     # DuckDB must not decide comparisons of labels beforehand; scores and weights are compared here.
-    named = expressions.select_plainly(frame, question, schema, opaque=coded and label in FLOATS)
-    scores = [(nw.col(names[x]), str(schema[x]) in FLOATS) for x in question.scores]
-    columns = [
-        (x if ready else x.cast(nw.Float64)).alias(f"x{i}") for i, (x, ready) in enumerate(scores)
-    ]
+    opaque = is_coded and label in FLOATS
+    named = expressions.select_plainly(frame, question, schema, opaque=opaque)
+    columns = []
+    for i, name in enumerate(question.scores):
+        score = nw.col(names[name])
+        if str(schema[name]) not in FLOATS:
+            score = score.cast(nw.Float64)
+        columns.append(score.alias(f"x{i}"))
     if question.weight is not None:
         columns.append(nw.col(names[question.weight]).cast(nw.Float64).alias("w"))
     for i, name in enumerate((*question.by, *question.columns["cluster"])):
-        words = str(schema[name]).startswith(("Categorical", "Enum"))
-        columns.append(
-            (nw.col(names[name]).cast(nw.String) if words else nw.col(names[name])).alias(f"by{i}")
-        )
-    t = nw.col(names[question.label])
-    if coded:
-        text = label == "String"
-        named = named.with_columns((t if text else t.cast(nw.Float64)).alias("t"))
-        y: Any = (
-            nw.when(~nw.col("t").is_null()).then(expressions.label_code(order, text)).cast(nw.Int64)
-        )
-    else:  # a type that the passes read without a copy
-        y = t.cast(nw.UInt8) if label == "Boolean" else t
-        if not question.binary or label not in (
-            "Boolean",
-            "Int8",
-            "UInt8",
-            "Int32",
-            "Int64",
-            *FLOATS,
-        ):
-            y = y.cast(nw.Float64 if question.binary else nw.Int64)
+        key = nw.col(names[name])
+        if str(schema[name]).startswith(("Categorical", "Enum")):
+            key = key.cast(nw.String)
+        columns.append(key.alias(f"by{i}"))
+    y = nw.col(names[question.label])
+    if is_coded:
+        is_text = label == "String"
+        named = named.with_columns((y if is_text else y.cast(nw.Float64)).alias("t"))
+        code = expressions.label_code(order, is_text)
+        y = nw.when(~nw.col("t").is_null()).then(code).cast(nw.Int64)
+    else:
+        y = _as_the_passes_read(y, label, binary=question.binary)
     return named.select(y.alias("y"), *columns), order
+
+
+def _needs_codes(question: Question, label: str, order: tuple[Any, ...]) -> bool:
+    """Whether labels must be compared with the order of the classes, or are codes already."""
+    if label == "String" or order != tuple(range(len(order))):
+        return True
+    is_01 = question.binary and order == (0, 1)
+    return not is_01 and label not in (*_INTEGERS, "Boolean")
+
+
+# Types of labels 0/1 that the passes read without a copy.
+_READ_AS_THEY_ARE = ("Int8", "UInt8", "Int32", "Int64", *FLOATS)
+
+
+def _as_the_passes_read(y: Any, label: str, *, binary: bool) -> Any:
+    if label == "Boolean":
+        y = y.cast(nw.UInt8)
+    if not binary:
+        return y.cast(nw.Int64)
+    if label == "Boolean" or label in _READ_AS_THEY_ARE:
+        return y
+    return y.cast(nw.Float64)
 
 
 def _batches(selected: Any, rule: Rule) -> Iterator[Any]:
@@ -160,53 +177,76 @@ def _batches(selected: Any, rule: Rule) -> Iterator[Any]:
         return
     import pyarrow as pa
 
-    reader = (
-        native.to_arrow_reader if hasattr(native, "to_arrow_reader") else native.fetch_arrow_reader
-    )
+    if hasattr(native, "to_arrow_reader"):
+        reader = native.to_arrow_reader
+    else:
+        reader = native.fetch_arrow_reader
     # DuckDB's threads work in parallel on small batches only; but sketches of small batches cost
     # more to add.
-    n_rows = _BATCH_ROWS if isinstance(rule, str) else _BATCH_ROWS >> 3
-    yield from (nw.from_native(pa.Table.from_batches([batch])) for batch in reader(n_rows))
+    row_count = _BATCH_ROWS if isinstance(rule, str) else _BATCH_ROWS >> 3
+    for batch in reader(row_count):
+        yield nw.from_native(pa.Table.from_batches([batch]))
 
 
 def _complete(batch: Any, question: Question, keys: RowKeys) -> _Batch:
     """The rows without missing values, which are nan in arrays of numbers."""
     scores = [f"x{i}" for i in range(len(question.scores))]
-    names = ["y", *scores, *([] if question.weight is None else ["w"])]
+    names = ["y", *scores]
+    if question.weight is not None:
+        names.append("w")
     arrays = {name: batch.get_column(name).to_numpy() for name in names}
     groups = [batch.get_column(name).to_arrow() for name in batch.columns if name.startswith("by")]
     if question.cluster is not None and groups[-1].null_count:
         raise _NeedsGroupByError
-    n = arrays["y"].size
+    row_count = arrays["y"].size
     if question.missing == "drop":
-        gaps = [np.isnan(values) for values in arrays.values() if values.dtype.kind == "f"]
-        kept = ~np.logical_or.reduce([np.zeros(n, dtype=bool), *gaps])
+        kept = ~_gaps(arrays)
         if not kept.all():
             arrays = {name: values[kept] for name, values in arrays.items()}
             groups = [column.filter(kept) for column in groups]
+    y = arrays["y"]
+    w = arrays.get("w")
+    if groups:
+        places, n_places = keys.places(groups, w)
+    else:
+        places = np.zeros(y.size, np.uint32)
+        n_places = 1
     p = arrays["x0"]
-    places, n_places = (
-        keys.places(groups, arrays.get("w")) if groups else (np.zeros(p.size, np.uint32), 1)
-    )
     if not question.binary:
-        columns = [arrays[x] for x in scores]
-        order: Any = "F" if question.view == "classwise" else "C"  # as the passes read them
-        room = np.empty((p.size, len(columns)), np.result_type(*columns), order=order)
-        p = np.stack(columns, axis=1, out=room)
-    return _Batch(arrays["y"], p, arrays.get("w"), places, n_places, n - arrays["y"].size)
+        p = _matrix([arrays[name] for name in scores], question.view)
+    return _Batch(y, p, w, places, n_places, dropped=row_count - y.size)
+
+
+def _gaps(arrays: Mapping[str, NDArray[Any]]) -> Bools:
+    """The rows with a nan."""
+    gaps = np.zeros(arrays["y"].size, dtype=bool)
+    for values in arrays.values():
+        if values.dtype.kind == "f":
+            gaps |= np.isnan(values)
+    return gaps
+
+
+def _matrix(columns: list[NDArray[Any]], view: str) -> NDArray[Any]:
+    """The scores of all classes, in the order of memory in which the passes read them."""
+    order: Literal["C", "F"] = "F" if view == "classwise" else "C"
+    shape = (columns[0].size, len(columns))
+    room = np.empty(shape, np.result_type(*columns), order=order)
+    return np.stack(columns, axis=1, out=room)
 
 
 class _Sums:
+    """The sums of all batches so far."""
+
     def __init__(self, question: Question, rule: Rule, classes: tuple[Any, ...] | None) -> None:
         self.question = question
         self.rule = rule
         self.classes = classes
         self.edges: Any = None if isinstance(rule, str) else rule.fixed_edges
         self.at_place: dict[int, list[Tally | Binned | Sketch]] = {}
-        self.tables = np.zeros(
-            (0, 0 if self.edges is None else self.edges.size - 1, 2, 5), np.int64
-        )
-        self.rows = self.dropped = 0
+        n_bins = 0 if self.edges is None else self.edges.size - 1
+        self.tables = np.zeros((0, n_bins, 2, 5), np.int64)
+        self.rows = 0
+        self.dropped = 0
         self.heaviest: dict[int, float] = {}
 
     def add(self, batch: _Batch) -> None:
@@ -216,45 +256,45 @@ class _Sums:
         if batch.y.size == 0:
             return
         if self.classes is not None:
-            if not (batch.y.min() >= 0 and batch.y.max() < len(self.classes)):
+            are_codes = batch.y.min() >= 0 and batch.y.max() < len(self.classes)
+            if not are_codes:  # also where one is nan
                 raise _NeedsGroupByError
             batch = batch._replace(y=batch.y.astype(np.int64, copy=False))
-        if batch.w is not None and not (
-            float(batch.w.max()) <= expressions.MOST_WEIGHT and batch.w.min() >= 0
-        ):
+        if batch.w is not None and not _are_usable(batch.w):
             raise _NeedsGroupByError
-        one = self.classes is None or self.question.view == "confidence"
-        check_group_bins(self.rule, 1 if one else len(self.question.scores), batch.n_places)
+        is_one_part = self.classes is None or self.question.view == "confidence"
+        part_count = 1 if is_one_part else len(self.question.scores)
+        check_group_bins(self.rule, part_count, batch.n_places)
         # Without weights, sums are integers in small tables, and one pass can sum all groups.
         if self.edges is not None and batch.w is None and self.question.binary:
-            assert not isinstance(self.rule, str)
-            if len(self.tables) < batch.n_places:
-                old = self.tables
-                self.tables = np.zeros(
-                    (2 * batch.n_places, *old.shape[1:]), np.int64
-                )  # memory is taken when used
-                self.tables[: len(old)] = old
-            sample = Sample(batch.y, batch.p)
-            if batch.n_places == 1:
-                self.tables[0] += binned_of(sample, "classwise", self.rule).parts[0].table
-            else:
-                add_to_tables(sample, batch.places, self.rule, self.tables)
+            self._add_to_tables(batch)
             return
-        if batch.n_places > max(1, self.question.buckets) and batch.n_places * _FEW_ROWS > max(
-            _BATCH_ROWS, self.rows
-        ):
+        has_groups = batch.n_places > max(1, self.question.buckets)
+        if has_groups and batch.n_places * _FEW_ROWS > max(_BATCH_ROWS, self.rows):
             raise _NeedsGroupByError
         for place, rows in _split_by_place(batch):
             self._add_to(place, rows)
 
+    def _add_to_tables(self, batch: _Batch) -> None:
+        assert not isinstance(self.rule, str)
+        if len(self.tables) < batch.n_places:
+            smaller = self.tables
+            # Twice as many as needed: memory is taken only when it is used.
+            self.tables = np.zeros((2 * batch.n_places, *smaller.shape[1:]), np.int64)
+            self.tables[: len(smaller)] = smaller
+        sample = Sample(batch.y, batch.p)
+        if batch.n_places == 1:
+            self.tables[0] += binned_of(sample, "classwise", self.rule).parts[0].table
+        else:
+            add_to_tables(sample, batch.places, self.rule, self.tables)
+
     def _add_to(self, place: int, rows: Sample) -> None:
         sample = Sample(rows.y, rows.p, rows.w, self.classes, self.question.tolerance)
-        if sample.w is not None and not sample.w.any():
-            self._sum(
-                Sample(sample.y, sample.p, None, self.classes, sample.tolerance)
-            )  # only to check the values
-            return
         if sample.w is not None:
+            if not sample.w.any():
+                # Only to check the values: rows of weight 0 are no rows.
+                self._sum(Sample(sample.y, sample.p, None, self.classes, sample.tolerance))
+                return
             self.heaviest[place] = max(self.heaviest.get(place, 0.0), float(sample.w.max()))
         pile = self.at_place.setdefault(place, [])
         pile.append(self._sum(sample))
@@ -274,20 +314,10 @@ class _Sums:
 
     def total(self, keys: RowKeys) -> dict[Group, Any]:
         """The sums of each group, in the order of their keys."""
-        if any(
-            heaviest < 2.0 ** (expressions.LEAST_EXPONENT + 1)
-            for heaviest in self.heaviest.values()
-        ):
+        lightest_allowed = 2.0 ** (expressions.LEAST_EXPONENT + 1)
+        if any(heaviest < lightest_allowed for heaviest in self.heaviest.values()):
             raise _NeedsGroupByError
-        totals: dict[int, Any] = {
-            place: sum(reversed(pile)) for place, pile in self.at_place.items()
-        }
-        for place, total in totals.items():
-            if isinstance(total, Binned):
-                for part in total.parts:
-                    refuse_overflow(part.count)
-            elif isinstance(total, Tally) and not isinstance(self.rule, str | Distinct):
-                totals[place] = total.coarsen(self.rule)
+        totals = {place: self._total_of(pile) for place, pile in self.at_place.items()}
         rows = self.tables[:, :, 0, 0] + self.tables[:, :, 1, 0]
         refuse_overflow(rows)
         filled: list[bool] = rows.any(axis=1).tolist()  # type: ignore[assignment]  # of one axis
@@ -295,25 +325,45 @@ class _Sums:
             raise _NeedsGroupByError
         if self.dropped:
             warn(dropped_rows(self.dropped, self.rows), DroppedRowsWarning)
+        if self.question.cluster is not None:
+            tables = {
+                place: self._binned(place) for place, has_rows in enumerate(filled) if has_rows
+            }
+            return self._with_clusters(totals | tables, keys)
+        # Made in the order of the keys: a million in another are slow to look at.
         groups = keys.groups()
-        if (
-            self.question.cluster is None
-        ):  # made in the order of the keys: a million in another are slow to look at
-            found = {key: totals[group] for group, key in groups if group in totals}
-            return found or {key: self._binned(group) for group, key in groups if filled[group]}
-        totals |= {place: self._binned(place) for place, has_rows in enumerate(filled) if has_rows}
+        if totals:
+            return {key: totals[group] for group, key in groups if group in totals}
+        return {key: self._binned(group) for group, key in groups if filled[group]}
+
+    def _total_of(self, pile: list[Tally | Binned | Sketch]) -> Any:
+        total: Any = sum(reversed(pile))
+        if isinstance(total, Binned):
+            for part in total.parts:
+                refuse_overflow(part.count)
+        elif isinstance(total, Tally) and not isinstance(self.rule, str | Distinct):
+            return total.coarsen(self.rule)
+        return total
+
+    def _with_clusters(self, totals: dict[int, Any], keys: RowKeys) -> dict[Group, Any]:
+        """The sums of each group, from those of its buckets."""
         number = self.question.buckets
         largest = keys.largest().tolist()
-        found = {}
-        for group, key in groups:
-            places = enumerate(range(group * number, (group + 1) * number))
-            of_bucket = {bucket: totals[place] for bucket, place in places if place in totals}
-            if of_bucket:
-                found[key] = together(of_bucket, largest[group], number)
-        return found
+        sums = {}
+        for group, key in keys.groups():
+            first = group * number
+            of_buckets = {i: totals[first + i] for i in range(number) if first + i in totals}
+            if of_buckets:
+                sums[key] = together(of_buckets, largest[group], number)
+        return sums
 
     def _binned(self, place: int) -> Binned:
         return Binned("binary", (Bins(self.edges, self.tables[place], moments=True),))
+
+
+def _are_usable(w: NDArray[Any]) -> bool:
+    """Whether no weight is negative, nan or too large to be squared."""
+    return bool(float(w.max()) <= expressions.MOST_WEIGHT and w.min() >= 0)
 
 
 def _size(sums: Any) -> int:
@@ -323,17 +373,33 @@ def _size(sums: Any) -> int:
 
 
 def _split_by_place(batch: _Batch) -> Iterator[tuple[int, Sample]]:
+    """The rows of each place that has any."""
     if batch.n_places == 1:
         yield 0, Sample(batch.y, batch.p, batch.w)
         return
-    # Sorting short integers is a count of digits, several times as fast as sorting long ones.
-    n = batch.n_places
-    places = batch.places.astype(np.uint8 if n <= 2**8 else np.uint16 if n <= 2**16 else np.int64)
+    places = batch.places.astype(_smallest_type(batch.n_places))
     order = np.argsort(places, kind="stable")
-    ends = np.cumsum(np.bincount(places, minlength=n))
-    p = batch.p[order] if batch.p.ndim == 1 else np.ascontiguousarray(batch.p.T[:, order]).T
+    ends = np.cumsum(np.bincount(places, minlength=batch.n_places))
     y = batch.y[order]
+    p = _rows_in_order(batch.p, order)
     w = None if batch.w is None else batch.w[order]
     for place, (start, end) in enumerate(pairwise([0, *ends.tolist()])):
         if end > start:
-            yield place, Sample(y[start:end], p[start:end], None if w is None else w[start:end])
+            w_here = None if w is None else w[start:end]
+            yield place, Sample(y[start:end], p[start:end], w_here)
+
+
+def _smallest_type(n: int) -> Any:
+    """A type for n places: short integers are sorted several times as fast as long ones."""
+    if n <= 2**8:
+        return np.uint8
+    if n <= 2**16:
+        return np.uint16
+    return np.int64
+
+
+def _rows_in_order(p: NDArray[Any], order: Ints) -> NDArray[Any]:
+    if p.ndim == 1:
+        return p[order]
+    # By columns, so that those of a class stay together in memory.
+    return np.ascontiguousarray(p.T[:, order]).T

@@ -2,7 +2,8 @@
 
 import csv
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -27,12 +28,12 @@ class NamedFields:
     targets: Mapping[str, str] | None = None  # by the id of the question
     key: str = ""  # what the targets come from, for messages
 
-    @property
+    @cached_property
     def any_named(self) -> bool:
         paths = (self.text, self.answer, self.target, self.identity)
         return self.targets is not None or any(path is not None for path in paths)
 
-    @property
+    @cached_property
     def judges(self) -> bool:
         """Whether answers are compared with targets, whatever a scorer said."""
         return self.target is not None or self.targets is not None
@@ -51,29 +52,29 @@ class NamedFields:
             if sample.text is not None or sample.logprob is not None:
                 return sample
             logprobs = logprobs_beside(sample.raw, self.answer or "answer")
-            return replace(sample, tokens=logprobs.tokens, logprob=logprobs.total)
+            return sample._replace(tokens=logprobs.tokens, logprob=logprobs.total)
         text = dotted(sample.raw, self.text)
         if text is None:
             trouble = sample.trouble or f"no field {self.text!r}"
-            return replace(sample, text=None, trouble=trouble)
-        sample = replace(sample, text=message_text(text))
+            return sample._replace(text=None, trouble=trouble)
+        sample = sample._replace(text=message_text(text))
         logprobs = logprobs_beside(sample.raw, self.text)
         if logprobs.total is None:
             return sample
-        return replace(sample, tokens=logprobs.tokens, logprob=logprobs.total)
+        return sample._replace(tokens=logprobs.tokens, logprob=logprobs.total)
 
     def _with_answer(self, sample: Sample, path: str) -> Sample:
         answer = dotted(sample.raw, path)
         if answer is None:
-            return replace(sample, answer=None, trouble=sample.trouble or f"no field {path!r}")
-        return replace(sample, answer=message_text(answer))
+            return sample._replace(answer=None, trouble=sample.trouble or f"no field {path!r}")
+        return sample._replace(answer=message_text(answer))
 
     def _with_identity(self, log: Log, sample: Sample) -> Sample:
         path = self.identity or ""
         value = dotted(sample.raw, path)
         if value is None:
-            return replace(sample, trouble=sample.trouble or f"no field {path!r}")
-        return replace(sample, identity=str(value), question=f"{log.task}/{value}")
+            return sample._replace(trouble=sample.trouble or f"no field {path!r}")
+        return sample._replace(identity=str(value), question=f"{log.task}/{value}")
 
     def score(self, sample: Sample) -> Mapping[str, Any]:
         """Right if the answer equals the target, or why that is not known."""

@@ -12,7 +12,8 @@ for one name.
 
 import functools
 import operator
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeGuard
 
 import narwhals.stable.v2 as nw
 
@@ -59,20 +60,25 @@ def check_columns(frame: Any, question: Question) -> Any:
     for argument in ("prob", "weight"):
         for name in question.columns[argument]:
             if not _is_number(schema[name]):
-                raise column_error(
-                    argument, name, "must hold numbers", f"its type is {schema[name]}"
-                )
+                raise _type_error(argument, name, "must hold numbers", schema[name])
     for name in question.by:
         if str(schema[name]).startswith(("List", "Array", "Struct")):
-            raise column_error("by", name, "must hold single values", f"its type is {schema[name]}")
+            raise _type_error("by", name, "must hold single values", schema[name])
     for name in question.columns["cluster"]:
-        if not (
-            schema[name].is_integer() or _is_text(schema[name]) or str(schema[name]) == "Object"
-        ):
+        if not _can_be_cluster(schema[name]):
             demand = "must hold text or whole numbers"
-            remedy = "Cast it to text."
-            raise column_error("cluster", name, demand, f"its type is {schema[name]}", remedy)
+            raise _type_error("cluster", name, demand, schema[name], remedy="Cast it to text.")
     return schema
+
+
+def _type_error(
+    argument: str, name: str, demand: str, dtype: Any, *, remedy: str = ""
+) -> InputError:
+    return column_error(argument, name, demand, f"its type is {dtype}", remedy)
+
+
+def _can_be_cluster(dtype: Any) -> bool:
+    return dtype.is_integer() or _is_text(dtype) or str(dtype) == "Object"
 
 
 def _is_number(dtype: Any) -> bool:
@@ -106,19 +112,19 @@ def select_plainly(frame: Any, question: Question, schema: Any, *, opaque: bool 
 
         return nw.from_native(native.select(*[pl.nth(i).alias(f"c{i}") for i, _ in places]))
     if frame.implementation.is_duckdb():
-        hidden = [
-            f"#{i + 1}{' + 0 * random()' if name in floats else ''} AS c{i}" for i, name in places
-        ]
-        return nw.from_native(native.project(", ".join(hidden)))
+        projections = []
+        for i, name in places:
+            hidden = " + 0 * random()" if name in floats else ""
+            projections.append(f"#{i + 1}{hidden} AS c{i}")
+        return nw.from_native(native.project(", ".join(projections)))
     if frame.implementation.is_spark_like():
         frame = nw.from_native(native.toDF(*[f"c{i}" for i in range(len(native.columns))]))
         return frame.select(*[f"c{i}" for i, _ in places])
     if frame.implementation.is_ibis() and floats and native.get_backend().name == "duckdb":
         import ibis
 
-        frame = nw.from_native(
-            native.mutate([(native[x] + ibis.random() * 0).name(x) for x in sorted(floats)])
-        )
+        hidden_columns = [(native[name] + ibis.random() * 0).name(name) for name in sorted(floats)]
+        frame = nw.from_native(native.mutate(hidden_columns))
     return frame.select(*[nw.col(name).alias(f"c{i}") for i, name in places])
 
 
@@ -145,14 +151,15 @@ def raw_rows(frame: Any, question: Question) -> tuple[Any, tuple[Any, ...]]:
 
 def _categories(frame: Any, dtype: Any, name: str) -> Categories | None:
     """The categories of text labels that have an order of their own."""
-    found = None
     if str(dtype).startswith("Enum"):
-        found = Categories(tuple(dtype.categories), ordered=True)
+        categories: Categories | None = Categories(tuple(dtype.categories), ordered=True)
     elif isinstance(frame, nw.DataFrame):
-        found = categories_of(frame.get_column(name).to_native())
-    if found is not None and all(isinstance(one, str) for one in found.names):
-        return found
-    return None
+        categories = categories_of(frame.get_column(name).to_native())
+    else:
+        return None
+    if categories is None or not all(isinstance(label, str) for label in categories.names):
+        return None
+    return categories
 
 
 def _as_label(column: Any, dtype: Any, name: str) -> Any:
@@ -181,25 +188,12 @@ def _label_order(
     raw: Any, question: Question, dtype: str, categories: Categories | None
 ) -> tuple[Any, ...]:
     text = _is_text(dtype)
-    for named in question.labels or (() if question.pos_label is None else (question.pos_label,)):
-        if dtype != "Object" and isinstance(named, str) != text:
-            argument = "pos_label" if question.labels is None else "labels"
-            holds = "strings" if text else "numbers"
-            demand = f"must be values of `label` column {question.label!r}, which holds {holds}"
-            raise InputError(argument, demand, f"got {named!r}")
-        if isinstance(named, int) and abs(named) > 2**53:
-            got = "cast it to strings, since engines compare numbers as floats"
-            raise column_error("label", question.label, f"has numbers beyond 2^53 ({named})", got)
+    _check_named_labels(question, dtype)
     if question.labels is not None:
         refuse_contradiction(question.labels, question.scores, "`prob` columns")
         return question.labels
     if question.binary:
-        if (
-            question.pos_label is None
-            and categories is not None
-            and categories.ordered
-            and len(categories.names) == 2
-        ):
+        if question.pos_label is None and _are_two_in_order(categories):
             return categories.names
         return _two_labels(raw, question, text)
     if not text:
@@ -208,95 +202,123 @@ def _label_order(
     return _class_names(raw, question, categories)
 
 
+def _check_named_labels(question: Question, dtype: str) -> None:
+    """Refuse labels of another type than the column's, which no row could have."""
+    argument = "labels"
+    named: Sequence[Any] = question.labels or ()
+    if question.labels is None and question.pos_label is not None:
+        argument = "pos_label"
+        named = (question.pos_label,)
+    text = _is_text(dtype)
+    for label in named:
+        if dtype != "Object" and isinstance(label, str) != text:
+            holds = "strings" if text else "numbers"
+            demand = f"must be values of `label` column {question.label!r}, which holds {holds}"
+            raise InputError(argument, demand, f"got {label!r}")
+        if isinstance(label, int) and abs(label) > 2**53:
+            demand = f"has numbers beyond 2^53 ({label})"
+            got = "cast it to strings, since engines compare numbers as floats"
+            raise column_error("label", question.label, demand, got)
+
+
+def _are_two_in_order(categories: Categories | None) -> TypeGuard[Categories]:
+    return categories is not None and categories.ordered and len(categories.names) == 2
+
+
 def _two_labels(raw: Any, question: Question, text: bool) -> tuple[Any, ...]:
     if question.pos_label is None:
         if not text:
             return (0, 1)
-        found = _distinct(raw, 4)
-        if not found:
+        labels = _distinct(raw, 4)
+        if not labels:
             return ("0", "1")
-        got = f"it holds strings ({list_labels(found)})"
-        remedy = f"Say which of them the scores refer to: `pos_label={found[-1]!r}`."
+        got = f"it holds strings ({list_labels(labels)})"
+        remedy = f"Say which of them the scores refer to: `pos_label={labels[-1]!r}`."
         raise column_error("label", question.label, "must be 0 or 1", got, remedy)
-    others = _distinct(raw.filter(nw.col("t") != question.pos_label), 4)
-    if len(others) > 1:
-        got = f"beside {question.pos_label!r} it holds {list_labels(others)}"
-        raise column_error(
-            "label", question.label, "must hold two values when `prob` is one column", got
-        )
-    if others:
-        return (others[0], question.pos_label)
-    if isinstance(question.pos_label, str):
-        return (question.pos_label + "?", question.pos_label)  # some other string; none is there
-    return (question.pos_label - 1, question.pos_label)
+    event = question.pos_label
+    other_labels = _distinct(raw.filter(nw.col("t") != event), 4)
+    if len(other_labels) > 1:
+        demand = "must hold two values when `prob` is one column"
+        got = f"beside {event!r} it holds {list_labels(other_labels)}"
+        raise column_error("label", question.label, demand, got)
+    if other_labels:
+        return (other_labels[0], event)
+    if isinstance(event, str):
+        return (f"{event}?", event)  # another string, which no row has
+    return (event - 1, event)
 
 
 def _class_names(raw: Any, question: Question, categories: Categories | None) -> tuple[Any, ...]:
     """The classes of string labels: the names of the score columns, the categories, or the labels, sorted."""
     n_classes = len(question.scores)
-    found = _distinct(raw, n_classes + 1) if categories is None else list(categories.names)
-    if set(found) & set(question.scores) or not found:
+    names = _distinct(raw, n_classes + 1) if categories is None else list(categories.names)
+    if set(names) & set(question.scores) or not names:
         return question.scores
-    if len(found) != n_classes:
-        more = "more" if len(found) > n_classes else len(found)
+    if len(names) != n_classes:
+        count = "more" if len(names) > n_classes else len(names)
         demand = "must have one distinct value per `prob` column"
-        got = f"got {more} ({list_labels(found)}) for {n_classes} columns"
-        raise column_error(
-            "label", question.label, demand, got, "`labels=` names the columns in order."
-        )
-    return tuple(found)
+        got = f"got {count} ({list_labels(names)}) for {n_classes} columns"
+        remedy = "`labels=` names the columns in order."
+        raise column_error("label", question.label, demand, got, remedy)
+    return tuple(names)
 
 
-def _distinct(raw: Any, most: int) -> list[Any]:
-    found = (
-        raw.select("t")
-        .filter(~nw.col("t").is_null())
-        .unique()
-        .sort("t")
-        .head(most)
-        .lazy()
-        .collect()
-    )
-    return [value for value in found.get_column("t").to_list() if value == value]
+def _distinct(raw: Any, limit: int) -> list[Any]:
+    """The first few distinct labels, sorted; without missing values and nan."""
+    labels = raw.select("t").filter(~nw.col("t").is_null()).unique().sort("t").head(limit)
+    values = labels.lazy().collect().get_column("t").to_list()
+    return [value for value in values if value == value]
 
 
 def label_code(order: tuple[Any, ...], text: bool) -> Any:
     """The position of the label t in the order as Float64; −1 for any other value."""
     t = nw.col("t")
-    if not text and order == tuple(range(len(order))) and len(order) > 2:
-        return (
-            nw.when((t >= 0) & (t < len(order)) & (t == t.floor())).then(t).otherwise(nw.lit(-1.0))
-        )
+    n = len(order)
+    if not text and n > 2 and order == tuple(range(n)):
+        is_code = (t >= 0) & (t < n) & (t == t.floor())
+        return nw.when(is_code).then(t).otherwise(nw.lit(-1.0))
     code = nw.lit(-1.0)
-    for place in reversed(range(len(order))):
+    for place in reversed(range(n)):
         code = nw.when(t == order[place]).then(nw.lit(float(place))).otherwise(code)
     return code
 
 
 def rows_of(frame: Any, question: Question) -> Rows:
+    """The rows as they are summed; a bad row has harmless values and ok = 0."""
     raw, order = raw_rows(frame, question)
     scores = [f"x{i}" for i in range(len(question.scores))]
     by = [f"by{i}" for i in range(len(question.by))]
     weight = [] if question.weight is None else ["w"]
     coded = raw.with_columns(label_code(order, isinstance(order[0], str)).alias("code"))
-    good = nw.col("code") >= 0
-    gap = score_sum(scores) - 1.0
+    flagged = coded.with_columns(_is_good(question, scores).alias("ok"))
     ok = nw.col("ok")
-    for x, most in (dict.fromkeys(scores, 1) | dict.fromkeys(weight, MOST_WEIGHT)).items():
-        good = good & (nw.col(x) >= 0) & (nw.col(x) <= most)
-    if not question.binary:
-        good = good & (gap <= question.tolerance) & (gap >= -question.tolerance)
-    flagged = coded.with_columns(good.alias("ok"))
-    kept = {
-        x: nw.when(ok).then(nw.col(x)).otherwise(nw.lit(0.0)) for x in (*scores, *weight, "code")
-    }
-    kept |= {"code": kept["code"].cast(nw.Int64), "ok": flag(ok)}
-    safe = flagged.select(*[x.alias(name) for name, x in kept.items()], *by)
-    viewed = _view_rows(safe, question, scores, [*weight, *by])
+    kept = []
+    for name in (*scores, *weight):
+        kept.append(nw.when(ok).then(nw.col(name)).otherwise(nw.lit(0.0)).alias(name))
+    code = nw.when(ok).then(nw.col("code")).otherwise(nw.lit(0.0)).cast(nw.Int64)
+    safe = flagged.select(*kept, code.alias("code"), flag(ok).alias("ok"), *by)
     part = ["part"] if question.split else []
     return Rows(
-        viewed, frame, question, None if question.binary else tuple(order), by, [*by, *part]
+        frame=_view_rows(safe, question, scores, [*weight, *by]),
+        source=frame,
+        question=question,
+        classes=None if question.binary else tuple(order),
+        by=by,
+        keys=[*by, *part],
     )
+
+
+def _is_good(question: Question, scores: list[str]) -> Any:
+    """Whether label, scores and weight are all good; NULL, as no, where one is missing."""
+    good = nw.col("code") >= 0
+    for name in scores:
+        good = good & (nw.col(name) >= 0) & (nw.col(name) <= 1)
+    if question.weight is not None:
+        good = good & (nw.col("w") >= 0) & (nw.col("w") <= MOST_WEIGHT)
+    if not question.binary:
+        gap = score_sum(scores) - 1.0
+        good = good & (gap <= question.tolerance) & (gap >= -question.tolerance)
+    return good
 
 
 def score_sum(scores: list[str]) -> Any:
@@ -314,13 +336,14 @@ def _view_rows(safe: Any, question: Question, scores: list[str], kept: list[str]
         )
     top = safe.with_columns(nw.max_horizontal(*scores).alias("p"))
     # The smallest index among those that reach the top: a tie goes to the first.
-    reach = {
-        f"k{i}": nw.when(nw.col(x) == nw.col("p")).then(nw.lit(i)) for i, x in enumerate(scores)
-    }
-    top = top.with_columns(
-        *[place.otherwise(nw.lit(len(scores))).alias(k) for k, place in reach.items()]
-    )
-    top = top.with_columns(nw.min_horizontal(*reach).cast(nw.Int64).alias("part"))
+    places = [f"k{i}" for i in range(len(scores))]
+    reached = [
+        nw.when(nw.col(score) == nw.col("p")).then(nw.lit(i)).otherwise(nw.lit(len(scores)))
+        for i, score in enumerate(scores)
+    ]
+    named = [place.alias(name) for name, place in zip(places, reached, strict=True)]
+    first = nw.min_horizontal(*places).cast(nw.Int64)
+    top = top.with_columns(*named).with_columns(first.alias("part"))
     part = ["part"] if question.split else []
     return top.select("p", hit.alias("y"), "ok", *part, *kept)
 
@@ -348,50 +371,63 @@ def explain_bad_rows(frame: Any, question: Question) -> None:
 
     Warn if rows only have a missing value and may be dropped.
     """
-    flagged, found = _faulty_rows(frame, question)
-    rows = found["rows"]
-    if found["incomplete"] and question.missing == "raise":
-        for argument, names in question.columns.items():
-            if found.get(f"no_{argument}"):
-                demand = f"`{argument}` {_which(names)} must not have missing values"
-                got = some(found[f"no_{argument}"], rows, "rows have one")
-                raise InputError("", demand, got, remedy='`missing="drop"` leaves such rows out.')
-    if found["outside"]:
-        low, high = ends_of(flagged, "outside", "low", "high")
-        ends = [f"the smallest is {format_value(low)}"] if low < 0 else []
-        ends += [f"the largest is {format_value(high)}"] if high > 1 else []
-        remedy = "If they are percentages, divide them by 100." if 1.5 < high <= 100 else ""
-        remedy = (
-            "If they are logits, turn them into probabilities first." if low < -1e-3 else remedy
-        )
-        got = some(found["outside"], rows, f"rows do not, {' and '.join(ends)}")
-        raise InputError(
-            "", f"`prob` {_which(question.scores)} must lie in [0, 1]", got, remedy=remedy
-        )
-    if found["unsummed"]:
-        largest = max(abs(end - 1) for end in ends_of(flagged, "unsummed", "total", "total"))
+    flagged, counts = _faulty_rows(frame, question)
+    rows = counts["rows"]
+    if counts["incomplete"] and question.missing == "raise":
+        _refuse_missing(counts, question)
+    if counts["outside"]:
+        _refuse_outside(flagged, counts, question)
+    if counts["unsummed"]:
+        low, high = ends_of(flagged, "unsummed", "total", "total")
+        largest = max(abs(low - 1), abs(high - 1))
         demand = f"Rows of the `prob` columns must sum to 1 within {question.tolerance:g}"
-        got = some(found["unsummed"], rows, f"do not, the largest difference is {largest:.3g}")
+        got = some(counts["unsummed"], rows, f"do not, the largest difference is {largest:.3g}")
         raise InputError("", demand, got, remedy="`sum_tolerance=` allows more.")
-    if found["mislabelled"]:
-        _refuse_labels(found, question)
-    if found["misweighed"]:
-        got = some(found["misweighed"], rows, "weights are not")
-        raise column_error(
-            "weight", str(question.weight), f"must be at least 0 and at most {MOST_WEIGHT:g}", got
-        )
-    if found["incomplete"] == rows:
-        raise InputError(
-            "source", "must have at least one complete row", f"all {rows:,} have a missing value"
-        )
-    warn(dropped_rows(found["incomplete"], rows), DroppedRowsWarning)
+    if counts["mislabelled"]:
+        _refuse_labels(counts, question)
+    if counts["misweighed"]:
+        demand = f"must be at least 0 and at most {MOST_WEIGHT:g}"
+        got = some(counts["misweighed"], rows, "weights are not")
+        raise column_error("weight", str(question.weight), demand, got)
+    if counts["incomplete"] == rows:
+        got = f"all {rows:,} have a missing value"
+        raise InputError("source", "must have at least one complete row", got)
+    warn(dropped_rows(counts["incomplete"], rows), DroppedRowsWarning)
+
+
+def _refuse_missing(counts: dict[str, int], question: Question) -> None:
+    for argument, names in question.columns.items():
+        missing = counts.get(f"no_{argument}")
+        if missing:
+            demand = f"`{argument}` {_which(names)} must not have missing values"
+            got = some(missing, counts["rows"], "rows have one")
+            raise InputError("", demand, got, remedy='`missing="drop"` leaves such rows out.')
+
+
+def _refuse_outside(flagged: Any, counts: dict[str, int], question: Question) -> None:
+    low, high = ends_of(flagged, "outside", "low", "high")
+    ends = []
+    if low < 0:
+        ends.append(f"the smallest is {format_value(low)}")
+    if high > 1:
+        ends.append(f"the largest is {format_value(high)}")
+    remedy = ""
+    if low < -1e-3:
+        remedy = "If they are logits, turn them into probabilities first."
+    elif 1.5 < high <= 100:
+        remedy = "If they are percentages, divide them by 100."
+    got = some(counts["outside"], counts["rows"], f"rows do not, {' and '.join(ends)}")
+    demand = f"`prob` {_which(question.scores)} must lie in [0, 1]"
+    raise InputError("", demand, got, remedy=remedy)
 
 
 def ends_of(frame: Any, fault: str, low: str, high: str) -> tuple[float, float]:
     """The least and the greatest value of two columns among the rows with a fault."""
-    both = nw.col(low).min().alias("low"), nw.col(high).max().alias("high")
-    found = frame.filter(nw.col(fault) == 1).select(*both).lazy().collect().rows(named=True)[0]
-    return float(found["low"]), float(found["high"])
+    ends = frame.filter(nw.col(fault) == 1).select(
+        nw.col(low).min().alias("low"), nw.col(high).max().alias("high")
+    )
+    row = ends.lazy().collect().rows(named=True)[0]
+    return float(row["low"]), float(row["high"])
 
 
 def _faulty_rows(frame: Any, question: Question) -> tuple[Any, dict[str, int]]:
@@ -408,17 +444,17 @@ def _faulty_rows(frame: Any, question: Question) -> tuple[Any, dict[str, int]]:
         gaps["no_weight"] = _is_missing("w")
     # Spark has no least or greatest of one column.
     if question.binary:
-        ends = [nw.col("x0")] * 2
+        low = nw.col("x0")
+        high = nw.col("x0")
     else:
-        ends = [nw.min_horizontal(*scores), nw.max_horizontal(*scores)]
-    added = {name: flag(when) for name, when in gaps.items()} | dict(
-        zip(("low", "high"), ends, strict=True)
-    )
+        low = nw.min_horizontal(*scores)
+        high = nw.max_horizontal(*scores)
+    added = {name: flag(when) for name, when in gaps.items()}
+    added |= {"low": low, "high": high}
     added |= {"code": label_code(order, text), "total": score_sum(scores)}
     flagged = raw.with_columns(*[value.alias(name) for name, value in added.items()])
-    flagged = flagged.with_columns(
-        flag(_any([nw.col(name) == 1 for name in gaps])).alias("incomplete")
-    )
+    is_incomplete = _any([nw.col(name) == 1 for name in gaps])
+    flagged = flagged.with_columns(flag(is_incomplete).alias("incomplete"))
     outside = _any([(nw.col(x) < 0) | (nw.col(x) > 1) for x in scores])
     gap = nw.col("total") - 1.0
     w = nw.col("w")
@@ -461,19 +497,17 @@ def _which(names: tuple[str, ...]) -> str:
     return "columns"
 
 
-def _refuse_labels(found: dict[str, int], question: Question) -> None:
+def _refuse_labels(counts: dict[str, int], question: Question) -> None:
     remedy = ""
     if question.labels is not None or question.pos_label is not None:
-        demand = (
-            f"must hold values named in `labels` ({', '.join(map(repr, question.labels or ()))})"
-        )
+        named = ", ".join(map(repr, question.labels or ()))
+        demand = f"must hold values named in `labels` ({named})"
     elif question.binary:
         demand = "must be 0 or 1"
         remedy = "Say which value is the event: `pos_label=`, or `labels=[other, event]`."
     else:
-        demand = (
-            f"must hold class codes 0 to {len(question.scores) - 1} or names of the `prob` columns"
-        )
+        last = len(question.scores) - 1
+        demand = f"must hold class codes 0 to {last} or names of the `prob` columns"
         remedy = "Name other labels in column order: `labels=`."
-    got = some(found["mislabelled"], found["rows"], "labels are not")
+    got = some(counts["mislabelled"], counts["rows"], "labels are not")
     raise column_error("label", question.label, demand, got, remedy)
