@@ -76,6 +76,9 @@ BY_FUNCTION: dict[str, dict[str, Any]] = {
     "decide": {"cost_fp": 1, "cost_fn": 2},
     "gate": {"max_ece": 0.5, "by": None},
     "powered": {"y_human": Y, "judge": Y, "bins": None},
+    "judge": {"y_human": Y, "judge": Y},
+    "next_labels": {"judge": Y, "budget": 9},
+    "route": {"cheap_correct": Y, "confidence": P, "strong_correct": 1 - Y},
     "worst_slices": {"columns": {"g": CLASS}, "min_rows": 5, "resamples": 100},
 }
 # `scan`, `apply_calibrator`, `validate` and `load_calibrator` read files and frames, which fuzz/files.py spoils.
@@ -145,8 +148,11 @@ FUNCTIONS = [
         "decide",
         "decision_certificate",
         "gate",
+        "judge",
         "net_benefit",
+        "next_labels",
         "powered",
+        "route",
         "risk_coverage",
     ),
     *("worst_slices", "Watch"),

@@ -41,7 +41,7 @@ from trueness.infer import reliability_bands
 from trueness.infer.comparison._compare import compare_of
 from trueness.measure import bin_table, ece
 from trueness.recalibrate._segment import advice
-from trueness.results import Bands, Series, Slices
+from trueness.results import Bands, Judge, Series, Slices
 from trueness.results import Segments as Tested
 from trueness.typing import Ints
 
@@ -78,6 +78,7 @@ def compute_contents(
     files: Sequence[Mapping[str, Any]] | None,
     series: Series | None,
     confidences: Mapping[str, Any] | None,
+    judge: Judge | None,
 ) -> Contents:
     """Everything, model by model, as each was `asked`.
 
@@ -121,6 +122,7 @@ def compute_contents(
         files=None if files is None else tuple(files),
         series=series,
         confidences=confidences,
+        judge=judge,
     )
 
 
