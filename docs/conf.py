@@ -139,7 +139,7 @@ METHODS = {
     "omnibus-test": ("calibration_test",),
     "verdict-and-gate": ("verdict", "gate"),
     "auto-calibration": ("AutoCalibration", "CalibratedClassifier"),
-    "decisions": ("accept_threshold", "decision_certificate", "net_benefit"),
+    "decisions": ("accept_threshold", "route", "decision_certificate", "net_benefit"),
     "watch": ("Watch",),
     "worst-slices": ("worst_slices", "segments"),
     "powered": ("powered",),

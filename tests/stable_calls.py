@@ -657,6 +657,10 @@ DECISION_CALLS = [
     ),
     *grid("watched segments", ["rows", "clusters", "many rows"]),
     *grid("powered", ["inner scores", "clusters", "many rows"], {}, {"bins": 3, "level": 0.8}),
+    *grid("judge", ["inner scores", "clusters", "many rows"], {}, {"within": 0.1, "level": 0.8}),
+    *grid("next_labels", ["inner scores", "many rows"], {"budget": 12}),
+    *grid("route", ["inner scores", "clusters", "many rows"], {}, {"loss": 0.1, "level": 0.8}),
+    *grid("judged thresholds", ["inner scores", "clusters", "many rows"], {}),
     *grid(
         "worst_slices",
         ["rows", "weights", "many rows"],
@@ -888,6 +892,37 @@ def _powered(rows, more, options, seed):
     return tn.powered(np.where(order % 3 == 0, y, np.nan), judge, p, seed=seed, **more, **options)
 
 
+def _judge(rows, more, options, _):
+    y, _ = rows
+    order = np.arange(len(y))
+    human = np.where(order % 3 == 0, y, np.nan)
+    return tn.judge(human, np.where(order % 7 == 0, 1 - y, y), **more, **options)
+
+
+def _next_labels(rows, _, options, __):
+    y, p = rows
+    found = tn.next_labels(p, y, **options)  # the rows chosen depend on the seed
+    return {"chosen": found.chosen, "size": found.size, "relative_length": found.relative_length}
+
+
+def _route(rows, more, options, _):
+    y, p = rows
+    order = np.arange(len(y))
+    return tn.route(y, p, np.where(order % 4 == 0, 1, y), **more, **options)
+
+
+def _judged_thresholds(rows, more, _, __):
+    y, p = rows
+    order = np.arange(len(y))
+    human = np.where(order % 3 == 0, y, np.nan)
+    judge = np.where(order % 7 == 0, 1 - y, y)
+    return {
+        "accept": tn.accept_threshold(human, p, judge=judge, accuracy=0.3, level=0.7, **more),
+        "units": tn.accept_threshold(y, p, unit=order // 2, accuracy=0.2, level=0.7),
+        "risk": tn.risk_coverage(human, p, kind="correct", judge=judge, **more).aurc,
+    }
+
+
 def _slices(rows, more, options, seed):
     y, p = rows
     letter = np.array(list("aabbbc"))[np.arange(len(y)) % 6]
@@ -937,6 +972,10 @@ SPECIAL = {
         **more,
     ),
     "powered": _powered,
+    "judge": _judge,
+    "next_labels": _next_labels,
+    "route": _route,
+    "judged thresholds": _judged_thresholds,
     "worst_slices": _slices,
     "preset": lambda rows, _, options, __: tn.preset(options["name"])(*rows),
     "estimate": lambda rows, more, options, seed: tn.estimate(

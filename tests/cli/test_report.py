@@ -337,3 +337,18 @@ def test_equal_human_labels_do_not_make_a_report_contradict_itself(call, tmp_pat
     assert "All else, the verdict too, is of the rows with a human label alone." in text
     assert "What to do: Collect rows with the other outcome." in text
     assert "expected to gain more than noise" not in text
+
+
+def test_a_report_with_a_judge_has_its_record(call, tmp_path):
+    rng = np.random.default_rng(5)
+    p = rng.random(300)
+    y = (rng.random(300) < p).astype(int)
+    judge = np.where(rng.random(300) < 0.9, y, 1 - y)
+    human = np.where(np.arange(300) < 100, y.astype(str), "")
+    write_columns(tmp_path / "x.csv", {"p": p, "grader": judge, "human": human})
+    options = ["--label", "human", "--judge", "grader", "--prob", "p", "--no-intervals"]
+    found = json.loads(call("report", "x.csv", *options, "--format", "json").stdout)
+    expected = tn.judge(np.where(np.arange(300) < 100, y, np.nan), judge)
+    assert found["judge"] == json.loads(json.dumps(expected.to_dict()))
+    assert call("report", "x.csv", *options, "-o", "x.html").exit_code == 0
+    assert '<h2 id="judge">The judge' in (tmp_path / "x.html").read_text(encoding="utf-8")

@@ -42,7 +42,7 @@ from trueness.infer.comparison._compare import compare_of
 from trueness.measure import ece
 from trueness.recalibrate._segment import advice
 from trueness.results import Segments as Tested
-from trueness.results import Series, Slices
+from trueness.results import Judge, Series, Slices
 from trueness.typing import Ints
 
 _By: TypeAlias = tuple[SegmentColumn, ...]
@@ -74,6 +74,7 @@ def compute_contents(
     files: Sequence[Mapping[str, Any]] | None,
     series: Series | None,
     confidences: Mapping[str, Any] | None,
+    judge: Judge | None,
 ) -> Contents:
     """Everything, model by model, as each was `asked`.
 
@@ -117,6 +118,7 @@ def compute_contents(
         files=None if files is None else tuple(files),
         series=series,
         confidences=confidences,
+        judge=judge,
     )
 
 

@@ -135,6 +135,7 @@ def _outline(contents: Contents) -> Iterator[Piece]:
         yield from _answers(contents.models[0])
     yield contents.omitted
     heads = {"files": "Files", "confidences": "Where the confidences come from"}
+    heads["judge"] = "The judge's own record"
     heads["models"] = f"Comparison of the {plural(contents)}"
     for name, table in tables.items():  # the comparison follows the models
         yield Heading(2, heads[name]) if name in heads else ""

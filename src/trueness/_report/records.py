@@ -348,6 +348,8 @@ class Contents:
     confidences: Mapping[str, Any] | None = None
     """Where the confidences of evaluation logs come from: `origins`, `missing` by reason and
     `notes`."""
+    judge: results.Judge | None = None
+    """The record of a judge beside human labels."""
 
 
 def as_json(contents: Contents) -> dict[str, Any]:

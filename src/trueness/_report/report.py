@@ -443,6 +443,7 @@ def _checked(
         "series": None,
     }
     others["confidences"] = None
+    others["judge"] = None
     return Options(rule, checked, whole_seed(seed), bool(intervals)), others | series
 
 

@@ -30,7 +30,7 @@ from trueness._text.numbers import (
 )
 from trueness._text.strings import shorten
 from trueness._text.table import Cell, Column, Kind, Table
-from trueness.results import Comparison, Series
+from trueness.results import Comparison, Judge, Series
 from trueness.results._remedies import Remedies, Remedy
 from trueness.results._segments import ClassRow, Slices
 from trueness.results._verdict_words import typical_error
@@ -107,6 +107,7 @@ def report_tables(contents: Contents) -> dict[str, Table]:
     tables = {
         "files": _files(contents) if contents.files else None,
         "confidences": _confidences(contents.confidences) if contents.confidences else None,
+        "judge": None if contents.judge is None else _judge(contents.judge),
         "models": _models(contents) if len(contents.models) > 1 else None,
         "comparison": None if contents.comparison is None else _comparison(contents.comparison),
     }
@@ -214,6 +215,35 @@ def _confidences(found: Mapping[str, Any]) -> Table:
     )
     keys = "source model task n questions accuracy mean_confidence aurc accept_from accepted"
     return Table(_columns(keys, n="Answers"), found["origins"], [*notes, *found["notes"]])
+
+
+def _judge(found: Judge) -> Table:
+    """The judge beside human labels: each rate with its limits."""
+    named = {
+        "Sensitivity": found.sensitivity,
+        "Specificity": found.specificity,
+        "Positive predictive value": found.ppv,
+        "Negative predictive value": found.npv,
+        "Cohen's kappa": found.kappa,
+        "Bias: the judge's rate of events less that of people": found.bias,
+        "Rate of events, corrected": found.event_rate,
+    }
+    columns = [
+        Column("measure", "Measure"),
+        Column("value", "Value", "number"),
+        Column("limits", f"{level_percent(found.level)} limits", "number"),
+        Column("n", "Rows", "count"),
+    ]
+    lines = [
+        {
+            "measure": name,
+            "value": one.value,
+            "limits": Cell(one.low, span(one.low, one.high)),
+            "n": one.n,
+        }
+        for name, one in named.items()
+    ]
+    return Table(columns, lines, [found.sentence])
 
 
 def _bins(model: Model) -> Table:

@@ -16,7 +16,7 @@ from trueness.cli._dataset import Rows, dropped_message, missing_rows, open_data
 from trueness.cli._printing import MARKDOWN, Target, note, warning
 from trueness.cli._tally import OWN_BINS, add, each, file_names, own_bins, read_total
 from trueness.cli._watch import EVERY, period
-from trueness.errors import InputError
+from trueness.errors import InputError, collected_warnings
 
 if TYPE_CHECKING:
     from trueness._report.report import Report
@@ -104,6 +104,7 @@ def report(**options: Any) -> None:
     elif len(request.files) > 1:
         note(f"{len(request.files):,} files are read as one; `--each` also tests each of them.")
     if request.judge is not None:
+        settings["judge"] = _record_of_judge(rows, settings["level"])
         rows, settings["notes"] = _judged(rows, settings)
     _write(_report_of_rows(rows, settings), target)
 
@@ -119,6 +120,33 @@ def _judged(rows: Rows, settings: dict[str, Any]) -> tuple[Rows, list[str]]:
     note(*notes)
     request = replace(rows.request, missing="drop")  # as the command that fits a map must have it
     return replace(rows.select(~missing_rows(rows.label)), request=request), notes
+
+
+def _record_of_judge(rows: Rows, level: float) -> "tn.results.Judge | None":
+    """How the judge labels rows that people labelled too; a judge with scores has no such record."""
+    complete = rows.complete()
+    judge = complete.columns.labels[str(rows.choice.judge)]
+    with rows.about(*rows.choice.models, options={"pos_label": "--pos-label"}):
+        try:
+            with collected_warnings():  # `powered` warns of selected rows and of few clusters
+                return tn.judge(
+                    complete.label,
+                    judge,
+                    cluster=complete.cluster,
+                    level=level,
+                    pos_label=_own_event(complete, judge),
+                )
+        except InputError:
+            note("The judge's own record needs labels of two values, such as 0 and 1.")
+            return None
+
+
+def _own_event(rows: Rows, judge: Any) -> Any:
+    """The label that is the event, if labels and judge are words."""
+    event = rows.request.pos_label
+    if event is None or judge.dtype.kind in "biuf":
+        return None
+    return event
 
 
 def _rows(request: Request) -> Rows:

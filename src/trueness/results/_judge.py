@@ -61,10 +61,12 @@ class Judge(Record):
     def sentence(self) -> str:
         """Whether the judge may replace people, in words."""
         low, high = signed_points(self.bias.low), signed_points(self.bias.high)
-        found = f"its rate of events is {signed_points(self.bias.value)} points from theirs"
+        found = (
+            f"its rate of events lies {signed_points(self.bias.value)} points from that of people"
+        )
         limits = f"{found} ({level_percent(self.level)} {low} to {high})"
         if self.within is None:
-            return f"Against {count(self.humans, 'human label')}, {limits}."
+            return f"The judge beside {count(self.humans, 'human label')}: {limits}."
         margin = in_points(self.within)
         if self.replaces:
             return f"The judge may replace people within {margin}: {limits}."

@@ -13,11 +13,11 @@ HALF_TRUST = 3.0
 events that it explains promises too much. Chosen by simulation among three rules, then confirmed on
 other laws."""
 _LEAST_SHARE = 1e-3
-"""Of the variance, what a judge leaves over at least where a rate is tested."""
+"""The share of the variance that a judge leaves at least, where a rate is tested."""
 
 
 class JudgedRate(NamedTuple):
-    """A rate as that of so many rows."""
+    """A rate, and the number of rows that it is worth."""
 
     value: float
     rows: float
