@@ -328,7 +328,8 @@ def _count(watch: "tn.Watch", unit: Unit, options: dict[str, Any]) -> None:
         _enter(watch, unit, options)
     # A warning that repeats a note is for Python.
     warning(*(message for message in warned if "were counted before" not in message), about=name)
-    note(*(f"{name}: {sentence}" for sentence in watch.notes))
+    for sentence in watch.notes:
+        note(f"{name}: {sentence}")
     if len(watch.history[""].position) == looks:
         note(f"{name} has no new rows.")
     elif digest:

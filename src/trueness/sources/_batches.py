@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
+from functools import reduce
 from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from trueness._input.sample import Sample
 from trueness._tally.bins import Bins
+from trueness._tally.grid import PlacedCells
 from trueness._tally.row_sums import add_to_tables
 from trueness._tally.rows_or_sums import binned_of, sketch_of, tally_of
 from trueness._tally.rules import Distinct, EqualMass
@@ -36,7 +38,7 @@ _BATCH_ROWS = 1 << 20
 _INTEGERS = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32")
 _KEYS = ("Int", "UInt", "Float", "String", "Categorical", "Enum", "Boolean", "Date")
 _OTHER_KEYS = ("Int128", "UInt128", "Datetime(time_unit='ns")
-_FEW_ROWS = 1000  # sums of weights, classes and sketches of groups of fewer rows are made faster by the engine
+_FEW_ROWS = 1000  # sums of weights and classes of groups of fewer rows are made faster by the engine, sketches by one sort
 
 
 class _NeedsGroupByError(Exception):
@@ -208,6 +210,7 @@ class _Sums:
         )
         self.rows = self.dropped = 0
         self.heaviest: dict[int, float] = {}
+        self.placed: list[PlacedCells] = []
 
     def add(self, batch: _Batch) -> None:
         """Add a batch; a bad value raises."""
@@ -243,9 +246,20 @@ class _Sums:
         if batch.n_places > max(1, self.question.buckets) and batch.n_places * _FEW_ROWS > max(
             _BATCH_ROWS, self.rows
         ):
-            raise _NeedsGroupByError
+            if self.rule != "sketch" or batch.w is not None or not self.question.binary:
+                raise _NeedsGroupByError
+            self._add_sketches(batch)
+            return
         for place, rows in _split_by_place(batch):
             self._add_to(place, rows)
+
+    def _add_sketches(self, batch: _Batch) -> None:
+        """Add the rows of many places, each of which has few."""
+        self.placed.append(PlacedCells.of_rows(Sample(batch.y, batch.p), batch.places))
+        # Sums of like size are added first, as below.
+        while len(self.placed) > 1 and self.placed[-2].key.size <= 2 * self.placed[-1].key.size:
+            last = self.placed.pop()
+            self.placed[-1] = self.placed[-1].plus(last)
 
     def _add_to(self, place: int, rows: Sample) -> None:
         sample = Sample(rows.y, rows.p, rows.w, self.classes, self.question.tolerance)
@@ -282,6 +296,10 @@ class _Sums:
         totals: dict[int, Any] = {
             place: sum(reversed(pile)) for place, pile in self.at_place.items()
         }
+        if self.placed:
+            for place, grid in reduce(PlacedCells.plus, self.placed).grids():
+                one = Sketch("binary", (grid,))
+                totals[place] = totals[place] + one if place in totals else one
         for place, total in totals.items():
             if isinstance(total, Binned):
                 for part in total.parts:

@@ -262,7 +262,10 @@ def _of_whole(
             bound.quantity,
             bins,
             bound.bound,
-            *limits,
+            limits.n,
+            limits.estimate,
+            limits.low,
+            limits.high,
             policy.level,
             "not exceeded",
             kept.pvalue,
@@ -497,5 +500,5 @@ def in_round_numbers(rows: float | None) -> int | None:
         return None
     if rows <= 100:
         return math.ceil(rows)
-    unit = 10 ** (math.floor(math.log10(rows)) - 1)
+    unit: int = 10 ** (math.floor(math.log10(rows)) - 1)
     return math.ceil(rows / unit) * unit
