@@ -172,7 +172,9 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
 
     def _with_buckets(self, buckets: Buckets[Part]) -> Self:
         parts: Any = buckets.parts
-        total = GridCells.pooled(parts) if isinstance(parts[0], GridCells) else reduce(add, parts)
+        total: Any = (
+            GridCells.pooled(parts) if isinstance(parts[0], GridCells) else reduce(add, parts)
+        )
         return type(self)(self.kind, (total,), self.classes, buckets)
 
     __radd__ = __add__
