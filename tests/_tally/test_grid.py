@@ -1,11 +1,15 @@
 """The sums of each cell of a sketch, against the rows of that cell."""
 
+from functools import reduce
+from operator import add
+
 import numpy as np
 import pytest
 
 import trueness as tn
+from trueness._input.sample import Sample
 from trueness._kernels.grid import cell_of
-from trueness._tally.grid import GridCells
+from trueness._tally.grid import GridCells, PlacedCells, grid_of_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 
@@ -157,3 +161,30 @@ def test_no_cells_change_nothing():
         part = tn.sketch(Y, P, sample_weight=w).parts[0]
         assert GridCells.empty() + part == part == part + GridCells.empty()
         assert GridCells.empty().totals == (0, 0, 0)
+
+
+@pytest.mark.parametrize("pieces", [1, 3])
+def test_cells_by_place_are_those_of_each_place(pieces):
+    rng = np.random.default_rng(pieces)
+    p = np.concatenate([rng.uniform(size=500).round(2), [0.0, -0.0, 1.0, 2.0**-40] * 5])
+    y = (rng.uniform(size=p.size) < 0.5).astype(np.int64)
+    place = rng.integers(0, 40, p.size)
+    at = np.array_split(rng.permutation(p.size), pieces)
+    placed = [PlacedCells.of_rows(Sample(y[rows], p[rows]), place[rows]) for rows in at]
+    grids = dict(reduce(PlacedCells.plus, placed).grids())
+    assert sorted(grids) == np.unique(place).tolist()
+    for code, grid in grids.items():
+        rows = place == code
+        assert grid == grid_of_rows(Sample(y[rows], p[rows]))
+
+
+def test_pooled_is_the_sum_one_after_the_other():
+    rng = np.random.default_rng(0)
+    grids = []
+    for n in (0, 1, 50, 300):
+        p = rng.beta(0.5, 3, n)
+        grids.append(grid_of_rows(Sample((rng.uniform(size=n) < p).astype(np.int64), p)))
+    assert GridCells.pooled(grids) == reduce(add, grids)
+    assert GridCells.pooled(grids[:1]) == GridCells.empty()
+    weighted = grid_of_rows(Sample(np.array([0, 1]), np.array([0.2, 0.7]), np.array([0.5, 1.5])))
+    assert GridCells.pooled([*grids, weighted]) == reduce(add, [*grids, weighted])

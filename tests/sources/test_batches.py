@@ -246,3 +246,24 @@ def test_short_integers_far_apart_are_groups(engine, options):
     assert {
         key: sums.n for key, sums in ask(ENGINES[engine](rows), by="g", **options).items()
     } == dict.fromkeys(keys, 2000)
+
+
+@pytest.mark.parametrize("cluster", [None, "user"])
+def test_sketches_of_many_small_groups_are_those_of_their_rows(cluster):
+    rng = np.random.default_rng(0)
+    p = rng.beta(2, 5, 2000)
+    columns = {
+        "y": (rng.uniform(size=2000) < p).astype(int),
+        "p": p,
+        "a": rng.choice([f"a{i}" for i in range(60)], 2000),
+        "b": rng.choice([f"b{i}" for i in range(40)], 2000),
+        "user": rng.integers(0, 400, 2000).astype(str),
+    }
+    frame = pl.DataFrame(columns)
+    how = {} if cluster is None else {"cluster": cluster}
+    groups = tn.scan_groups(frame.lazy(), by=["a", "b"], label="y", prob="p", bins="sketch", **how)
+    assert len(groups) > 1_050  # so many that a group has few rows
+    for (a, b), sums in list(groups.items())[::97]:
+        part = frame.filter((pl.col("a") == a) & (pl.col("b") == b))
+        rows = {} if cluster is None else {"cluster": part["user"]}
+        assert sums == tn.sketch(part["y"], part["p"], **rows)

@@ -41,8 +41,8 @@ from trueness.errors import quietly
 from trueness.infer.comparison._compare import compare_of
 from trueness.measure import ece
 from trueness.recalibrate._segment import advice
-from trueness.results import Segments as Tested
 from trueness.results import Judge, Series, Slices
+from trueness.results import Segments as Tested
 from trueness.typing import Ints
 
 _By: TypeAlias = tuple[SegmentColumn, ...]

@@ -1,6 +1,10 @@
 """`GridCells`: the sums of the rows in each cell of a fixed grid, and the pass over the rows that makes them."""
 
-from typing import Any
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from itertools import pairwise
+from operator import add
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -176,6 +180,30 @@ class GridCells:
         refuse_full_cells(table[:, :, 0])
         return GridCells(cell, count, ends, table, None, squares).settled()
 
+    @classmethod
+    def pooled(cls, parts: Sequence["GridCells"]) -> "GridCells":
+        """The sum of many, as adding one after the other gives it."""
+        if any(part.table is None or part.squares is not None for part in parts):
+            total: GridCells = reduce(add, parts)
+            return total
+        every = np.concatenate([part.cell for part in parts])
+        if every.size == 0:
+            return cls.empty()
+        order = np.argsort(every, kind="stable")
+        cell = every[order]
+        first = np.flatnonzero(np.diff(cell, prepend=-1))
+
+        def sums(name: str) -> Any:
+            values = np.concatenate([getattr(part, name) for part in parts])
+            return np.add.reduceat(values[order], first, axis=0)
+
+        ends = np.concatenate([part.ends for part in parts])[order]
+        both = [np.minimum.reduceat(ends[:, 0], first), np.maximum.reduceat(ends[:, 1], first)]
+        count = check_row_total(sums("count"))
+        table = sums("table")
+        refuse_full_cells(table[:, :, 0])
+        return cls(cell[first], count, np.column_stack(both), table, None, None)
+
     def settled(self) -> "GridCells":
         """The same sums as one pass over the rows has them: floats, where whole weights sum to too much."""
         within = self.squares is None or self.table is None or self.weight.sum() < MOST_WHOLE
@@ -217,6 +245,67 @@ def grid_of_rows(sample: Sample) -> GridCells:
     count = table[:, :, 0].sum(axis=1)
     cell = np.flatnonzero(count)
     return GridCells(cell, count[cell], ends[cell], table[cell])
+
+
+class PlacedCells(NamedTuple):
+    """The sums of unweighted rows in many places, by place and cell: one sort serves all of them."""
+
+    key: Ints
+    """GRID_CELLS times the place plus the cell, ascending."""
+    table: Ints
+    ends: Floats
+
+    @classmethod
+    def of_rows(cls, sample: Sample, places: Ints) -> "PlacedCells":
+        """Sum the rows of each place and cell; a bad value raises."""
+        sum_rows(sample, lambda p, y, _: faults(p, y))
+        p = np.add(sample.p, 0.0, dtype=np.float64)  # -0.0 and 0.0 are one score
+        label = np.asarray(sample.y).astype(np.int64)
+        key = places.astype(np.int64) * GRID_CELLS + cell_of(p)
+        order = np.argsort(2 * key + label, kind="stable")
+        p = p[order]
+        label = label[order]
+        key = key[order]
+        is_new = np.diff(key, prepend=-1) != 0
+        row = np.cumsum(is_new) - 1
+        first = np.flatnonzero(is_new | (np.diff(label, prepend=-1) != 0))
+        table = np.zeros((row[-1] + 1 if row.size else 0, 2, 5), dtype=np.int64)
+        columns = [np.ones(p.size), *parts(p), *square_parts(p)]
+        for column, values in enumerate(columns):
+            sums = np.add.reduceat(values.astype(np.int64), first) if first.size else 0
+            table[row[first], label[first], column] = sums
+        start = np.flatnonzero(is_new)
+        ends = np.zeros((start.size, 2))
+        if start.size:
+            ends[:, 0] = np.minimum.reduceat(p, start)
+            ends[:, 1] = np.maximum.reduceat(p, start)
+        return cls(key[start], table, ends)
+
+    def plus(self, other: "PlacedCells") -> "PlacedCells":
+        """The sums of both."""
+        key = np.concatenate([self.key, other.key])
+        order = np.argsort(key, kind="stable")
+        key = key[order]
+        start = np.flatnonzero(np.diff(key, prepend=-1))
+        table = np.concatenate([self.table, other.table])[order]
+        ends = np.concatenate([self.ends, other.ends])[order]
+        low = np.minimum.reduceat(ends[:, 0], start)
+        high = np.maximum.reduceat(ends[:, 1], start)
+        return PlacedCells(
+            key[start], np.add.reduceat(table, start, axis=0), np.column_stack([low, high])
+        )
+
+    def grids(self) -> Iterator[tuple[int, GridCells]]:
+        """The sums of each place."""
+        refuse_full_cells(self.table[:, :, 0])
+        count = self.table[:, :, 0].sum(axis=1)
+        place = self.key // GRID_CELLS
+        cell = self.key % GRID_CELLS
+        start = np.flatnonzero(np.diff(place, prepend=-1))
+        for low, high in pairwise([*start.tolist(), place.size]):
+            rows = slice(low, high)
+            grid = GridCells(cell[rows], count[rows], self.ends[rows], self.table[rows])
+            yield int(place[low]), grid
 
 
 def _no_ends(size: int) -> Floats:

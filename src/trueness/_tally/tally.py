@@ -12,6 +12,7 @@ import numpy as np
 from trueness._tally.bins import Bins
 from trueness._tally.buckets import Buckets, fullest, starts_in
 from trueness._tally.cells import Cells
+from trueness._tally.grid import GridCells
 from trueness._tally.multiclass import EACH_ROW, View
 from trueness._tally.rules import BinRule, BinsLike, Distinct, Groups, as_rule, edges_of
 from trueness.errors import InputError
@@ -170,7 +171,11 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
         return type(self)(self.kind, tuple(map(add, self.parts, other.parts)), self.classes)
 
     def _with_buckets(self, buckets: Buckets[Part]) -> Self:
-        return type(self)(self.kind, (reduce(add, buckets.parts),), self.classes, buckets)
+        parts: Any = buckets.parts
+        total: Any = (
+            GridCells.pooled(parts) if isinstance(parts[0], GridCells) else reduce(add, parts)
+        )
+        return type(self)(self.kind, (total,), self.classes, buckets)
 
     __radd__ = __add__
 

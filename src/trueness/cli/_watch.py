@@ -323,12 +323,12 @@ def _count(watch: "tn.Watch", unit: Unit, options: dict[str, Any]) -> None:
         digest = digests[size]
     looks = len(watch.history[""].position)
     words = wording(options={column: f"--{column}" for column in ("label", "prob", "by", "late")})
-    watch.notes = ()
     with reword_messages(words, name) as warned:
-        _enter(watch, unit, options)
+        notes = _enter(watch, unit, options)
     # A warning that repeats a note is for Python.
     warning(*(message for message in warned if "were counted before" not in message), about=name)
-    note(*(f"{name}: {sentence}" for sentence in watch.notes))
+    for sentence in notes:
+        note(f"{name}: {sentence}")
     if len(watch.history[""].position) == looks:
         note(f"{name} has no new rows.")
     elif digest:
@@ -347,8 +347,8 @@ def _digests(name: str, sizes: set[int]) -> dict[int, str]:
     return checksums
 
 
-def _enter(watch: "tn.Watch", unit: Unit, options: dict[str, Any]) -> None:
-    """Count the rows and the sums of the files of a unit."""
+def _enter(watch: "tn.Watch", unit: Unit, options: dict[str, Any]) -> tuple[str, ...]:
+    """Count the rows and the sums of the files of a unit, and say what was special about them."""
     about = watch.about
     stored = [name for name in unit.files if name.endswith(".tally")]
     rows = [name for name in unit.files if not name.endswith(".tally")]
@@ -365,8 +365,10 @@ def _enter(watch: "tn.Watch", unit: Unit, options: dict[str, Any]) -> None:
         if options["before"] is not None:
             settings["before"] = period(options["before"], "--before", about["every"])
     pieces = [piece for piece in pieces if piece is not None]
-    if pieces:
-        watch.update(_pooled(pieces), **settings)
+    if not pieces:
+        return ()
+    watch.update(_pooled(pieces), **settings)
+    return watch.notes
 
 
 def _stored_sums(name: str, about: dict[str, Any]) -> Any:

@@ -130,6 +130,8 @@ class Finding(Record):
         if self.outcome == "too good":
             tail = f"{p_value(self.too_good or 0.0)}, lower tail"
             return f"too good to be true for new rows ({tail}); were the scores fitted on these?"
+        if math.isnan(self.estimate) and self.quantity == "gap":
+            return "cannot be determined: it has too few rows"
         if math.isnan(self.estimate):
             return f"cannot be determined{': no event is expected' if self.quantity == 'oe' else ' from sums of bins'}"
         if self.outcome == "unknown":
@@ -162,7 +164,7 @@ class Finding(Record):
         where = ", ".join(filter(None, [self.group, self.model]))
         fact = self._fact()
         if where:
-            is_name = fact.startswith(("ECE", "O/E"))
+            is_name = fact.startswith(("ECE", "Brier"))
             return f"{where}: {fact if is_name else fact[0].lower() + fact[1:]}"
         return fact
 
@@ -187,7 +189,8 @@ class Finding(Record):
             confidence = f"{level_percent(self.level)} confidence"
             return f"{self._subject} is at most {number(self.high)}, and {allowed} ({confidence})."
         if self.needed is not None:
-            return f"{span}, and {allowed}; about {self.needed:,} rows would decide."
+            needed = count(self.needed, "row")
+            return f"{span}, and {allowed}; about {needed} would decide."
         return f"{span}, and {allowed}."
 
     @property
@@ -254,7 +257,7 @@ class Gate(Record):
         outcomes = {finding.outcome for finding in self.findings}
         if outcomes & {"exceeded", "too good"}:
             return "fail"
-        if outcomes & {"unknown", "not certified"} or self.n < self.min_rows:
+        if not outcomes or outcomes & {"unknown", "not certified"} or self.n < self.min_rows:
             return "investigate"
         return "pass"
 

@@ -10,10 +10,11 @@ import numpy as np
 
 from trueness._text.numbers import level_percent, number, p_value
 from trueness._text.strings import align, visible
-from trueness.results._record import Record, Table
+from trueness.results._record import Record, Table, html_table
 from trueness.typing import Bools, Floats, Ints
 
 _NAMED = 6
+_MOST_LINES = 20
 
 
 @dataclass(frozen=True)
@@ -329,6 +330,26 @@ _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"'})
 def _label_value(text: str) -> str:
     """A name as Prometheus reads it, which knows no escapes of characters that cannot be seen but the line feed."""
     return "\\n".join(visible(line).translate(_ESCAPES) for line in text.split("\n"))
+
+
+def watch_table(headline: str, watched: Sequence[WatchedSegment]) -> str:
+    """All rows and what is in alarm, as an HTML table below a sentence."""
+    head = ("", "rows", "observed/expected", "evidence", "since", "error")
+    shown = [one for one in watched if not one.segment or one.listed]
+    lines = [
+        (
+            one.segment or "all rows",
+            f"{one.n:,}",
+            f"{one.observed / one.expected:.2f}" if one.expected else "-",
+            f"{one.evidence:.3g}",
+            str(one.since) if one.direction else "",
+            one.direction,
+        )
+        for one in shown[:_MOST_LINES]
+    ]
+    left_out = len(shown) - len(lines)
+    notes = [f"{left_out:,} more are in alarm."] if left_out else []
+    return html_table(headline, head, lines, notes)
 
 
 _NAME_LABEL = "trueness_watch"

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
+from functools import reduce
 from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from trueness._input.sample import Sample
 from trueness._tally.bins import Bins
+from trueness._tally.grid import PlacedCells
 from trueness._tally.row_sums import add_to_tables
 from trueness._tally.rows_or_sums import binned_of, sketch_of, tally_of
 from trueness._tally.rules import Distinct, EqualMass
@@ -37,7 +39,8 @@ _BATCH_ROWS = 1 << 20
 _INTEGERS = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32")
 _KEYS = ("Int", "UInt", "Float", "String", "Categorical", "Enum", "Boolean", "Date")
 _OTHER_KEYS = ("Int128", "UInt128", "Datetime(time_unit='ns")
-# Sums of weights, classes and sketches of groups of fewer rows are made faster by the engine.
+# Sums of weights and classes of groups of fewer rows are made faster by the engine, sketches by one
+# sort.
 _FEW_ROWS = 1000
 
 
@@ -248,6 +251,7 @@ class _Sums:
         self.rows = 0
         self.dropped = 0
         self.heaviest: dict[int, float] = {}
+        self.placed: list[PlacedCells] = []
 
     def add(self, batch: _Batch) -> None:
         """Add a batch; a bad value raises."""
@@ -271,7 +275,10 @@ class _Sums:
             return
         has_groups = batch.n_places > max(1, self.question.buckets)
         if has_groups and batch.n_places * _FEW_ROWS > max(_BATCH_ROWS, self.rows):
-            raise _NeedsGroupByError
+            if self.rule != "sketch" or batch.w is not None or not self.question.binary:
+                raise _NeedsGroupByError
+            self._add_sketches(batch)
+            return
         for place, rows in _split_by_place(batch):
             self._add_to(place, rows)
 
@@ -287,6 +294,14 @@ class _Sums:
             self.tables[0] += binned_of(sample, "classwise", self.rule).parts[0].table
         else:
             add_to_tables(sample, batch.places, self.rule, self.tables)
+
+    def _add_sketches(self, batch: _Batch) -> None:
+        """Add the rows of many places, each of which has few."""
+        self.placed.append(PlacedCells.of_rows(Sample(batch.y, batch.p), batch.places))
+        # Sums of like size are added first, as below.
+        while len(self.placed) > 1 and self.placed[-2].key.size <= 2 * self.placed[-1].key.size:
+            last = self.placed.pop()
+            self.placed[-1] = self.placed[-1].plus(last)
 
     def _add_to(self, place: int, rows: Sample) -> None:
         sample = Sample(rows.y, rows.p, rows.w, self.classes, self.question.tolerance)
@@ -318,6 +333,10 @@ class _Sums:
         if any(heaviest < lightest_allowed for heaviest in self.heaviest.values()):
             raise _NeedsGroupByError
         totals = {place: self._total_of(pile) for place, pile in self.at_place.items()}
+        if self.placed:
+            for place, grid in reduce(PlacedCells.plus, self.placed).grids():
+                sketch = Sketch("binary", (grid,))
+                totals[place] = totals[place] + sketch if place in totals else sketch
         rows = self.tables[:, :, 0, 0] + self.tables[:, :, 1, 0]
         refuse_overflow(rows)
         filled: list[bool] = rows.any(axis=1).tolist()  # type: ignore[assignment]  # of one axis

@@ -28,6 +28,8 @@ Columns: TypeAlias = dict[str, NDArray[Any]]
 Group: TypeAlias = tuple[Hashable, ...]
 Part = TypeVar("Part")
 _FLOATS = ("p", "least", "greatest")
+_NEVER_MISSING = {str, int, bool, type(None)}
+"""Types whose only missing value is None."""
 
 
 def collect(query: Any, rows: Rows) -> tuple[Columns, list[Group]]:
@@ -48,7 +50,10 @@ def collect(query: Any, rows: Rows) -> tuple[Columns, list[Group]]:
 
 def known_values(column: Any) -> list[Any]:
     """The values of a column, None where one is missing."""
-    return [None if is_missing(value) else value for value in column.to_list()]
+    values: list[Any] = column.to_list()
+    if set(map(type, values)) <= _NEVER_MISSING:
+        return values
+    return [None if is_missing(value) else value for value in values]
 
 
 def each_group(
@@ -61,8 +66,8 @@ def each_group(
     if not rows.by:
         yield (), numbers
         return
-    places: dict[Group, int] = {}
-    which = np.array([places.setdefault(key, len(places)) for key in groups], dtype=np.int64)
+    places = {key: i for i, key in enumerate(dict.fromkeys(groups))}
+    which = np.fromiter(map(places.__getitem__, groups), np.int64, len(groups))
     split = _split(numbers, which, len(places))
     yield from ((key, split[places[key]]) for key in sorted(places, key=group_order))
 

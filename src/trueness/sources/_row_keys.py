@@ -98,10 +98,10 @@ class RowKeys:
     def places(self, columns: list[Any], w: Floats | None) -> tuple[Codes, int]:
         """The place of each row, and the number of places."""
         code = self._columns[0].encode(columns[0])
+        n_codes = len(self._columns[0])
         for pairs, column, values in zip(self._pairs, self._columns[1:], columns[1:], strict=True):
-            code = pairs.encode_numbers(
-                code.astype(np.uint64) << np.uint64(32) | column.encode(values)
-            )
+            code = _paired(pairs, code, n_codes, column.encode(values), len(column))
+            n_codes = len(pairs)
         n = len(self._pairs[-1] if self._pairs else self._columns[0])
         if not self.number:
             return code, n
@@ -147,6 +147,19 @@ class RowKeys:
         found = np.zeros(self._group.max(initial=0) + 1, np.int64)
         np.maximum.at(found, self._group, np.ceil(self._size).astype(np.int64))
         return found
+
+
+def _paired(pairs: Dictionary, first: Codes, n_first: int, second: Codes, n_second: int) -> Codes:
+    """The code of each pair of codes."""
+    if n_first * n_second > first.size:
+        return pairs.encode_numbers(first.astype(np.uint64) << np.uint64(32) | second)
+    # Fewer pairs are possible than there are rows: each that occurs is looked up once.
+    place = first.astype(np.int64) * n_second + second
+    present = np.flatnonzero(np.bincount(place, minlength=n_first * n_second))
+    high, low = np.divmod(present.astype(np.uint64), np.uint64(n_second))
+    code = np.zeros(n_first * n_second, np.uint32)
+    code[present] = pairs.encode_numbers(high << np.uint64(32) | low)
+    return code[place]
 
 
 def _unpaired(pairs: Dictionary) -> tuple[Ints, Ints]:

@@ -147,6 +147,18 @@ def test_a_policy_that_cannot_be_meant_is_refused(policy, message):
         tn.gate(y, p, policy=policy, data=frame)
 
 
+def test_values_are_checked_and_nothing_to_judge_is_not_a_pass():
+    y, p, frame = world(100)
+    with pytest.raises(tn.InputError, match="`y_prob` must lie in"):
+        tn.gate(y, 2 * p, policy={"by": "b", "segment_gap": 0.1}, data=frame)
+    with pytest.raises(tn.InputError, match=r"must lie in \[0, 1\]"):
+        tn.gate(y, p, policy={"baseline": "old"}, data={"old": 2 * p})
+    few = {"c": np.arange(100).astype(str)}
+    found = tn.gate(y, p, policy={"columns": "c", "slice_gap": 0.1}, data=few)
+    assert found.outcome == "investigate"
+    assert "No slice has 20 rows." in found.notes
+
+
 def test_a_policy_says_everything():
     y, p, frame = world(60)
     with pytest.raises(tn.InputError, match="`level` must not be given beside `policy`"):

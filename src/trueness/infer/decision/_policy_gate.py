@@ -18,6 +18,7 @@ from trueness._level import Level
 from trueness._numerics.clustered import mean_of_rows
 from trueness._numerics.students_t import t_quantile
 from trueness._tally.evidence import Evidence
+from trueness._tally.row_sums import cells_of_rows
 from trueness.errors import InputError, quietly
 from trueness.infer.decision._policy import Policy
 from trueness.infer.test._equivalence import TOO_GOOD, margin, omnibus_of, too_good_of
@@ -89,6 +90,7 @@ class GapRows(NamedTuple):
         """The one score of each row."""
         evidence.require_one("a policy for segments and slices")
         sample = evidence.sample
+        cells_of_rows(sample)  # checks every value
         y = np.asarray(sample.y, dtype=np.float64)
         p = np.asarray(sample.p, dtype=np.float64)
         w = np.ones(y.size) if sample.w is None else np.asarray(sample.w, dtype=np.float64)
@@ -262,7 +264,10 @@ def _of_whole(
             bound.quantity,
             bins,
             bound.bound,
-            *limits,
+            limits.n,
+            limits.estimate,
+            limits.low,
+            limits.high,
             policy.level,
             "not exceeded",
             kept.pvalue,
@@ -345,7 +350,22 @@ def _of_slices(
             one = _gap(subject, crossed.rule(code), part, policy.slice_gap, policy)
             one.is_slice = True
             hypotheses.append(one)
-    tried = f"{len(hypotheses):,} slices were tried"
+    if not hypotheses:
+        nothing = (subject.evidence.n, math.nan, math.nan, math.nan)
+        finding = Finding(
+            "any slice",
+            subject.model,
+            "gap",
+            "",
+            policy.slice_gap,
+            *nothing,
+            policy.level,
+            "unknown",
+        )
+        hypotheses = [Hypothesis(finding, lambda _: False)]
+        return hypotheses, [f"No slice has {FEW_ROWS} rows."]
+    verb = "slice was" if len(hypotheses) == 1 else "slices were"
+    tried = f"{len(hypotheses):,} {verb} tried"
     words = [
         f"{tried}; {small:,} of fewer than {FEW_ROWS} rows were not." if small else f"{tried}."
     ]
@@ -488,6 +508,8 @@ def rows_needed(finding: Finding) -> int | None:
     alpha = Level(finding.level).alpha
     z = float(ndtri(1 - alpha))
     power = ((z + float(ndtri(_POWER))) / z) ** 2
+    if half <= 0:
+        return None
     return in_round_numbers(finding.n * power * (half / max(distance, 1e-12)) ** 2)
 
 
@@ -497,5 +519,5 @@ def in_round_numbers(rows: float | None) -> int | None:
         return None
     if rows <= 100:
         return math.ceil(rows)
-    unit = 10 ** (math.floor(math.log10(rows)) - 1)
+    unit: int = 10 ** (math.floor(math.log10(rows)) - 1)
     return math.ceil(rows / unit) * unit

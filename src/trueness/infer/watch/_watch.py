@@ -43,7 +43,7 @@ from trueness.infer.watch._process import (
     listed,
 )
 from trueness.results import Shift, WatchedSegment, WatchHistory
-from trueness.results._series import prometheus
+from trueness.results._series import prometheus, watch_table
 from trueness.typing import ArrayLike, Floats, RowOptions
 
 _KEPT = math.log(2)
@@ -571,6 +571,10 @@ class Watch:
             f"{'Alarm' if self.alarm else 'No alarm'}: {repr(what) if what else 'all rows'}{since}"
         )
         return visible(f"{state} (evidence {found}{weight}, alarm at {self.alarm_at:.3g}).")
+
+    def _repr_html_(self) -> str:
+        """For a notebook: the verdict, then all rows and what is in alarm."""
+        return watch_table(str(self), self.watched)
 
     # ---- state
 
