@@ -75,6 +75,7 @@ BY_FUNCTION: dict[str, dict[str, Any]] = {
     "accept_threshold": {"correct": Y, "confidence": P},
     "decide": {"cost_fp": 1, "cost_fn": 2},
     "gate": {"max_ece": 0.5, "by": None},
+    "pool": {"imputations": [tn.assess(Y, P), tn.assess(1 - Y, P)], "measures": ["slope"]},
     "group_difference": {"measure": "observed_expected", "by": CLASS},
     "centres": {"by": CLASS},
     "heterogeneity": {"values": P, "standard_errors": P + 0.1},
@@ -162,6 +163,7 @@ FUNCTIONS = [
         "centres",
         "heterogeneity",
         "group_difference",
+        "pool",
     ),
 ]
 SLOW_FUNCTIONS = ["report"]
@@ -484,6 +486,7 @@ _ROWS = (
     "judge",
     "human_prob",
     "first",
+    "imputations",
     "second",
     "columns",
 )

@@ -14,6 +14,7 @@ from trueness._assess.estimate import estimate as estimate
 from trueness._assess.interval import ece_interval as ece_interval
 from trueness._assess.noise_floor import noise_floor as noise_floor
 from trueness._assess.panel import panel as panel
+from trueness._assess.pool import pool as pool
 from trueness._assess.segments import segments as segments
 from trueness._assess.slices import worst_slices as worst_slices
 from trueness._assess.validate import validate as validate
