@@ -77,6 +77,7 @@ BY_FUNCTION: dict[str, dict[str, Any]] = {
     "accept_threshold": {"correct": Y, "confidence": P},
     "decide": {"cost_fp": 1, "cost_fn": 2},
     "gate": {"max_ece": 0.5, "by": None, "policy": None, "data": None},
+    "pool": {"imputations": [tn.assess(Y, P), tn.assess(1 - Y, P)], "measures": ["slope"]},
     "group_difference": {"measure": "observed_expected", "by": CLASS},
     "centres": {"by": CLASS},
     "heterogeneity": {"values": P, "standard_errors": P + 0.1},
@@ -180,6 +181,7 @@ FUNCTIONS = [
         "centres",
         "heterogeneity",
         "group_difference",
+        "pool",
     ),
     *("events.interval", "events.quantiles", "events.at_horizon", "events.at_horizons"),
     *("events.counts", "events.pairs"),
@@ -514,6 +516,7 @@ _ROWS = (
     "judge",
     "human_prob",
     "first",
+    "imputations",
     "second",
     "columns",
 )

@@ -72,6 +72,7 @@ from trueness.infer import prior_shift as prior_shift
 from trueness.infer import centres as centres
 from trueness.infer import heterogeneity as heterogeneity
 from trueness.infer import psi as psi
+from trueness._assess.pool import pool as pool
 
 # What does it mean for decisions?
 from trueness.infer import accept_threshold as accept_threshold

@@ -208,7 +208,7 @@ def test_every_record_is_a_table_in_a_notebook():
 
 
 def test_every_record_becomes_a_frame():
-    rows = {"GuaranteePlan": 9, "Validation": 2, "Panel": 3}
+    rows = {"GuaranteePlan": 9, "Validation": 2, "Panel": 3, "Pooled": 2}
     for name in results.__all__:
         record = example(name)
         frame = record.to_frame()

@@ -42,6 +42,7 @@ from trueness.results._next_labels import NextLabels as NextLabels
 from trueness.results._panel import Panel as Panel
 from trueness.results._panel import Validation as Validation
 from trueness.results._panel import ValidationSize as ValidationSize
+from trueness.results._pooled import Pooled as Pooled
 from trueness.results._powered import Powered as Powered
 from trueness.results._remedies import Advice as Advice
 from trueness.results._remedies import Remedies as Remedies
