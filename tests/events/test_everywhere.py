@@ -173,7 +173,7 @@ def test_models_of_intervals_are_compared_row_by_row():
 
 
 def test_one_model_at_a_time_unless_a_dict_is_meant():
-    for function in (tn.assess, tn.verdict, tn.ece):
+    for function in (tn.assess, tn.verdict):
         with pytest.raises(InputError, match=r"`y_true` must|got a dict of 1"):
             function({"a": EVENTS["interval"]})
     wide = tn.events.interval(Y, X - 1.7, X + 1.7)
