@@ -1,6 +1,7 @@
-"""Risks by a horizon beside lifelines and scikit-survival, on the data of docs/howto/five-year-risk.md.
+"""Beside lifelines, scikit-survival and MAPIE, partly on the data of docs/howto/five-year-risk.md.
 
-Both are optional: the tests are skipped where they are not installed (lifelines 0.30.3, scikit-survival 0.28.0).
+They are optional: tests are skipped where they are not installed (lifelines 0.30.3, scikit-survival 0.28.0, MAPIE
+1.6.0).
 """
 
 import re
@@ -46,3 +47,14 @@ def test_the_page_shows_what_its_code_prints(patients):
     printed: list[str] = []
     exec(code, {"print": lambda *words: printed.append(" ".join(map(str, words)))})
     assert [" ".join(one.split()) for one in printed] == [" ".join(one.split()) for one in shown]
+
+
+def test_coverage_and_interval_score_are_those_of_mapie():
+    metrics = pytest.importorskip("mapie.metrics.regression")  # MAPIE 1.6.0
+    y = np.random.default_rng(0).normal(size=500)
+    lower, upper = np.full(500, -1.3), np.full(500, 1.2)
+    events = tn.events.interval(y, lower, upper, coverage=0.8)
+    both = np.stack([lower, upper], axis=1)[:, :, np.newaxis]
+    assert metrics.regression_coverage_score(y, both)[0] == events.event.mean()
+    score = metrics.regression_mwi_score(y, both, confidence_level=0.8)
+    assert events.interval_score == pytest.approx(score, rel=1e-12)
