@@ -660,6 +660,10 @@ OF_VERDICT: dict[str, Answer | str] = {
         OWN,
     ),
     **dict.fromkeys(
+        ("statement",),
+        OWN,
+    ),
+    **dict.fromkeys(
         ("power", "scores", "n_certain", "n_certain_wrong", "top_label", "clustered", "mean_score"),
         OWN,
     ),

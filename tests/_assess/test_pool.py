@@ -10,7 +10,9 @@ import trueness as tn
 
 
 def made(value, error, measure="slope", **fields):
-    return tn.results.Estimate(measure, value, value - 1, value + 1, 0.95, "Wald", 101, "", error, **fields)
+    return tn.results.Estimate(
+        measure, value, value - 1, value + 1, 0.95, "Wald", 101, "", error, **fields
+    )
 
 
 def test_rubins_rules_by_hand():

@@ -170,3 +170,33 @@ def test_models_of_intervals_are_compared_row_by_row():
     narrow = tn.events.interval(Y, X - 0.8, X + 0.8, coverage=0.9)
     found = tn.compare({"wide": wide, "narrow": narrow})
     assert found["wide", "narrow"].high < 0
+
+
+def test_one_model_at_a_time_unless_a_dict_is_meant():
+    for function in (tn.assess, tn.verdict):
+        with pytest.raises(InputError, match=r"`y_true` must|got a dict of 1"):
+            function({"a": EVENTS["interval"]})
+    wide = tn.events.interval(Y, X - 1.7, X + 1.7)
+    report = tn.report({"narrow": EVENTS["interval"], "wide": wide}, intervals=False)
+    assert list(report.verdicts) == ["narrow", "wide"]
+
+
+def test_a_report_on_several_horizons_compares_no_rows_of_different_weights():
+    rng = np.random.default_rng(0)
+    time, censored = rng.exponential(5 / RISK), rng.uniform(0, 20, N)
+    rows = np.minimum(time, censored), (time <= censored).astype(int)
+    found = tn.events.at_horizons(*rows, np.stack([RISK / 3, RISK], axis=1), horizons=[2, 5])
+    report = tn.report({str(time): events for time, events in found.items()}, intervals=False)
+    assert list(report.verdicts) == ["2.0", "5.0"]
+    assert report.to_dict()["comparison"] is None
+
+
+def test_weights_of_events_are_what_they_are():
+    with pytest.raises(InputError, match="`weight_type` must be 'importance' for these Events"):
+        tn.assess(EVENTS["horizon"], weight_type="frequency")
+
+
+def test_a_series_takes_independent_events():
+    day = np.arange(N) // 100
+    by_hand = tn.calibration_series(EVENTS["interval"].event, EVENTS["interval"].p, by=day)
+    assert tn.calibration_series(EVENTS["interval"], by=day).name == by_hand.name

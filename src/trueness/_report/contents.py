@@ -28,7 +28,7 @@ from trueness._report.records import (
     Segments,
     Settings,
 )
-from trueness._report.statements import answers_on_statement
+from trueness._report.statements import answers_on_statement, are_paired
 from trueness._report.subject import Groups, Options, Subject
 from trueness._report.summary import ALPHA, calibration_curve, summarize, top_k, validation_panel
 from trueness._tally.evidence import Evidence, Sums
@@ -95,7 +95,8 @@ def compute_contents(
         for name in subject.models
     )
     differences = None
-    if len(models) > 1 and subject.source == "rows" and subject.view != "multilabel":
+    are_models = len(models) > 1 and subject.source == "rows" and subject.view != "multilabel"
+    if are_models and are_paired(subject.models):
         ask = partial(compare_of, subject.models, "squared_ece", level=level, seed=seed)
         differences = notes.attempt("The comparison", ask)
     progress(next(done), total)

@@ -37,7 +37,7 @@ from trueness._report.subject import (
 )
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.atomic import as_path, replace_file
-from trueness._tally.events import Events, events_of_models
+from trueness._tally.events import Events
 from trueness._tally.evidence import Sums
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.rules import BinRule, BinsLike, Distinct, as_rule, blind_to_labels
@@ -280,8 +280,14 @@ def _events(y_true: Any) -> dict[str, Events]:
     """The Events that were passed in place of labels and scores, by name."""
     if isinstance(y_true, Events):
         return {y_true.words: y_true}
-    found = events_of_models(y_true, None)
-    return {} if found is None else {str(name): one for name, one in found[0].items()}
+    if not isinstance(y_true, Mapping):
+        return {}
+    kinds = {type(one) for one in y_true.values()}
+    if Events not in kinds:
+        return {}
+    if kinds != {Events}:
+        raise InputError("y_true", "must hold Events only, or labels only", "got both")
+    return {str(name): one for name, one in y_true.items()}
 
 
 def bins_of_events(events: Events, bins: Any) -> Any:

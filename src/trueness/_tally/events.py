@@ -151,6 +151,10 @@ def events_of_models(y_true: Any, models: Any) -> tuple[Any, dict[str, Any]] | N
             "y_true", "must hold Events only, or labels only", f"{odd!r} has other values"
         )
     given_models = dict.fromkeys(y_true) if models is None else dict(models)
+    if set(given_models) != set(y_true):
+        remedy = "`tn.report` and `tn.compare` take a dict of Events; others take one at a time."
+        got = f"got a dict of {len(y_true)}"
+        raise InputError("y_true", "must be the Events of one model", got, remedy=remedy)
     _check_paired(y_true)
     return dict(y_true), given_models
 

@@ -141,6 +141,10 @@ def _fit_map(calibrator: Any, rows: Rows) -> Any:
             else {}
         )
         if rows.choice.statements is not None:
+            if rows.choice.statements.kind == "quantiles":
+                remedy = "In Python, `fit` of a calibrator takes the events."
+                demand = "is not for a map that is applied to a column of scores"
+                raise InputError("--quantile", demand, remedy=remedy)
             calibrator.fit(arguments.y_true, **own)
         else:
             calibrator.fit(arguments.y_prob, arguments.y_true, **own)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from trueness._text.numbers import p_value, percent
+from trueness._text.numbers import count, p_value, percent
 from trueness.results._coverage import Coverage
 from trueness.results._record import Record
 
@@ -171,7 +171,7 @@ def _intervals_in_words(statement: Statement, v: Any) -> str:
         return f"Too good to be true for new rows: the {statement.words} cover {coverage.covers}"
     if v.code == "no-evidence":
         return f"{covers}: no sign that they are too narrow or too wide"
-    return f"{covers}: {v.n:,} rows are too few to tell whether they are too narrow or too wide"
+    return f"{covers}: {count(v.n, 'row')} {_are(v.n)} too few to tell whether they are too narrow or too wide"
 
 
 def _quantiles_in_words(statement: Statement, v: Any) -> str:
@@ -191,7 +191,11 @@ def _quantiles_in_words(statement: Statement, v: Any) -> str:
         )
     if v.code == "no-evidence":
         return f"No sign that the {statement.words} are too narrow, too wide, too low or too high"
-    return f"{v.n:,} rows are too few to tell whether the {statement.words} hold"
+    return f"{count(v.n, 'row')} {_are(v.n)} too few to tell whether the {statement.words} hold"
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
 
 
 def _worst_segment(v: Any) -> str:

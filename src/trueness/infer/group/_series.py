@@ -16,6 +16,7 @@ from trueness._numerics.holm import holm
 from trueness._progress import Progress, reporter
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.cells import Cells
+from trueness._tally.events import Events
 from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import tally_of
 from trueness._tally.rules import BinRule, BinsLike, Edges, as_rule
@@ -195,7 +196,7 @@ def calibration_series(
 def _by_day(y_true: Any, y_prob: Any, by: Any) -> dict[str, Tally]:
     """The tally of the rows of each day; numbers in their order."""
     for name, value in (("y_prob", y_prob), ("by", by)):
-        if value is None:
+        if value is None and not (name == "y_prob" and isinstance(y_true, Events)):
             raise InputError(name, "must be given beside labels", "got None")
     evidence = Evidence.of(y_true, y_prob, {}, kind="confidence")
     evidence.require_one("a series")
