@@ -18,7 +18,9 @@ def test_a_score_has_net_benefit_a_certificate_and_a_threshold(off, demo):
     assert found["certificate"]["high"] == kappa.high
     assert found["accept"]["n"] == 2_000
     text, useful = off.to_markdown(), benefit.useful()
-    assert f"for thresholds from {100 * useful[0]:g} % to {100 * useful[-1]:g} %" in text
+    assert (
+        f"with a threshold between {100 * useful[0]:g} % and {100 * useful[-1]:g} % beats" in text
+    )
     assert f"by more than {kappa.high:.4f} / (1 − t) at any threshold t" in text
     assert str(tn.accept_threshold(*rows, criterion="precision")) in text
     (svg,) = charts(off, "decisions")

@@ -13,7 +13,7 @@ def test_markdown_has_the_sections_in_order(binary):
     heads = re.findall(r"^#+ .*$", binary.to_markdown(), re.MULTILINE)
     assert heads[:3] == [
         "# Calibration report",
-        "## Summary",
+        "## Calibration errors",
         "## The numbers a clinical or credit validation asks for",
     ]
     assert heads[-1] == "## How it was computed"

@@ -155,7 +155,7 @@ def test_every_measure_is_shown_once_with_an_interval_or_its_value_if_calibrated
         "AUC",
         "Spiegelhalter's test",
     } <= lines.keys()
-    assert text.count("| Measure | Value | 95 % interval | If calibrated | Meaning |") == 2
+    assert text.count("| Measure | Value | 95 % interval | If calibrated | Meaning |") == 3
     assert ", up to " in lines["TCE"]["If calibrated"]
     assert re.search(r"MCE: the gap of \d+ of \d+ rows, in the bin from 0", text)
 
