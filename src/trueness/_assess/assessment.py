@@ -426,6 +426,7 @@ def asked_of(
     rule = None if bins is None else blind_to_labels(as_rule(bins))
     unit = None if rounded_to is None else checked_fraction(rounded_to, "rounded_to")
     groups = None
+    weight_type = rows.get("weight_type", "auto")
     if isinstance(y_true, Events) and weight_type not in ("auto", y_true.weight_type):
         demand = f"must be {y_true.weight_type!r} for these Events, or be left out"
         raise InputError("weight_type", demand, f"got {weight_type!r}")
