@@ -278,7 +278,7 @@ def langfuse(log: Log, report: Report) -> Iterator[Sample]:
         scores = _langfuse_scores(row, log)
         confidences = {name: scores.pop(name) for name in _LANGFUSE_CONFIDENCES if name in scores}
         question = f"{log.task}/{_as_text(row.get('input'))}"
-        model = str(row.get("model") or row.get("name") or "")
+        model = str(row.get("model") or "")
         output = row.get("output")
         yield Sample(
             question=question,

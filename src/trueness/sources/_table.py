@@ -254,9 +254,6 @@ class ArrowFile(ParquetFile):
 class ParquetFolder(ParquetFile):
     """All Parquet files below a folder; folders called ``name=value`` are columns."""
 
-    format = "a folder of Parquet"
-    suffixes = ()
-
     def __init__(self, path: Path, name: str) -> None:
         self.files = parquet_files(path)
         super().__init__(path, name)
@@ -267,6 +264,12 @@ class ParquetFolder(ParquetFile):
         return self._polars.scan_parquet(pattern, hive_partitioning=True)
 
 
+def partition_names(folder: Path, files: Sequence[Path]) -> list[str]:
+    """The columns that the names of folders below a folder hold, such as region=north."""
+    parts = [part for file in files for part in file.relative_to(folder).parts[:-1]]
+    return list(dict.fromkeys(part.partition("=")[0] for part in parts if "=" in part))
+
+
 def parquet_files(folder: Path) -> list[Path]:
     """The Parquet files below a folder, in the order in which they are read."""
     return sorted(folder.rglob("*.parquet"))
@@ -275,11 +278,10 @@ def parquet_files(folder: Path) -> list[Path]:
 class RemoteFile(ParquetFile):
     """Parquet or Arrow IPC at an address, such as ``s3://…`` or ``hf://…``, which Polars fetches."""
 
-    format = "a remote file"
-    suffixes = ()
-
-    def __init__(self, name: str, method: str) -> None:
-        self._method = method
+    def __init__(self, name: str, kind: type[ParquetFile]) -> None:
+        self._method = kind._method
+        self.format = kind.format  # type: ignore[misc]  # what `apply` writes
+        self.suffixes = kind.suffixes  # type: ignore[misc]
         self.name = name
         self._polars = import_polars(name)
         with self._reading():
