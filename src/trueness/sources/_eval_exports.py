@@ -329,7 +329,7 @@ def is_lighteval(path: Path) -> bool:
         import polars
 
         names = polars.read_parquet_schema(path).keys()
-    except Exception:  # polars is missing or the file damaged: whoever reads it says so
+    except Exception:  # polars is missing or the file damaged: its reader says so
         return False
     return set(_LIGHTEVAL_COLUMNS) <= set(names)
 

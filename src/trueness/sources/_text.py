@@ -395,7 +395,7 @@ class JsonReader:
     def records(self, path: Sequence[str] = ()) -> Iterator[Any]:
         """The elements of the array at a path, one by one, in every value of the file.
 
-        A value that is no array is one record.
+        A value that is not an array is one record.
         """
         while self._peek():
             yield from self._records_within(list(path))
