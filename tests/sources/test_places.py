@@ -58,6 +58,8 @@ def test_a_folder_of_parquet_is_a_table_and_its_partitions_are_columns(hive):
 def test_a_folder_of_parquet_is_a_table_for_duckdb(hive):
     pytest.importorskip("duckdb")
     assert tn.ece(tn.scan(hive, label="y", prob="p", engine="duckdb")) == tn.ece(Y, P)
+    groups = tn.scan_groups(hive, label="y", prob="p", by="region", engine="duckdb")
+    assert groups == tn.scan_groups(hive, label="y", prob="p", by="region")
 
 
 def test_commands_read_a_folder_of_parquet(hive, ece):
@@ -74,6 +76,14 @@ def test_a_folder_with_a_log_is_a_log_and_one_without_either_is_refused(tmp_path
     assert "has no log" in fails("measure", str(tmp_path / "empty"))
     with pytest.raises(tn.errors.InputError, match="has no Parquet files"):
         tn.scan(str(tmp_path / "empty"), label="y", prob="p")
+
+
+def test_a_map_is_applied_to_a_folder(hive, call, tmp_path):
+    assert call("fit", hive, "--label", "y", "--prob", "p", "-o", "map.json").exit_code == 0
+    applied = call("apply", hive, "--prob", "p", "--calibrator", "map.json", "-o", "o.parquet")
+    assert applied.exit_code == 0, applied.stderr
+    columns = pl.read_parquet(tmp_path / "o.parquet").columns
+    assert columns[:4] == ["y", "p", "region", "day"]
 
 
 # Addresses

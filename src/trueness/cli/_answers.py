@@ -23,9 +23,10 @@ _SUFFIXES = (".parquet", ".arrow", ".csv", ".jsonl")
 def answers(files: tuple[str, ...], output: str | None, **options: Any) -> None:
     """Write the answers in logs of evaluation harnesses as one table.
 
-    Logs of lm-evaluation-harness, inspect, HELM and OpenAI evals, or folders of them. Each row is
-    an answer: whether it is right (label), its confidence, the question, task, subject, model,
-    epoch, and the source of the confidence. What does not count is printed by reason.
+    Logs of evaluation harnesses and other tools, batches of requests, or any JSON whose fields are
+    named; or folders of them. Each row is an answer: whether it is right (label), its confidence,
+    the question, task, subject, model, epoch, and the source of the confidence. What does not count
+    is printed by reason.
 
     \b
       trueness answers logs/* -o answers.parquet

@@ -278,7 +278,7 @@ def langfuse(log: Log, report: Report) -> Iterator[Sample]:
         scores = _langfuse_scores(row, log)
         confidences = {name: scores.pop(name) for name in _LANGFUSE_CONFIDENCES if name in scores}
         question = f"{log.task}/{_as_text(row.get('input'))}"
-        model = str(row.get("model") or row.get("name") or "")
+        model = str(row.get("model") or "")
         output = row.get("output")
         yield Sample(
             question=question,
@@ -329,7 +329,7 @@ def is_lighteval(path: Path) -> bool:
         import polars
 
         names = polars.read_parquet_schema(path).keys()
-    except Exception:  # polars is missing or the file damaged: whoever reads it says so
+    except Exception:  # polars is missing or the file damaged: its reader says so
         return False
     return set(_LIGHTEVAL_COLUMNS) <= set(names)
 

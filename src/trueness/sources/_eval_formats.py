@@ -362,7 +362,7 @@ def _lm_eval_arguments(row: Mapping[str, Any]) -> list[list[str]]:
 
 
 def _lm_eval_targets(row: Mapping[str, Any], choices: Sequence[str], size: int) -> Targets:
-    """The right options; the target is a text, from which its type cannot be told."""
+    """The right options; the target is a text, whatever its type was."""
     for name in _METRICS_WITH_TARGET:
         value = row.get(name)
         first = value[0] if isinstance(value, list) and value else None

@@ -193,9 +193,9 @@ def _remote_file(name: str, form: str | None) -> Table | None:
     """What is read in place at an address; None of text, which is fetched first."""
     suffix = _suffix_of_address(name)
     if form == "parquet" or (form is None and suffix in ParquetFile.suffixes):
-        return RemoteFile(name, "parquet")
+        return RemoteFile(name, ParquetFile)
     if form == "arrow" or (form is None and suffix in ArrowFile.suffixes):
-        return RemoteFile(name, "ipc")
+        return RemoteFile(name, ArrowFile)
     if form in ("npz", "npy") or suffix in (*NpzFile.suffixes, *NpyFile.suffixes):
         demand = f"{name} must be Parquet, Arrow IPC, CSV, TSV or JSON lines to be read in place"
         raise InputError("", demand, remedy="Download it and name the file.")

@@ -6,7 +6,7 @@ names in any case; so the columns of each file are checked first.
 
 import glob
 import os
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
@@ -33,6 +33,7 @@ from trueness.sources._table import (
     PartitionedTable,
     PolarsTable,
     parquet_files,
+    partition_names,
 )
 from trueness.sources._text import CsvFile, JsonLinesFile
 
@@ -162,7 +163,8 @@ def _scan_files(paths: list[str], question: Question, engine: PathEngine, stack:
         if remote:
             return _polars_remote(files, question)
         return _polars_files(files, question, stack)
-    files = [part for file in files for part in _files_of_folder(file)]
+    if len(files) == 1 and os.path.isdir(files[0]):  # noqa: PTH112  # an address is no path
+        return _duckdb_folder(Path(files[0]), question)
     suffixes = {inner_suffix(file) for file in files}
     if suffixes <= {*ParquetFile.suffixes}:
         return _duckdb_parquet(files, question)
@@ -170,13 +172,6 @@ def _scan_files(paths: list[str], question: Question, engine: PathEngine, stack:
         got = f"DuckDB reads Parquet or CSV, not {', '.join(sorted(suffixes))}"
         raise InputError("engine", "must be 'polars' for such files", got)
     return _duckdb_text(files, question)
-
-
-def _files_of_folder(path: str) -> list[str]:
-    """The Parquet files of a folder; a file itself."""
-    if not os.path.isdir(path):  # noqa: PTH112  # an address is no path
-        return [path]
-    return [str(file) for file in parquet_files(Path(path))]
 
 
 def _kinds(question: Question) -> dict[str, str]:
@@ -269,7 +264,15 @@ def _duckdb(files: list[str]) -> tuple[Any, list[str]]:
     return connection, [file if "://" in file else glob.escape(file) for file in files]
 
 
-def _duckdb_parquet(files: list[str], question: Question) -> Any:
+def _duckdb_folder(folder: Path, question: Question) -> Any:
+    """The Parquet files below a folder, with the columns that the names of folders hold."""
+    files = parquet_files(folder)
+    if not files:
+        raise InputError("", f"The folder {str(folder)!r} has no Parquet files")
+    return _duckdb_parquet([str(file) for file in files], question, partition_names(folder, files))
+
+
+def _duckdb_parquet(files: list[str], question: Question, partitions: Sequence[str] = ()) -> Any:
     connection, paths = _duckdb(files)
     if not any("://" in file for file in files):
         names: dict[str, list[str]] = {}
@@ -277,13 +280,15 @@ def _duckdb_parquet(files: list[str], question: Question) -> Any:
             "SELECT file_name, name FROM parquet_schema(?)", [paths]
         ).fetchall():
             names.setdefault(file, []).append(name)
-        _check_names(
-            {file: [*columns[1:], *partition_of(file)] for file, columns in names.items()}, question
-        )  # the first is the root
-    folders = {"hive_partitioning": True} if any(map(partition_of, files)) else {}
-    return connection.read_parquet(
-        paths, union_by_name=True, **folders
-    )  # else later files are cast to the types of the first
+        # The first name is that of the root.
+        of_files = {
+            file: [*columns[1:], *(partitions or partition_of(file))]
+            for file, columns in names.items()
+        }
+        _check_names(of_files, question)
+    is_partitioned = bool(partitions) or any(map(partition_of, files))
+    # By name: else later files are cast to the types of the first.
+    return connection.read_parquet(paths, union_by_name=True, hive_partitioning=is_partitioned)
 
 
 def _duckdb_text(files: list[str], question: Question) -> Any:

@@ -20,17 +20,19 @@ class Arrays(Table):
 
     def read(self, *names: Sequence[str]) -> Columns:
         labels, numbers, *groups = names
+        group_names = [name for of_kind in groups for name in of_kind]
         return Columns(
-            {name: self._text(name) for name in labels},
-            {name: self._numeric(name) for name in numbers},
-            {name: self._text(name) for some in groups for name in some},
+            labels={name: self._text(name) for name in labels},
+            numbers={name: self._numeric(name) for name in numbers},
+            groups={name: self._text(name) for name in group_names},
         )
 
     def lazy(self, *names: Sequence[str]) -> Any:
-        found = self.read(*names)
-        self.rows = len(found)
-        columns = zip((new for new, _ in prefixed(names)), found.arrays(), strict=True)
-        return import_polars(self.name).LazyFrame(dict(columns))
+        columns = self.read(*names)
+        self.rows = len(columns)
+        new_names = [new for new, _ in prefixed(names)]
+        by_name = dict(zip(new_names, columns.arrays(), strict=True))
+        return import_polars(self.name).LazyFrame(by_name)
 
     def array(self, name: str) -> NDArray[Any]:
         return self._arrays[name]
@@ -44,9 +46,8 @@ class Arrays(Table):
     def _numeric(self, name: str) -> NDArray[Any]:
         array = _as_column(self.array(name))
         if array.dtype.kind not in "biuf":
-            raise InputError(
-                "", f"{name!r} must hold numbers", f"it holds {array.dtype}", context=self.name
-            )
+            got = f"it holds {array.dtype}"
+            raise InputError("", f"{name!r} must hold numbers", got, context=self.name)
         return array
 
     def _refuse(self, what: str, reason: Exception) -> NoReturn:
@@ -78,20 +79,16 @@ class NpzFile(Arrays):
         try:
             with np.load(self.path, allow_pickle=False) as archive:
                 return np.asarray(archive[name])
-        except (
-            Exception
-        ) as reason:  # damaged archives raise a dozen classes: zlib's, NumPy's and the system's
+        except Exception as reason:  # zlib, NumPy and the system raise a dozen classes
             self._refuse(f"array {name!r}", reason)
 
     def write(self, file: BinaryIO, new: Mapping[str, NDArray[Any]]) -> None:
         with zipfile.ZipFile(self.path) as archive:
-            deflated = any(
-                entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist()
-            )
+            methods = {entry.compress_type for entry in archive.infolist()}
+        is_deflated = methods != {zipfile.ZIP_STORED}
+        method = zipfile.ZIP_DEFLATED if is_deflated else zipfile.ZIP_STORED
         # `np.savez` has parameters of its own, with which the name of an array may clash.
-        with zipfile.ZipFile(
-            file, "w", zipfile.ZIP_DEFLATED if deflated else zipfile.ZIP_STORED
-        ) as archive:
+        with zipfile.ZipFile(file, "w", method) as archive:
             for name in (*self.names, *new):
                 array = self.array(name) if name in self.names else new[name]
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
@@ -120,7 +117,9 @@ class NpyFile(Arrays):
             raise InputError("", demand, f"got shape {self.table.shape}", remedy=remedy)
 
     def array(self, name: str) -> NDArray[Any]:
-        return np.array(self.table[name] if self.table.dtype.names else self.table[:, int(name)])
+        if self.table.dtype.names:
+            return np.array(self.table[name])
+        return np.array(self.table[:, int(name)])
 
     def write(self, file: BinaryIO, new: Mapping[str, NDArray[Any]]) -> None:
         table = self.table
@@ -128,15 +127,11 @@ class NpyFile(Arrays):
             np.save(file, np.column_stack([table, *new.values()]))
             return
         if any(column.ndim != 1 for column in new.values()):
-            raise InputError(
-                "",
-                "a matrix of scores cannot become a field of a structured array",
-                context=self.name,
-            )
+            demand = "a matrix of scores cannot become a field of a structured array"
+            raise InputError("", demand, context=self.name)
         fields = [(name, table.dtype[name]) for name in table.dtype.names]
-        wider = np.empty(
-            table.shape, dtype=[*fields, *((name, np.dtype(np.float64)) for name in new)]
-        )
+        fields += [(name, np.dtype(np.float64)) for name in new]
+        wider = np.empty(table.shape, dtype=fields)
         for name in wider.dtype.names:
             wider[name] = new[name] if name in new else table[name]
         np.save(file, wider)

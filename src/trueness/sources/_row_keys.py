@@ -1,4 +1,4 @@
-"""The group of each row and its bucket of clusters, as codes that stay the same from batch to batch."""
+"""The group of each row and its bucket of clusters, as codes that last over all batches."""
 
 import gc
 from collections.abc import Iterator
@@ -36,24 +36,25 @@ class Column:
             values = values.cast(pa.uint8())
         elif not pa.types.is_primitive(values.type):
             values = values.cast(pa.large_string())
-        valid: Bools | None = (
-            values.is_valid().to_numpy(zero_copy_only=False) if values.null_count else None
-        )
-        present = values if valid is None else values.drop_null()
+        if not values.null_count:
+            self._type = values.type
+            return self._codes_of(values)
+        valid: Bools = values.is_valid().to_numpy(zero_copy_only=False)
+        present = values.drop_null()
         self._type = present.type
-        code = self._keys.encode(*_bytes_of(present)) + np.uint32(1)
-        if valid is None:
-            return code
-        found = np.zeros(valid.size, np.uint32)
-        found[valid] = code
-        return found
+        codes = np.zeros(valid.size, np.uint32)
+        codes[valid] = self._codes_of(present)
+        return codes
+
+    def _codes_of(self, present: Any) -> Codes:
+        return self._keys.encode(*_bytes_of(present)) + np.uint32(1)
 
     def values(self, dtype: str) -> list[Any]:
         """The value of each code; `dtype` is that of the column."""
-        return [
-            None,
-            *(self._array().cast("bool") if dtype == "Boolean" else self._array()).to_pylist(),
-        ]
+        array = self._array()
+        if dtype == "Boolean":
+            array = array.cast("bool")
+        return [None, *array.to_pylist()]
 
     def _array(self) -> Any:
         import pyarrow as pa
@@ -73,14 +74,16 @@ def _bytes_of(values: Any) -> tuple[Ints, NDArray[np.uint8]]:
     """The bytes of each value of an Arrow array without gaps: where they start, and all of them."""
     _, *buffers = values.buffers()
     n = len(values)
-    offset = values.offset
-    if len(buffers) == 1:
+    if len(buffers) == 1:  # values of one width
         width = values.type.bit_width // 8
-        return np.arange(0, (n + 1) * width, width), np.frombuffer(
-            buffers[0], np.uint8, n * width, offset * width
-        )
-    start = np.frombuffer(buffers[0], np.int64, n + 1, 8 * offset) if n else np.zeros(1, np.int64)
-    return start, np.frombuffer(buffers[1], np.uint8) if start[-1] else np.zeros(0, np.uint8)
+        starts = np.arange(0, (n + 1) * width, width)
+        return starts, np.frombuffer(buffers[0], np.uint8, n * width, values.offset * width)
+    if n == 0:
+        return np.zeros(1, np.int64), np.zeros(0, np.uint8)
+    starts = np.frombuffer(buffers[0], np.int64, n + 1, 8 * values.offset)
+    if starts[-1] == 0:  # empty texts may have no buffer
+        return starts, np.zeros(0, np.uint8)
+    return starts, np.frombuffer(buffers[1], np.uint8)
 
 
 class RowKeys:
@@ -93,7 +96,9 @@ class RowKeys:
         self._pairs = [Dictionary() for _ in self._columns[1:]]
         self._bucket = np.zeros(1, np.int64)
         self._place = np.zeros(0, np.uint32)
-        self._group, self._size = np.zeros(0, np.int64), np.zeros(0)  # of each group's clusters
+        # Of each cluster: its group, and its rows or the sum of their weights.
+        self._group = np.zeros(0, np.int64)
+        self._size = np.zeros(0)
 
     def places(self, columns: list[Any], w: Floats | None) -> tuple[Codes, int]:
         """The place of each row, and the number of places."""
@@ -110,14 +115,16 @@ class RowKeys:
         return self._place[code], (int(self._group.max(initial=0)) + 1) * self.number
 
     def _learn_clusters(self, n: int) -> None:
+        """Find the group and the bucket of clusters that are new."""
         names = self._columns[-1]
         if len(names) > self._bucket.size:
-            self._bucket = np.concatenate(
-                [self._bucket, names.buckets(self.number, self._bucket.size)]
-            )
-        self._group, cluster = (
-            _unpaired(self._pairs[-1]) if self._pairs else (np.zeros(n, np.int64), np.arange(n))
-        )
+            new = names.buckets(self.number, self._bucket.size)
+            self._bucket = np.concatenate([self._bucket, new])
+        if self._pairs:
+            self._group, cluster = _unpaired(self._pairs[-1])
+        else:
+            self._group = np.zeros(n, np.int64)
+            cluster = np.arange(n)
         self._place = (self._group * self.number + self._bucket[cluster]).astype(np.uint32)
         self._size = np.concatenate([self._size, np.zeros(n - self._size.size)])
 
@@ -126,27 +133,30 @@ class RowKeys:
         n_by = len(self._types)
         if n_by == 0:
             return [(0, ())]
-        codes = [np.arange(len(self._pairs[n_by - 2] if n_by > 1 else self._columns[0]))]
+        codes = self._codes_of_groups(n_by)
+        columns = zip(self._columns, self._types, strict=False)
+        values = [column.values(dtype) for column, dtype in columns]
+        ranks = [_ranks(of_column)[code] for of_column, code in zip(values, codes, strict=True)]
+        order = np.lexsort(ranks[::-1])  # the last key is the first to sort by
+        keys = []
+        for of_column, code in zip(values, codes, strict=True):
+            keys.append([of_column[place] for place in code[order].tolist()])
+        return list(zip(order.tolist(), zip(*keys, strict=True), strict=True))
+
+    def _codes_of_groups(self, n_by: int) -> list[Ints]:
+        """The code of each group in each of its columns, unpaired from the last to the first."""
+        n_groups = len(self._columns[0]) if n_by == 1 else len(self._pairs[n_by - 2])
+        codes = [np.arange(n_groups)]
         for pairs in reversed(self._pairs[: n_by - 1]):
             first, last = _unpaired(pairs)
             codes[:1] = [first[codes[0]], last[codes[0]]]
-        values = [
-            column.values(dtype) for column, dtype in zip(self._columns, self._types, strict=False)
-        ]
-        order = np.lexsort(
-            [_ranks(mine)[code] for mine, code in zip(values, codes, strict=True)][::-1]
-        )
-        keys = [
-            map(mine.__getitem__, code[order].tolist())
-            for mine, code in zip(values, codes, strict=True)
-        ]
-        return list(zip(order.tolist(), zip(*keys, strict=True), strict=True))
+        return codes
 
     def largest(self) -> Ints:
         """The size of the largest cluster of each group."""
-        found = np.zeros(self._group.max(initial=0) + 1, np.int64)
-        np.maximum.at(found, self._group, np.ceil(self._size).astype(np.int64))
-        return found
+        largest = np.zeros(self._group.max(initial=0) + 1, np.int64)
+        np.maximum.at(largest, self._group, np.ceil(self._size).astype(np.int64))
+        return largest
 
 
 def _paired(pairs: Dictionary, first: Codes, n_first: int, second: Codes, n_second: int) -> Codes:
@@ -163,16 +173,17 @@ def _paired(pairs: Dictionary, first: Codes, n_first: int, second: Codes, n_seco
 
 
 def _unpaired(pairs: Dictionary) -> tuple[Ints, Ints]:
-    both = pairs.keys()[1].view(np.int64)
-    return both >> 32, both & 0xFFFFFFFF
+    """The first and the last code of each pair, which one number of 64 bits holds."""
+    numbers = pairs.keys()[1].view(np.int64)
+    return numbers >> 32, numbers & 0xFFFFFFFF
 
 
 def _ranks(values: list[Any]) -> Ints:
     """The rank of each value, all of one type; the first is None, and ranks last."""
     order = sorted(range(1, len(values)), key=values.__getitem__)
-    found = np.full(len(values), len(values), np.int64)
-    found[order] = np.arange(len(order))
-    return found
+    ranks = np.full(len(values), len(values), np.int64)
+    ranks[order] = np.arange(len(order))
+    return ranks
 
 
 @contextmanager

@@ -495,7 +495,7 @@ def _sums_of(parts_of_groups: Mapping[Group, tuple[Any, ...]], rows: Rows) -> di
 
 
 def _bin_groups_in_two_passes(rows: Rows, rule: EqualMass | Edges) -> dict[Group, Any]:
-    """Bins from a fine grid; scores are told apart only in those of its cells that an edge cuts."""
+    """Bins from a fine grid; only in cells that an edge cuts are distinct scores needed."""
     query = queries.binned_query(rows, queries.cell_of_width(FINE_GRID.n), ends=("least",))
     fine = gather.parts_by_group(*_answer(query, rows), rows, gather.FineCells)
     scores = _scores_in_cut_cells(fine, rows, rule)

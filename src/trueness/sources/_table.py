@@ -39,9 +39,11 @@ class Columns:
         return [*self.labels.values(), *self.numbers.values(), *self.groups.values()]
 
     def at(self, rows: NDArray[Any]) -> "Columns":
-        kinds = (self.labels, self.numbers, self.groups)
+        """Some of the rows."""
         return Columns(
-            *({name: values[rows] for name, values in columns.items()} for columns in kinds)
+            labels={name: values[rows] for name, values in self.labels.items()},
+            numbers={name: values[rows] for name, values in self.numbers.items()},
+            groups={name: values[rows] for name, values in self.groups.items()},
         )
 
 
@@ -85,7 +87,7 @@ class Table(ABC):
 def prefixed(names: Sequence[Sequence[str]]) -> list[tuple[str, str]]:
     """The names of columns in a lazy frame, and in the file."""
     kinds = zip(("label", "number", "group"), names, strict=False)
-    return [(f"{kind} {name}", name) for kind, some in kinds for name in some]
+    return [(f"{kind} {name}", name) for kind, of_kind in kinds for name in of_kind]
 
 
 def import_polars(name: str) -> Any:
@@ -134,11 +136,11 @@ class PolarsTable(Table):
 
     def _columns(self, frame: Any) -> Columns:
         readers = {"label": self._labels, "number": self._numbers, "group": self._groups}
-        found: dict[str, dict[str, NDArray[Any]]] = {kind: {} for kind in readers}
+        columns: dict[str, dict[str, NDArray[Any]]] = {kind: {} for kind in readers}
         for series in frame:
             kind, _, name = series.name.partition(" ")
-            found[kind][name] = readers[kind](series)
-        return Columns(*found.values())
+            columns[kind][name] = readers[kind](series)
+        return Columns(columns["label"], columns["number"], columns["group"])
 
     def _numbers(self, series: Any) -> NDArray[Any]:
         dtype = series.dtype
@@ -147,9 +149,8 @@ class PolarsTable(Table):
         if str(dtype).startswith("List"):
             widths = series.list.len().unique()
             if len(widths) > 1 or series.null_count():
-                raise self._error(
-                    series, "must hold numbers, or lists of one length", "they are mixed"
-                )
+                demand = "must hold numbers, or lists of one length"
+                raise self._error(series, demand, "they are mixed")
             return np.asarray(series.list.to_array(widths[0]).to_numpy())
         if not (dtype.is_numeric() or str(dtype).startswith(("Boolean", "Null", "Array"))):
             raise self._error(series, "must hold numbers", f"it holds {dtype}")
@@ -162,14 +163,10 @@ class PolarsTable(Table):
         kind = str(series.dtype).partition("(")[0]
         if series.dtype.is_numeric():
             return self._numbers(series)
-        if kind not in ("String", "Boolean", "Categorical", "Enum") and series.null_count() < len(
-            series
-        ):
-            raise self._error(
-                series,
-                "must hold labels: 0/1, true/false, integers or text",
-                f"it holds {series.dtype}",
-            )
+        is_empty = series.null_count() == len(series)
+        if kind not in ("String", "Boolean", "Categorical", "Enum") and not is_empty:
+            demand = "must hold labels: 0/1, true/false, integers or text"
+            raise self._error(series, demand, f"it holds {series.dtype}")
         if kind == "Boolean" and not series.null_count():
             return np.asarray(series.to_numpy())
         return np.array(series.to_list(), dtype=object)
@@ -179,28 +176,35 @@ class PolarsTable(Table):
         pl = self._polars
         kind = str(series.dtype).partition("(")[0]
         if kind == "Datetime":
-            zone = "Z" if series.dtype.time_zone else ""
-            utc = series.dt.convert_time_zone("UTC") if zone else series
-            series = (
-                utc.dt.to_string("%Y-%m-%dT%H:%M:%S%.9f")
-                .str.strip_chars_end("0")
-                .str.strip_chars_end(".")
-                + zone
-            )
+            series = _times_as_text(series)
         elif kind in ("Decimal", "Date"):
             series = series.cast(pl.String)
-        elif (
-            self.is_text and kind == "String" and series.unique().str.contains(_PLAIN_INTEGER).all()
-        ):
-            series = series.cast(pl.Int64)  # each is written in the only way: 0123 is not 123
+        elif self.is_text and kind == "String" and _are_plain_integers(series):
+            series = series.cast(pl.Int64)
         if series.dtype.is_integer() and series.null_count():
             return np.array(series.to_list(), dtype=object)
         return self._labels(series)
 
     def _error(self, series: Any, demand: str, got: str) -> InputError:
-        return InputError(
-            "", f"column {series.name.partition(' ')[2]!r} {demand}", got, context=self.name
-        )
+        name = series.name.partition(" ")[2]
+        return InputError("", f"column {name!r} {demand}", got, context=self.name)
+
+
+def _are_plain_integers(series: Any) -> bool:
+    """Whether each text is an integer, written in the only way: 0123 is not 123."""
+    return bool(series.unique().str.contains(_PLAIN_INTEGER).all())
+
+
+def _times_as_text(series: Any) -> Any:
+    """Times in the notation of ISO 8601, those with a zone in UTC."""
+    if series.dtype.time_zone is None:
+        return _iso_8601(series)
+    return _iso_8601(series.dt.convert_time_zone("UTC")) + "Z"
+
+
+def _iso_8601(series: Any) -> Any:
+    text = series.dt.to_string("%Y-%m-%dT%H:%M:%S%.9f")
+    return text.str.strip_chars_end("0").str.strip_chars_end(".")
 
 
 class ParquetFile(PolarsTable):
@@ -254,9 +258,6 @@ class ArrowFile(ParquetFile):
 class ParquetFolder(ParquetFile):
     """All Parquet files below a folder; folders called ``name=value`` are columns."""
 
-    format = "a folder of Parquet"
-    suffixes = ()
-
     def __init__(self, path: Path, name: str) -> None:
         self.files = parquet_files(path)
         super().__init__(path, name)
@@ -267,6 +268,12 @@ class ParquetFolder(ParquetFile):
         return self._polars.scan_parquet(pattern, hive_partitioning=True)
 
 
+def partition_names(folder: Path, files: Sequence[Path]) -> list[str]:
+    """The columns that the names of folders below a folder hold, such as region=north."""
+    parts = [part for file in files for part in file.relative_to(folder).parts[:-1]]
+    return list(dict.fromkeys(part.partition("=")[0] for part in parts if "=" in part))
+
+
 def parquet_files(folder: Path) -> list[Path]:
     """The Parquet files below a folder, in the order in which they are read."""
     return sorted(folder.rglob("*.parquet"))
@@ -275,11 +282,10 @@ def parquet_files(folder: Path) -> list[Path]:
 class RemoteFile(ParquetFile):
     """Parquet or Arrow IPC at an address, such as ``s3://…`` or ``hf://…``, which Polars fetches."""
 
-    format = "a remote file"
-    suffixes = ()
-
-    def __init__(self, name: str, method: str) -> None:
-        self._method = method
+    def __init__(self, name: str, kind: type[ParquetFile]) -> None:
+        self._method = kind._method
+        self.format = kind.format  # type: ignore[misc]  # what `apply` writes
+        self.suffixes = kind.suffixes  # type: ignore[misc]
         self.name = name
         self._polars = import_polars(name)
         with self._reading():
@@ -343,13 +349,14 @@ class ConcatenatedTable(PolarsTable):
         self._tables = tables
         self._polars = import_polars(tables[0].name)
         names = [table.name for table in tables]
-        many = f"{names[0]}, {names[1]} and {len(names) - 2} more files"
-        self.name = many if len(names) > 3 else f"{', '.join(names[:-1])} and {names[-1]}"
+        if len(names) > 3:
+            self.name = f"{names[0]}, {names[1]} and {len(names) - 2} more files"
+        else:
+            self.name = f"{', '.join(names[:-1])} and {names[-1]}"
         self.names = tables[0].names
         self.is_text = any(table.is_text for table in tables)
-        self.nested = tuple(
-            name for name in tables[0].nested if all(name in table.nested for table in tables)
-        )
+        shared = set.intersection(*(set(table.nested) for table in tables))
+        self.nested = tuple(name for name in tables[0].nested if name in shared)
         self.size = sum(table.size for table in tables)
 
     @property
@@ -358,34 +365,31 @@ class ConcatenatedTable(PolarsTable):
 
     @property
     def note(self) -> str:  # type: ignore[override]
-        each = ", ".join(f"{table.name} {table.rows:,}" for table in self._tables)
-        return f"{len(self._tables)} files, {self.rows:,} rows in all: {each}."
+        counts = ", ".join(f"{table.name} {table.rows:,}" for table in self._tables)
+        return f"{len(self._tables)} files, {self.rows:,} rows in all: {counts}."
 
     def place(self, row: int) -> str:
-        at = 0
-        while row >= self._tables[at].rows:
-            row = row - self._tables[at].rows
-            at = at + 1
-        return f"{self._tables[at].place(row)} of {self._tables[at].name}"
+        *tables, last = self._tables
+        for table in tables:
+            if row < table.rows:
+                return f"{table.place(row)} of {table.name}"
+            row -= table.rows
+        return f"{last.place(row)} of {last.name}"
 
     def lazy(self, *names: Sequence[str]) -> Any:
         pl = self._polars
         frames = [table.lazy(*names) for table in self._tables]
         schemas = [frame.collect_schema() for frame in frames]
-        types = {
-            column: self._common_type(column, [schema[column] for schema in schemas])
-            for column in schemas[0]
-        }
-        return pl.concat(
-            [
-                frame.select(pl.col(one).cast(dtype) for one, dtype in types.items())
-                for frame in frames
-            ]
-        )
+        casts = []
+        for column in schemas[0]:
+            dtype = self._common_type(column, [schema[column] for schema in schemas])
+            casts.append(pl.col(column).cast(dtype))
+        return pl.concat([frame.select(casts) for frame in frames])
 
     def _common_type(self, column: str, dtypes: list[Any]) -> Any:
         """A type that holds the values of a column in every table as they are."""
-        pl, (kind, _, name) = self._polars, column.partition(" ")
+        pl = self._polars
+        kind, _, name = column.partition(" ")
         types = list(dict.fromkeys(dtype for dtype in dtypes if dtype != pl.Null))
         if len(types) <= 1:
             if types:
@@ -399,10 +403,9 @@ class ConcatenatedTable(PolarsTable):
         text = (pl.String, pl.Categorical, pl.Enum)
         if all(dtype in text or (kind == "group" and dtype.is_integer()) for dtype in types):
             return pl.String
-        one, two = (f"{dtype} in {self._tables[dtypes.index(dtype)].name!r}" for dtype in types[:2])
-        raise InputError(
-            "", f"column {name!r} must have one type in all files", f"it is {one} and {two}"
-        )
+        in_files = [f"{dtype} in {self._tables[dtypes.index(dtype)].name!r}" for dtype in types]
+        got = f"it is {in_files[0]} and {in_files[1]}"
+        raise InputError("", f"column {name!r} must have one type in all files", got)
 
 
 _WRITERS = {

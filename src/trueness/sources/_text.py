@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,13 @@ BLANK = b"\xef\xbb\xbf \t\r\n"
 _MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
 
 
+class _TypedCells(NamedTuple):
+    """Cells of text as labels and numbers, and what a pass over all of them answered."""
+
+    frame: Any
+    answers: dict[str, Any]
+
+
 class TextFile(PolarsTable):
     """A file whose cells are text: the types of labels are found in a pass over all of them."""
 
@@ -33,75 +40,77 @@ class TextFile(PolarsTable):
     decimal = "."
     _lists: Collection[str] = ()  # columns of lists of numbers
 
-    def _lines(self, most: int | None = None) -> Iterator[str]:
-        for frame in self._frames(
-            self._polars.scan_lines(self.path, name="line", n_rows=most, glob=False)
-        ):
+    def _lines(self, limit: int | None = None) -> Iterator[str]:
+        lines = self._polars.scan_lines(self.path, name="line", n_rows=limit, glob=False)
+        for frame in self._frames(lines):
             yield from frame["line"]
 
-    def _typed(self, cells: Any, columns: Sequence[str], *more: Any) -> tuple[Any, dict[str, Any]]:
-        """Labels of the simplest type that holds them all, and numbers.
+    def _typed(self, cells: Any, columns: Sequence[str], *more: Any) -> "_TypedCells":
+        """The cells as labels of the simplest type that holds them all, and numbers.
 
-        And the answers of the same pass to `more`.
+        A pass over all cells counts them, and answers `more`.
         """
-        asked = [
-            self._polars.len().alias("rows"),
-            *more,
-            *(one for column in columns for one in self._counts(column)),
-        ]
+        questions = [self._polars.len().alias("rows"), *more]
+        for column in columns:
+            questions += self._counts(column)
         with self._reading():
-            found = cells.select(asked).collect(engine="streaming").row(0, named=True)
-        self.rows = found["rows"]
-        return cells.with_columns(self._cast(column, found) for column in columns), found
+            counts = cells.select(questions).collect(engine="streaming").row(0, named=True)
+        self.rows = counts["rows"]
+        return _TypedCells(
+            frame=cells.with_columns(self._cast(column, counts) for column in columns),
+            answers=counts,
+        )
 
     def _counts(self, column: str) -> list[Any]:
         """How many labels there are, and how many are numbers and so on.
 
-        The first cell of numbers that is none.
+        Of numbers, the first cell that is none.
         """
         pl = self._polars
         cell = self._plain(column)
         kind = column.partition(" ")[0]
         real = cell.cast(pl.Float64, strict=False)
         if kind == "number" and column not in self._lists:
-            return [
-                pl.col(column)
-                .filter(cell.is_not_null() & real.is_null())
-                .first()
-                .alias(f"wrong {column}")
-            ]
-        truth = pl.when(cell.str.to_lowercase().is_in(["true", "false"])).then(1)
-        casts = {
-            "filled": cell,
-            "whole": cell.cast(pl.Int64, strict=False),
-            "real": real,
-            "true": truth,
-        }
-        if kind == "label":
-            return [cast.count().alias(f"{name} {column}") for name, cast in casts.items()]
-        return []
+            is_wrong = cell.is_not_null() & real.is_null()
+            return [pl.col(column).filter(is_wrong).first().alias(f"wrong {column}")]
+        if kind != "label":
+            return []
+        is_truth = cell.str.to_lowercase().is_in(["true", "false"])
+        return [
+            cell.count().alias(f"filled {column}"),
+            cell.cast(pl.Int64, strict=False).count().alias(f"whole {column}"),
+            real.count().alias(f"real {column}"),
+            pl.when(is_truth).then(1).count().alias(f"true {column}"),
+        ]
 
-    def _cast(self, column: str, found: Mapping[str, Any]) -> Any:
-        pl, cell, (kind, _, name) = self._polars, self._plain(column), column.partition(" ")
-        if (wrong := found.get(f"wrong {column}")) is not None:
+    def _cast(self, column: str, counts: Mapping[str, Any]) -> Any:
+        pl = self._polars
+        kind, _, name = column.partition(" ")
+        wrong = counts.get(f"wrong {column}")
+        if wrong is not None:
             remedy = "`--decimal ,` reads decimal commas." if "," in wrong else ""
             demand = f"column {name!r} must hold numbers"
             raise InputError("", demand, f"it holds {wrong!r}", remedy=remedy, context=self.name)
+        if column in self._lists:
+            return pl.col(column).str.json_decode(pl.List(pl.Float64))
         if kind == "number":
-            numbers = pl.List(pl.Float64)
-            if column in self._lists:
-                return pl.col(column).str.json_decode(numbers)
+            return self._plain(column).cast(pl.Float64)
+        if kind == "label":
+            return self._as_labels(column, counts)
+        return pl.col(column)
+
+    def _as_labels(self, column: str, counts: Mapping[str, Any]) -> Any:
+        """Cells as labels: whole numbers, numbers, true and false, or else text."""
+        pl = self._polars
+        cell = self._plain(column)
+        filled = counts[f"filled {column}"]
+        if not filled:
+            return cell.cast(pl.Null)
+        if filled == counts[f"whole {column}"]:
+            return cell.cast(pl.Int64)
+        if filled == counts[f"real {column}"]:
             return cell.cast(pl.Float64)
-        filled = found.get(f"filled {column}")
-        if kind == "label" and filled == found[f"real {column}"]:
-            return cell.cast(
-                pl.Null
-                if not filled
-                else pl.Int64
-                if filled == found[f"whole {column}"]
-                else pl.Float64
-            )
-        if kind == "label" and filled == found[f"true {column}"]:
+        if filled == counts[f"true {column}"]:
             return cell.str.to_lowercase() == "true"
         return pl.col(column)
 
@@ -127,10 +136,8 @@ class CsvFile(TextFile):
         self.separator = separator
         self.decimal = decimal
         with self._reading():
-            found = self._scan().collect_schema().names()
-        # Polars calls the second of two columns p_duplicated_0.
-        bases = [(name, re.sub(r"_duplicated_\d+$", "", name)) for name in found]
-        self._header = [base if base in found else name for name, base in bases]
+            columns = self._scan().collect_schema().names()
+        self._header = [_name_in_file(column, columns) for column in columns]
         self.names = tuple(name.strip() for name in self._header)
         if not any(self.names):
             raise InputError("", f"{name} has no header: its first line must name the columns")
@@ -145,31 +152,28 @@ class CsvFile(TextFile):
     def lazy(self, *names: Sequence[str]) -> Any:
         """The named columns; short lines are refused, and text that is not UTF-8."""
         pl = self._polars
-        wanted = prefixed(names)
-        for _, name in wanted:
-            if self.names.count(name) > 1:
-                raise InputError(
-                    "", f"{self.name} has {self.names.count(name)} columns named {name!r}"
-                )
-        cells = {new: pl.nth(self.names.index(name)).str.strip_chars() for new, name in wanted}
-        filled = [
-            pl.when(~cell.is_in(_MISSING)).then(cell).alias(new) for new, cell in cells.items()
-        ]
-        frame = self._scan().select(pl.nth(-1).is_null().alias("short"), *filled)
-        odd = (
-            pl.any_horizontal(pl.col(*cells).str.contains("\ufffd", literal=True))
-            .any()
-            .alias("odd")
-        )
-        typed, found = self._typed(frame, list(cells), pl.col("short").any(), odd)
-        if found["short"]:
+        cells = []
+        columns = []
+        for new, name in prefixed(names):
+            count = self.names.count(name)
+            if count > 1:
+                raise InputError("", f"{self.name} has {count} columns named {name!r}")
+            cell = pl.nth(self.names.index(name)).str.strip_chars()
+            cells.append(pl.when(~cell.is_in(_MISSING)).then(cell).alias(new))
+            columns.append(new)
+        frame = self._scan().select(pl.nth(-1).is_null().alias("short"), *cells)
+        # Polars reads bytes that are not UTF-8 as this character.
+        has_odd_bytes = pl.any_horizontal(pl.col(columns).str.contains("\ufffd", literal=True))
+        is_short = pl.col("short").any()
+        typed = self._typed(frame, columns, is_short, has_odd_bytes.any().alias("odd"))
+        if typed.answers["short"]:
             with self._reading():
                 self._refuse_short_lines()
-        if found["odd"]:
+        if typed.answers["odd"]:
             raise InputError(
                 "", f"{self.name} is not UTF-8; convert it, as `iconv -f latin1 -t utf-8` does"
             )
-        return typed.drop("short")
+        return typed.frame.drop("short")
 
     def _refuse_short_lines(self) -> None:
         """Refuse lines that have fewer cells than the header.
@@ -189,28 +193,31 @@ class CsvFile(TextFile):
     def write(self, file: BinaryIO, new: Mapping[str, NDArray[Any]]) -> None:
         """Write all rows with new columns; the other cells stay as they are."""
         header = io.StringIO()
-        csv.writer(header, delimiter=self.separator, lineterminator="\n").writerow(
-            [*self._header, *new]
-        )
+        writer = csv.writer(header, delimiter=self.separator, lineterminator="\n")
+        writer.writerow([*self._header, *new])
         file.write(header.getvalue().encode())
-        at = 0
-        mark = self.decimal
-        texts = [
-            [None if math.isnan(v) else repr(v).replace(".", mark) for v in x.tolist()]
-            for x in new.values()
-        ]
+        texts = [self._as_texts(column) for column in new.values()]
+        first = 0
         for frame in self._frames(self._scan("utf8")):
             frame.columns = [f"old {i}" for i in range(frame.width)]
-            added = [
-                self._polars.Series(str(i), text[at : at + frame.height])
-                for i, text in enumerate(texts)
-            ]
-            file.write(
-                frame.hstack(added)
-                .write_csv(include_header=False, separator=self.separator)
-                .encode()
-            )
-            at += frame.height
+            last = first + frame.height
+            added = [self._polars.Series(str(i), text[first:last]) for i, text in enumerate(texts)]
+            rows = frame.hstack(added).write_csv(include_header=False, separator=self.separator)
+            file.write(rows.encode())
+            first = last
+
+    def _as_texts(self, column: NDArray[Any]) -> list[str | None]:
+        """Numbers as cells, with the decimal mark of the file; nan is an empty cell."""
+        texts = []
+        for value in column.tolist():
+            texts.append(None if math.isnan(value) else repr(value).replace(".", self.decimal))
+        return texts
+
+
+def _name_in_file(column: str, columns: Sequence[str]) -> str:
+    """The name of a column as the file has it: Polars calls a second p p_duplicated_0."""
+    name = re.sub(r"_duplicated_\d+$", "", column)
+    return name if name in columns else column
 
 
 class JsonLinesFile(TextFile):
@@ -232,18 +239,17 @@ class JsonLinesFile(TextFile):
                     demand = f"{name} must have one object per line, without brackets around them"
                     raise InputError("", demand, remedy="`jq -c '.[]'` writes an array so.")
                 for key, value in _flat(row):
-                    self.types.setdefault(key, set()).update(
-                        [type(value)] if value is not None else []
-                    )
+                    types = self.types.setdefault(key, set())
+                    if value is not None:
+                        types.add(type(value))
                 top |= dict.fromkeys(row)
         self.names = tuple(top)
         self.nested = tuple(key for key in self.types if key not in top)
         self._lists = {f"number {key}" for key, types in self.types.items() if list in types}
         if not self.names:
-            raise InputError(
-                "",
-                f'{name} has no columns: each line must be an object such as {{"y": 1, "p": 0.7}}',
-            )
+            example = '{"y": 1, "p": 0.7}'
+            demand = f"{name} has no columns: each line must be an object such as {example}"
+            raise InputError("", demand)
 
     def lazy(self, *names: Sequence[str]) -> Any:
         """The named columns; a key that an object has twice is refused."""
@@ -257,13 +263,14 @@ class JsonLinesFile(TextFile):
         lazy = pl.scan_ndjson(glob.escape(str(self.path)), schema=dict.fromkeys(keys, pl.String))
 
         def cell(first: str, *inner: str) -> Any:
-            steps = "".join(f"[{json.dumps(one)}]" for one in inner)
-            if inner:
-                return pl.nth(keys.index(first)).str.json_path_match(f"${steps}")
-            return pl.nth(keys.index(first))
+            value = pl.nth(keys.index(first))
+            if not inner:
+                return value
+            steps = "".join(f"[{json.dumps(name)}]" for name in inner)
+            return value.str.json_path_match(f"${steps}")
 
         cells = lazy.select(cell(*path).alias(new) for new, path in paths.items())
-        return self._typed(cells, [new for new, _ in wanted])[0]
+        return self._typed(cells, [new for new, _ in wanted]).frame
 
     def _refuse_repeated(self, names: Sequence[str]) -> None:
         """Refuse a key that an object has twice; Polars takes the first."""
@@ -285,17 +292,13 @@ class JsonLinesFile(TextFile):
         return row
 
     def write(self, file: BinaryIO, new: Mapping[str, NDArray[Any]]) -> None:
-        columns = [column.tolist() for column in new.values()]
-        for line, values in zip(
-            filter(str.strip, self._lines()), zip(*columns, strict=True), strict=True
-        ):
-            added = dict(
-                zip(
-                    new, (None if np.isnan(value).any() else value for value in values), strict=True
-                )
-            )
+        rows = zip(*(column.tolist() for column in new.values()), strict=True)
+        lines = (line for line in self._lines() if line.strip())
+        for line, values in zip(lines, rows, strict=True):
             row = json.loads(line, object_pairs_hook=self._unique)
-            file.write(json.dumps(row | added, ensure_ascii=False).encode() + b"\n")
+            for name, value in zip(new, values, strict=True):
+                row[name] = None if np.isnan(value).any() else value
+            file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
 
 
 def _flat(row: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
@@ -344,11 +347,12 @@ class JsonReader:
             self._more()
 
     def _take(self, characters: str, where: str = "") -> str:
-        found = self._peek()
-        if not found or found not in characters:
-            self._refuse(f"{' or '.join(map(repr, characters))} expected", where)
+        character = self._peek()
+        if not character or character not in characters:
+            expected = " or ".join(map(repr, characters))
+            self._refuse(f"{expected} expected", where)
         self._at += 1
-        return found
+        return character
 
     def _value(self, where: str) -> Any:
         self._peek()
@@ -391,7 +395,7 @@ class JsonReader:
     def records(self, path: Sequence[str] = ()) -> Iterator[Any]:
         """The elements of the array at a path, one by one, in every value of the file.
 
-        A value that is no array is one record.
+        A value that is not an array is one record.
         """
         while self._peek():
             yield from self._records_within(list(path))
