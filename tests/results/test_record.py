@@ -108,6 +108,7 @@ SPECIAL = {
     "estimates": (results.Estimate("<i>", 0.1, 0.05, 0.2, 0.95, "t", 9, "<i>"),) * 2,
     "tests": (results.Significance(1.5, 0.2, "cox", 9, "<i>"),),
     "each": {"a<b": results.Estimate("<i>", 0.1, 0.05, 0.2, 0.95, "t", 9, "<i>")},
+    "differences": {"a<b": results.Estimate("<i>", 0.1, 0.05, 0.2, 0.95, "t", 9, "<i>")},
     "conditional": None,
     "quantity": "l2",
     "code": "miscalibrated",
@@ -126,6 +127,7 @@ def _grade(name):
     return results.Grade(name, 9, 9.0, 0.1, 0.9, 2.0, *[0.25] * 14, "green", True)
 
 
+SPECIAL["segments"] = {}
 SPECIAL["grades"] = tuple(map(_grade, ("a<b", "b", "c")))
 
 
