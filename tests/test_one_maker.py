@@ -544,7 +544,7 @@ HEAD: dict[str, Answer | str] = {
         ("schema", "title", "version", "task", "source", "view", "omitted", "provenance", "rows"),
         READ,
     ),
-    **dict.fromkeys(("settings", "files", "series", "confidences"), OPTIONS),
+    **dict.fromkeys(("settings", "files", "series", "confidences", "judge"), OPTIONS),
     "notes": NOTES,
     "definitions": WORDS,
 }

@@ -111,6 +111,7 @@ SPECIAL = {
     "estimates": (results.Estimate("<i>", 0.1, 0.05, 0.2, 0.95, "t", 9, "<i>"),) * 2,
     "tests": (results.Significance(1.5, 0.2, "cox", 9, "<i>"),),
     "each": {"a<b": results.Estimate("<i>", 0.1, 0.05, 0.2, 0.95, "t", 9, "<i>")},
+    "differences": {"a<b": results.Estimate("<i>", 0.1, 0.05, 0.2, 0.95, "t", 9, "<i>")},
     "conditional": None,
     "quantity": "l2",
     "code": "miscalibrated",
@@ -133,6 +134,7 @@ def _grade(name):
     )
 
 
+SPECIAL["segments"] = {}
 SPECIAL["grades"] = tuple(map(_grade, ("a<b", "b", "c")))
 
 

@@ -1,11 +1,12 @@
 """Columns of answers, right or wrong: 0 and 1, with gaps where nobody looked."""
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 
 from trueness._input.columns import Column, column, refuse_bad, refuse_missing
-from trueness._input.labels import labels_missing
+from trueness._input.labels import check_pos_label, labels_missing
 from trueness._input.scores import numeric
 from trueness.errors import InputError
 from trueness.typing import ArrayLike, Bools, Floats
@@ -94,7 +95,10 @@ def _objects(given: Column) -> list[Any]:
 
 
 def _events(given: Column, gone: Bools, name: str, pos_label: Any) -> Floats:
+    check_pos_label(pos_label)
     values = given.values.tolist()
+    if not all(isinstance(value, Hashable) for value in values):
+        raise InputError(name, "must hold labels, such as text or numbers", "some are lists")
     names = {value for value, missing in zip(values, gone, strict=True) if not missing}
     if len(names) > 2 or (len(names) == 2 and pos_label not in names):
         shown = ", ".join(sorted(map(repr, names))[:4])

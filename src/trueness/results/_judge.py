@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from trueness._text.numbers import count, level_percent, percentage
+from trueness._text.numbers import count, level_percent, number, percentage
 from trueness.results._inference import Estimate
 from trueness.results._record import Record
 from trueness.results._route import in_points, signed_points
@@ -80,8 +80,8 @@ class Judge(Record):
             for name in _RATES
         )
         lines = [
-            f"{self.sentence} {rates}, κ {self.kappa.value:.2f} "
-            f"({self.kappa.low:.2f} to {self.kappa.high:.2f}).",
+            f"{self.sentence} {rates}, κ {number(self.kappa.value, 2)} "
+            f"({number(self.kappa.low, 2)} to {number(self.kappa.high, 2)}).",
             f"Rate of events, corrected: {_in_percent(self.event_rate)}.",
         ]
         if self.repeatability is not None:

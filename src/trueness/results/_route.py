@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trueness._text.numbers import count, level_percent, number, percentage
+from trueness._text.strings import align
 from trueness.results._inference import Estimate
 from trueness.results._record import Record, Table
 from trueness.typing import Floats
@@ -36,6 +37,14 @@ class RouteCurve(Table):
     """The difference if as many rows were routed at random."""
     pvalue: Floats
     """P-value of the hypothesis that the mix loses more than was allowed."""
+
+    def __str__(self) -> str:
+        table = [["from", "share", "saved", "points", "at random"]]
+        columns = (self.threshold, self.share, self.saved, self.difference, self.random)
+        for threshold, share, saved, difference, random in zip(*columns, strict=True):
+            points = signed_points(difference), signed_points(random)
+            table.append([number(threshold), f"{share:.3f}", f"{saved:.3f}", *points])
+        return align(table, [True] * 5)
 
 
 @dataclass(frozen=True)
