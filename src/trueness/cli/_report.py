@@ -105,7 +105,7 @@ def report(**options: Any) -> None:
         note(f"{len(request.files):,} files are read as one; `--each` also tests each of them.")
     if request.judge is not None:
         rows, settings["notes"] = _judged(rows, settings)
-    _write(_report_of_rows(rows, settings), target)
+    _write(report_of_rows(rows, settings), target)
 
 
 def _judged(rows: Rows, settings: dict[str, Any]) -> tuple[Rows, list[str]]:
@@ -212,7 +212,8 @@ def _write(report: "Report", target: Target) -> None:
         note(f"report written to {target.path}.")
 
 
-def _report_of_rows(rows: Rows, settings: dict[str, Any]) -> "Report":
+def report_of_rows(rows: Rows, settings: dict[str, Any]) -> "Report":
+    """The report on rows that were read."""
     require_rows(rows.source, len(rows))
     rows.check_shapes()
     with rows.about(*rows.choice.models) as warned, progress_bar("Writing the report") as bar:
