@@ -266,7 +266,9 @@ class Assessment:
         """
         models = {"self": self._asked.view("confidence"), "other": other._asked.view("confidence")}
         require_same_rows(models)
-        found: Comparison = compare_of(models, measure, level=self.level, seed=self.seed)
+        found: Comparison = compare_of(
+            models, measure, level=self.level, seed=self.seed, choose=True
+        )
         return found
 
     # ---- how it reads

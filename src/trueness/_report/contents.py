@@ -97,7 +97,9 @@ def compute_contents(
     differences = None
     are_models = len(models) > 1 and subject.source == "rows" and subject.view != "multilabel"
     if are_models and are_paired(subject.models):
-        ask = partial(compare_of, subject.models, "squared_ece", level=level, seed=seed)
+        ask = partial(
+            compare_of, subject.models, "squared_ece", level=level, seed=seed, choose=True
+        )
         differences = notes.attempt("The comparison", ask)
     progress(next(done), total)
     return Contents(

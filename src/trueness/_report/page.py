@@ -37,7 +37,7 @@ def page(contents: Contents) -> str:
     """One self-contained file with styles, script and sums; nothing is fetched."""
     from markupsafe import Markup
 
-    script = _part("report.js")
+    script = part("report.js")
     several = len(contents.models) > 1
     text: str = _template().render(
         contents=contents,
@@ -51,7 +51,7 @@ def page(contents: Contents) -> str:
         plural=document.plural(contents),
         independent="" if contents.clusters is None else f" Computed {INDEPENDENT}.",
         circumstances=list(document.circumstances(contents)),
-        style=Markup(_part("report.css")),
+        style=Markup(part("report.css")),
         script=Markup(script),
         script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         data=Markup(_data(contents)),
@@ -68,26 +68,31 @@ def framed(contents: Contents) -> str:
 
 
 @cache
-def _part(name: str) -> str:
+def part(name: str) -> str:
     return (
         resources.files("trueness._report").joinpath("templates", name).read_text(encoding="utf-8")
     )
 
 
-@cache
 def _template() -> Any:
+    return environment().get_template("report.html")
+
+
+@cache
+def environment() -> Any:
+    """The templates and their filters."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     blocks: Any = {"trim_blocks": True, "lstrip_blocks": True}
-    environment = Environment(
-        loader=FunctionLoader(_part), autoescape=True, undefined=StrictUndefined, **blocks
+    templates = Environment(
+        loader=FunctionLoader(part), autoescape=True, undefined=StrictUndefined, **blocks
     )
-    environment.filters |= {
+    templates.filters |= {
         "percent": level_percent,
         "visible": visible,
         "visible_lines": visible_lines,
     }
-    return environment.get_template("report.html")
+    return templates
 
 
 def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
@@ -228,7 +233,7 @@ def watch_page(watch: Any) -> str:
     looks = watch.history[""].position
     head = _WATCH.format(
         title=escape(f"Watch of {watch.name}" if watch.name else "Watch"),
-        style=_part("report.css"),
+        style=part("report.css"),
         about=escape(f"{len(looks):,} looks, {looks[0]} to {looks[-1]}; {total(whole.n)} rows"),
         tone="miscalibrated" if watch.alarm else "no-evidence",
         headline=escape(_watch_headline(watch)),

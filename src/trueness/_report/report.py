@@ -60,6 +60,11 @@ class Report:
         self._contents = contents
 
     @property
+    def contents(self) -> Contents:
+        """The records behind the page, whose fields may change."""
+        return self._contents
+
+    @property
     def verdict(self) -> str:
         """The conclusion in one sentence."""
         return self._contents.verdict.sentence

@@ -22,6 +22,7 @@ from trueness.errors import did_you_mean
 _VERBS = (
     *(
         "report",
+        "document",
         "measure",
         "test",
         "segments",

@@ -106,7 +106,7 @@ def report(**options: Any) -> None:
     if request.judge is not None:
         settings["judge"] = _record_of_judge(rows, settings["level"])
         rows, settings["notes"] = _judged(rows, settings)
-    _write(_report_of_rows(rows, settings), target)
+    _write(report_of_rows(rows, settings), target)
 
 
 def _judged(rows: Rows, settings: dict[str, Any]) -> tuple[Rows, list[str]]:
@@ -240,7 +240,8 @@ def _write(report: "Report", target: Target) -> None:
         note(f"report written to {target.path}.")
 
 
-def _report_of_rows(rows: Rows, settings: dict[str, Any]) -> "Report":
+def report_of_rows(rows: Rows, settings: dict[str, Any]) -> "Report":
+    """The report on rows that were read."""
     require_rows(rows.source, len(rows))
     rows.check_shapes()
     if rows.choice.statements is not None:

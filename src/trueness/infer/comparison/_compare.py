@@ -194,8 +194,7 @@ def compare(
         "resamples": resamples,
         "workers": workers,
     }
-    found = compare_of(evidence, measure, **settings, seed=seed, report=report)
-    return replace(found, chosen=_chosen(found, evidence, measure, bins, seed))
+    return compare_of(evidence, measure, **settings, seed=seed, report=report, choose=True)
 
 
 def _chosen(
@@ -237,8 +236,12 @@ def compare_of(
     workers: int = 1,
     seed: int,
     report: Report = lambda _done, _total: None,
+    choose: bool = False,
 ) -> Comparison:
-    """The comparison of models whose rows were read together, as :func:`compare`."""
+    """The comparison of models whose rows were read together, as :func:`compare`.
+
+    The best model has limits of its own only if one is to `choose`, since these take time.
+    """
     asked = _asked(measure, bins)
     method = _checked_method(method, measure)
     if method == "bootstrap" and any(one.importance for one in models.values()):
@@ -296,7 +299,7 @@ def compare_of(
         "name": asked.name,
         "better": asked.better,
     }
-    return Comparison(
+    comparison = Comparison(
         measure=asked.key if isinstance(measure, str) else measure_name(measure),
         pairs=with_adjustment(found, level),
         estimates={name: each.value for name, each in estimates.items()},
@@ -306,6 +309,9 @@ def compare_of(
         assumptions=" ".join([_assumptions(first, method, resamples), *first.notes]),
         **about,
     )
+    if not choose:
+        return comparison
+    return replace(comparison, chosen=_chosen(comparison, models, measure, bins, seed))
 
 
 def require_same_rows(models: Mapping[str, Evidence]) -> None:

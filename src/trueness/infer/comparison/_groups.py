@@ -119,7 +119,7 @@ def group_difference(
     checked_word(measure, "measure", tuple(_NAMES))
     level = checked_level(level)
     seed = whole_seed(seed)
-    groups = _groups(y_true, y_prob, by, rows)
+    groups, cut = _groups(y_true, y_prob, by, rows)
     of_group: dict[str, _Group] = {}
     with collected_warnings(OneClassWarning):  # a group of one class has limits, too
         for name, one in groups.items():
@@ -129,7 +129,7 @@ def group_difference(
             (a, b): _PAIRS[measure](of_group[a], of_group[b]) for a, b in combinations(of_group, 2)
         }
     whole = next(iter(groups.values()))
-    notes = [group.note for group in of_group.values() if group.note]
+    notes = [note for note in (cut, *(group.note for group in of_group.values())) if note]
     assumption = "Rows are independent, within groups and between them."
     return Comparison(
         measure=measure,
@@ -158,8 +158,8 @@ class _Group(NamedTuple):
     note: str = ""
 
 
-def _groups(y_true: Any, y_prob: Any, by: Any, rows: RowOptions) -> dict[str, Evidence]:
-    """The rows of each group, by name."""
+def _groups(y_true: Any, y_prob: Any, by: Any, rows: RowOptions) -> tuple[dict[str, Evidence], str]:
+    """The rows of each group, by name, and how numbers were cut into groups."""
     evidence = Evidence.of(y_true, y_prob, rows)
     if evidence.view != "binary":
         remedy = "For one class against the rest pass its column as a vector."
@@ -176,7 +176,7 @@ def _groups(y_true: Any, y_prob: Any, by: Any, rows: RowOptions) -> dict[str, Ev
     weighted = {name: place for name, place in places.items() if evidence.has_weight(place)}
     if not 2 <= len(weighted) <= _MOST_GROUPS:
         raise InputError("by", f"must have 2 to {_MOST_GROUPS} groups", f"got {len(weighted)}")
-    return {name: evidence.at(place) for name, place in weighted.items()}
+    return {name: evidence.at(place) for name, place in weighted.items()}, column.note
 
 
 def _log_ratio(group: Evidence, seed: int) -> _Group:  # noqa: ARG001  # one form for all measures

@@ -105,6 +105,8 @@ def centres(
         raise InputError(
             "y_prob", demand, f"got {len(evidence.classes or ())} classes", remedy=remedy
         )
+    if by is None:
+        raise InputError("by", "must have a centre for each row", "got None")
     column, *others = evidence.columns(by, y_true, whole="names")
     if others:
         raise InputError("by", "must be one column", f"got {1 + len(others)}")

@@ -22,6 +22,8 @@ from trueness.typing import ArrayLike, Floats
 _GRID = 400
 _SMALLEST = 1e-9
 _LARGEST = 1e3
+# Numbers whose squares, and ratios of squares, are floats.
+_HUGE = 1e20
 
 
 @suggests_keywords
@@ -96,6 +98,10 @@ def heterogeneity(
     if not (errors > 0).all():
         got = f"got {float(errors.min()):g}"
         raise InputError("standard_errors", "must be above 0", got)
+    if errors.min() < 1 / _HUGE:
+        raise InputError(
+            "standard_errors", f"must be at least {1 / _HUGE:g}", f"got {errors.min():g}"
+        )
     return random_effects(y, errors**2, level)
 
 
@@ -174,11 +180,14 @@ class _Centres(NamedTuple):
         smallest = _SMALLEST * float(self.variance.min())
         grid = [0.0, *np.geomspace(smallest, largest, _GRID).tolist()]
         best = max(range(_GRID), key=lambda i: self.likelihood(grid[i]))
-        if self.slope(grid[best]) > 0:
-            return _root(self.slope, grid[best], grid[best + 1])
-        if best == 0:
+        rises = self.slope(grid[best]) > 0
+        if best == 0 and not rises:
             return 0.0
-        return _root(self.slope, grid[best - 1], grid[best])
+        low = grid[best] if rises else grid[best - 1]
+        high = grid[best + 1] if rises else grid[best]
+        if self.slope(low) <= 0 or self.slope(high) > 0:  # the likelihood is flat but for rounding
+            return float(grid[best])
+        return _root(self.slope, low, high)
 
     def variance_with_spread(self, target: float) -> float:
         """The variance between centres at which Q is this number; 0 if it is smaller for every variance."""
@@ -202,4 +211,7 @@ def _read(values: Any, name: str) -> Floats:
     missing = given.missing is not None and given.missing.any()
     if missing or not np.isfinite(numbers).all():
         raise InputError(name, "must be finite", "some are missing or infinite")
+    if numbers.size and np.abs(numbers).max() > _HUGE:
+        got = f"got {numbers[np.abs(numbers).argmax()]:g}"
+        raise InputError(name, f"must be at most {_HUGE:g} from 0", got)
     return numbers

@@ -1,0 +1,156 @@
+"""``trueness document``."""
+
+import shlex
+from dataclasses import replace
+from hashlib import file_digest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import trueness as tn
+import trueness.cli._options as opt
+from trueness.cli._columns import Request
+from trueness.cli._dataset import Rows, open_dataset
+from trueness.cli._printing import Target, note
+from trueness.cli._report import report_of_rows
+from trueness.errors import InputError
+
+if TYPE_CHECKING:
+    from trueness._report.report import Report
+
+_USUAL = "trueness-document.html"
+_STYLE = "The sections: of a credit validation, or of a clinical one (without definition of default and stability)."
+
+
+@opt.command("document")
+@opt.data()
+@opt.choice("--style", "credit clinical", _STYLE, default="credit")
+@opt.text("--grades", "Column with the grade of each row, for a table of grades.")
+@opt.text("--over", "Column of periods: the scores of each are compared with those of the first.")
+@opt.cluster
+@opt.level(0.95, "Confidence level of all limits; above 1/2.", least=0.5)
+@opt.seed()
+@opt.text("--title", "Heading of the document.", metavar="TEXT")
+@opt.output(("html",))
+def document(**options: Any) -> None:
+    """Write the document that a validator files, with the judgement left blank.
+
+    Its sections are data, definition of default, discrimination, calibration, stability, limits of
+    use, decision and receipt. Numbers and pictures are filled in; what a person must judge is a box
+    to write in. It prints well. Without -o it is written to trueness-document.html.
+
+    \b
+      trueness document loans.csv --label default --prob pd --grades rating --over year
+      trueness document patients.csv --label died --prob risk --style clinical -o risk.html
+
+    Exit code 0: written, whatever the verdict. 2: the options or the data are wrong.
+    """  # noqa: D301  # click reads the backspace character: leave these lines as they are
+    from trueness._report.filing import Filing, filing_page
+
+    typed = dict(options)
+    target = Target.pop_from(options, {".html": "html", ".htm": "html"}, "html", file=_USUAL)
+    style = options["style"]
+    settings = {name: options[name] for name in ("level", "seed")}
+    title = (
+        options["title"]
+        or f"Validation of {'a credit' if style == 'credit' else 'a clinical'} model"
+    )
+    request = Request.pop_from(options)
+    over = request.over
+    with open_dataset(
+        request if over is None else _with_periods(request, over), compared=True
+    ) as data:
+        rows = data.rows()
+    if len(rows.choice.models) != 1:
+        got = f"got {len(rows.choice.models)}"
+        raise InputError("--prob", "must name one model for a document", got)
+    periods = None if over is None else rows.columns.groups[over]
+    if over is not None:
+        rows = replace(rows, choice=replace(rows.choice, by=request.by))
+    report = report_of_rows(rows, settings | {"title": title, "bins": 10})
+    filing = Filing(
+        contents=_binary(report),
+        style=style,
+        command=_command(typed),
+        digests=_digests(request.files),
+        grades=_grades(rows, settings["level"]) if style == "credit" else None,
+        **_stability(rows, periods, settings) if style == "credit" else {},
+    )
+    target.write(filing_page(filing))
+    if target.path is not None:
+        note(f"document written to {target.path}; the judgement is left blank.")
+
+
+def _with_periods(request: Request, over: str) -> Request:
+    return replace(request, by=(*request.by, over))
+
+
+def _binary(report: "Report") -> Any:
+    """The contents of the report, if there is one event per row."""
+    contents = report.contents
+    if contents.view != "binary":
+        remedy = "For one class name its column with `--prob` and its label with `--pos-label`."
+        raise InputError("--prob", "must be the probability of an event", remedy=remedy)
+    return contents
+
+
+def _grades(rows: Rows, level: float) -> "tn.results.GradeTable | None":
+    """The table of grades, if there is a column of them."""
+    column = rows.choice.grades
+    if column is None:
+        return None
+    rows = rows.complete()
+    (model,) = rows.choice.models
+    with rows.about(model):
+        one = rows.arguments(model)
+        grades = rows.columns.groups[column]
+        return tn.grade_table(one.y_true, one.y_prob, grades=grades, level=level, **one.rows)
+
+
+def _stability(rows: Rows, periods: Any, settings: dict[str, Any]) -> dict[str, Any]:
+    """The scores of each period against those of the first."""
+    import numpy as np
+
+    if periods is None:
+        return {}
+    (model,) = rows.choice.models
+    scores = np.asarray(rows.arguments(model).y_prob)
+    names = np.array([str(value) for value in periods])
+    distinct = sorted(set(names.tolist()))
+    if len(distinct) < 2:
+        raise InputError("--over", "must have two periods or more", f"got {len(distinct)}")
+    known = ~np.isnan(scores)
+    before = scores[known & (names == distinct[0])]
+    found = {
+        name: tn.psi(before, scores[known & (names == name)], **settings) for name in distinct[1:]
+    }
+    return {"first_period": distinct[0], "stability": found}
+
+
+def _digests(files: tuple[str, ...]) -> dict[str, str]:
+    """The SHA-256 of each file that was read; standard input has none."""
+    found = {}
+    for name in files:
+        path = Path(name)
+        if path.is_file():
+            with path.open("rb") as file:
+                found[path.name] = file_digest(file, "sha256").hexdigest()
+    return found
+
+
+def _command(typed: dict[str, Any]) -> str:
+    """The command with the options that were given, as far as they decide about the numbers."""
+    context = click.get_current_context()
+    words = ["trueness", "document", *map(str, typed["files"])]
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        source = context.get_parameter_source(name)
+        chosen = source is not None and source.name == "COMMANDLINE"
+        if not chosen or not isinstance(parameter, click.Option) or name in ("output", "debug"):
+            continue
+        value = typed[name]
+        values = value if isinstance(value, tuple | list) else (value,)
+        for one in values:
+            words += [parameter.opts[0]] if parameter.is_flag else [parameter.opts[0], str(one)]
+    return shlex.join(words)
