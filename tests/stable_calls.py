@@ -867,7 +867,11 @@ def _watch(rows, more, options, _):
             name: one[part] if isinstance(one, np.ndarray) else one for name, one in more.items()
         }
         watch.update(y[part], p[part] if i < 3 else p[part][::-1], position=i, **cut)
-    return {"evidence": watch.evidence, "alarms": len(watch.alarms), "history": watch.history}
+    return {
+        "evidence": watch.evidence,
+        "alarms": sum(one.segment != "" for one in watch.alarms),
+        "history": watch.history,
+    }
 
 
 def _watched_segments(rows, more, options, _):

@@ -416,7 +416,14 @@ def _calibrated(
 
 @opt.command("export")
 @click.argument("path", metavar="MAP")
-@opt.choice("--dialect", DIALECTS, "Dialect of the SQL.", default="duckdb")
+@opt.choice(
+    "--dialect",
+    DIALECTS,
+    "Dialect of the SQL: duckdb, sqlite, postgresql, spark, bigquery; translated by sqlglot, and not "
+    "executed here, also snowflake, redshift, databricks, trino, clickhouse, mysql, tsql, oracle.",
+    default="duckdb",
+    metavar="NAME",
+)
 @opt.text("--prob", "SQL: column of the scores.  [default: the one of `fit`, else p]")
 @opt.text(
     "--prob-columns",

@@ -284,7 +284,7 @@ def _units(files: Sequence[str]) -> list[Unit]:
     from trueness.sources._files import expand_paths, files_below
 
     units = []
-    for name in expand_paths(files, folders=False) if files else ():
+    for name in expand_paths(files) if files else ():
         units.append(Unit(name, files_below(name) if Path(name).is_dir() else (name,)))
     return units
 

@@ -395,10 +395,10 @@ def partition_of(path: str) -> dict[str, str | None]:
     return values
 
 
-def expand_paths(paths: Sequence[str], *, folders: bool = True) -> tuple[str, ...]:
+def expand_paths(paths: Sequence[str], *, folders: bool = False) -> tuple[str, ...]:
     """Replace patterns by the files that match; refuse a file that is named twice.
 
-    Folders are replaced by their files, unless they are kept. A scheme is left to the engine.
+    With `folders`, these are replaced by their files. A scheme is left to the engine.
     """
     expanded: list[str] = []
     for name in paths:

@@ -154,7 +154,7 @@ def _are_numbers(series: Any) -> bool:
 
 
 def _scan_files(paths: list[str], question: Question, engine: PathEngine, stack: ExitStack) -> Any:
-    files = list(expand_paths(paths))
+    files = list(expand_paths(paths, folders=True))
     if _library(engine) == "polars":
         _need_polars()
         remote = any(

@@ -169,7 +169,8 @@ def _paired(pairs: Dictionary, first: Codes, n_first: int, second: Codes, n_seco
     high, low = np.divmod(present.astype(np.uint64), np.uint64(n_second))
     code = np.zeros(n_first * n_second, np.uint32)
     code[present] = pairs.encode_numbers(high << np.uint64(32) | low)
-    return code[place]
+    of_row: Codes = code[place]
+    return of_row
 
 
 def _unpaired(pairs: Dictionary) -> tuple[Ints, Ints]:
