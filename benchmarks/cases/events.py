@@ -36,13 +36,14 @@ def covers(events: Any, truth: np.ndarray) -> bool:
     return bool(((found.low <= truth) & (truth <= found.high)).all())
 
 
-@case("events", "level and coverage of intervals, quantiles and risks by a horizon", "3 min")
+@case("events", "level and coverage of intervals, quantiles and risks by a horizon", "6 min")
 def events(page: Page, quick: bool, *, runs: int = 0, seed: int = 0) -> None:
     runs = runs or (20 if quick else 300)
     error = f"standard error {math.sqrt(0.05 * 0.95 / runs):.3f}"
     intervals(page, runs, np.random.default_rng([seed, 1]), error)
     quantiles(page, runs, np.random.default_rng([seed, 2]), error)
     horizons(page, runs, np.random.default_rng([seed, 3]), error)
+    greenwood(page, runs, np.random.default_rng([seed, 4]))
 
 
 def intervals(page: Page, runs: int, rng: np.random.Generator, error: str) -> None:
@@ -142,3 +143,49 @@ def horizons(page: Page, runs: int, rng: np.random.Generator, error: str) -> Non
                     )
 
                 page.row(f"{n:,}", lost, censoring, *shares(one, runs))
+
+
+def greenwood(page: Page, runs: int, rng: np.random.Generator) -> None:
+    page.head(
+        "rows",
+        "lost",
+        "strata",
+        "length / Greenwood's",
+        "covers",
+        "Greenwood's covers",
+        title=f"Limits of the event rate at the horizon, true rate 0.3, {runs} runs",
+    )
+    for n in (300, 1_000):
+        for lost, rate in RATES.items():
+            for strata in (None, "auto"):
+                found = np.empty((runs, 4))
+                for run in range(runs):
+                    risk = rng.uniform(0.25, 0.35, n)
+                    time = rng.exponential(-5 / math.log(0.7), n)
+                    censored = rng.exponential(1 / rate, n)
+                    rows = np.minimum(time, censored), (time <= censored).astype(int)
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore")
+                        made = tn.events.at_horizon(*rows, risk, horizon=5, strata=strata)
+                        ratio = tn.estimate("observed_expected", made)
+                    weight = np.ones(n) if made.weight is None else made.weight
+                    mean = np.average(made.p, weights=weight)
+                    low, high = ratio.low * mean, ratio.high * mean
+                    least, most = greenwood_limits(*rows)
+                    found[run] = high - low, most - least, low <= 0.3 <= high, least <= 0.3 <= most
+                own, other, covered, others = found.mean(axis=0)
+                name = "none" if strata is None else "by risk"
+                page.row(
+                    f"{n:,}", lost, name, f"{own / other:.2f}", f"{covered:.3f}", f"{others:.3f}"
+                )
+
+
+def greenwood_limits(time: np.ndarray, event: np.ndarray) -> tuple[float, float]:
+    """One minus Kaplan-Meier at 5, with normal limits by Greenwood's formula."""
+    stays, spread = 1.0, 0.0
+    for moment in np.sort(time[(event == 1) & (time <= 5)]):
+        risk = (time >= moment).sum()
+        stays *= 1 - 1 / risk
+        spread += 1 / (risk * (risk - 1))
+    error = 1.96 * stays * math.sqrt(spread)
+    return 1 - stays - error, 1 - stays + error

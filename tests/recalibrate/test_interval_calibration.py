@@ -64,7 +64,7 @@ def test_a_cluster_counts_as_one():
         (lambda: tn.IntervalCalibration(change="x").fit([1], [0], [2]), "`change` must be"),
         (lambda: tn.IntervalCalibration().fit([1], [3], [2]), "`lower` must not be above"),
         (lambda: tn.IntervalCalibration().fit([1, 2], [0], [2]), "`lower` must have one entry"),
-        (lambda: tn.IntervalCalibration().fit([np.nan], [0], [2]), "`y` must be finite"),
+        (lambda: tn.IntervalCalibration().fit([np.nan], [0], [2]), "`y` must not have missing"),
         (lambda: tn.IntervalCalibration().predict([0], [2]), "must be fitted first"),
         (
             lambda: tn.IntervalCalibration(change="stretch").fit([1], [2], [2]),

@@ -205,6 +205,13 @@ def cluster_codes(names: Column, position: Ints, least: int = 2) -> Ints:
     return codes
 
 
+def codes_of(cluster: Any, n: int) -> Ints | None:
+    """The clusters of the rows, as numbers; None without."""
+    if cluster is None:
+        return None
+    return cluster_codes(cluster_column(None, cluster, n), np.arange(n))
+
+
 def distinct_clusters(names: Column, position: Ints) -> tuple[list[Any], Ints]:
     """The different names of the clusters of some rows, and the number of that of each row."""
     if names.missing is not None and names.missing[position].any():

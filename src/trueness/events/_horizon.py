@@ -8,11 +8,12 @@ import numpy as np
 from trueness._input.arguments import checked_number, checked_whole
 from trueness._input.columns import column
 from trueness._input.labels import labels_missing
+from trueness._input.numbers import numbers, probabilities, refuse
 from trueness._input.scores import numeric
 from trueness._numerics.kaplan_meier import uncensored_before
+from trueness._tally.clusters import codes_of
 from trueness._tally.events import Events
 from trueness.errors import InputError, TruenessWarning, warn
-from trueness.events._arguments import codes_of, numbers, probabilities, refuse
 from trueness.typing import ArrayLike, Bools, Floats, Ints
 
 STRATA = (4, 3, 2)

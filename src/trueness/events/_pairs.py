@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from trueness._input.numbers import numbers, probabilities, refuse
+from trueness._tally.clusters import codes_of
 from trueness._tally.events import Events
-from trueness.events._arguments import codes_of, numbers, probabilities, refuse
 from trueness.typing import ArrayLike
 
 

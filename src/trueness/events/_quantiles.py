@@ -6,11 +6,12 @@ import numpy as np
 
 from trueness._input.arguments import Seed, whole_seed
 from trueness._input.columns import column, refuse_bad
+from trueness._input.numbers import numbers, refuse, refuse_nan
 from trueness._input.scores import numeric
 from trueness._numerics.streams import stream
+from trueness._tally.clusters import codes_of
 from trueness._tally.events import Events
 from trueness.errors import InputError
-from trueness.events._arguments import codes_of, numbers, refuse, refuse_nan
 from trueness.typing import ArrayLike, Bools, Floats
 
 

@@ -1,18 +1,17 @@
 """Prediction intervals that cover as often as they should."""
 
 import math
-from typing import Any, Literal, Self, TypeAlias
+from typing import Literal, Self, TypeAlias
 
 import numpy as np
 from scipy.special import betaincinv
 from sklearn.base import BaseEstimator
 
 from trueness._input.arguments import checked_fraction, checked_word
-from trueness._input.columns import column, refuse_bad
-from trueness._input.scores import numeric
-from trueness._tally.clusters import cluster_codes, cluster_column
+from trueness._input.numbers import numbers, refuse
+from trueness._tally.clusters import codes_of
 from trueness.errors import InputError
-from trueness.typing import ArrayLike, Bools, Floats, Ints
+from trueness.typing import ArrayLike, Floats, Ints
 
 Method: TypeAlias = Literal["conformal", "sides"]
 Change: TypeAlias = Literal["shift", "stretch"]
@@ -130,10 +129,9 @@ class IntervalCalibration(BaseEstimator):  # type: ignore[misc]  # scikit-learn 
             rest = score.size + 1 - place
             self.coverage_low_ = float(betaincinv(place, rest, _DOUBT))
         else:
-            names = cluster_column(None, cluster, score.size)
-            moved = _clustered_quantile(
-                score, cluster_codes(names, np.arange(score.size)), coverage
-            )
+            codes = codes_of(cluster, score.size)
+            assert codes is not None
+            moved = _clustered_quantile(score, codes, coverage)
         self.lower_change_ = moved
         self.upper_change_ = moved
         return self
@@ -166,14 +164,9 @@ class IntervalCalibration(BaseEstimator):  # type: ignore[misc]  # scikit-learn 
     def _ends(
         self, lower: ArrayLike, upper: ArrayLike, n: int | None = None
     ) -> tuple[Floats, Floats]:
-        low = _numbers(lower, "lower")
-        high = _numbers(upper, "upper")
-        wanted = low.size if n is None else n
-        for name, ends in (("lower", low), ("upper", high)):
-            if ends.size != wanted:
-                demand = f"must have one entry per row ({wanted:,})"
-                raise InputError(name, demand, f"got {ends.size:,}")
-        _refuse(low > high, "lower", "must not be above `upper`", low)
+        low = _numbers(lower, "lower", n)
+        high = _numbers(upper, "upper", low.size)
+        refuse("lower", "must not be above `upper`", low > high, low)
         return low, high
 
     def _unit(self, low: Floats, high: Floats) -> Floats:
@@ -181,27 +174,15 @@ class IntervalCalibration(BaseEstimator):  # type: ignore[misc]  # scikit-learn 
         if self.change == "shift":
             return np.ones(low.size)
         half = (high - low) / 2
-        _refuse(half == 0, "upper", "must be above `lower` for `change='stretch'`", high)
+        refuse("upper", "must be above `lower` for `change='stretch'`", half == 0, high)
         return half
 
 
-def _numbers(passed: ArrayLike, name: str) -> Floats:
+def _numbers(passed: ArrayLike, name: str, n: int | None = None) -> Floats:
     """Finite numbers, one per row."""
-    found: Any = numeric(column(passed, name), name)
-    values = np.asarray(found.values, np.float64)
-    if values.ndim != 1 or values.size == 0:
-        demand = "must have one number per row, and at least one row"
-        raise InputError(name, demand, f"got shape {values.shape}")
-    if found.missing is not None:
-        values = np.where(found.missing, np.nan, values)
-    _refuse(~np.isfinite(values), name, "must be finite", values)
+    values = numbers(passed, name, n)
+    refuse(name, "must be finite", np.isinf(values), values)
     return values
-
-
-def _refuse(bad: Bools, name: str, demand: str, values: Floats) -> None:
-    if bad.any():
-        first = values[int(np.argmax(bad))]
-        refuse_bad(name, demand, bad, f"values are not, the first is {first:.6g}")
 
 
 def _place(coverage: float, n: int) -> int:

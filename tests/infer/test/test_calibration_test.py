@@ -179,7 +179,7 @@ def test_neither_the_unit_of_other_weights_nor_equal_ones_matter(method):
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"method": "chi"}, "`method` must be 'omnibus', .* or 'hosmer-lemeshow'; got 'chi'"),
+        ({"method": "chi"}, "`method` must be 'omnibus', .* or 'quantiles'; got 'chi'"),
         (
             {"method": "ks", "bins": 5},
             "`bins` is not used by `method='ks'`.* exact, analytic, t-cal, hosmer-lemeshow",

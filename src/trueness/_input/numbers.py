@@ -1,4 +1,4 @@
-"""Columns of numbers, as makers of events read them."""
+"""Columns of numbers: one per row, none of them missing."""
 
 from typing import Any
 
@@ -6,9 +6,8 @@ import numpy as np
 
 from trueness._input.columns import column, refuse_bad
 from trueness._input.scores import numeric
-from trueness._tally.clusters import cluster_codes, cluster_column
 from trueness.errors import InputError
-from trueness.typing import ArrayLike, Bools, Floats, Ints
+from trueness.typing import ArrayLike, Bools, Floats
 
 
 def numbers(passed: ArrayLike, name: str, n: int | None = None) -> Floats:
@@ -50,10 +49,3 @@ def probabilities(passed: ArrayLike, name: str, n: int) -> Floats:
     values = numbers(passed, name, n)
     refuse(name, "must lie in [0, 1]", ~((values >= 0) & (values <= 1)), values)
     return values
-
-
-def codes_of(cluster: ArrayLike | None, n: int) -> Ints | None:
-    """The clusters of the rows, as numbers; None without."""
-    if cluster is None:
-        return None
-    return cluster_codes(cluster_column(None, cluster, n), np.arange(n))
