@@ -122,7 +122,8 @@ def test_levels_are_95_percent_and_guarantees_have_alpha_10_percent_unless_asked
 @pytest.mark.parametrize("command", ["compare", "gate", "measure", "report"])
 def test_every_command_has_level_95_percent_by_default(call, command):  # noqa: F811  # the fixture
     (default,) = re.findall(
-        r"--level FLOAT RANGE (?:.|\n)*?\[default:\s+([\d.]+);", call(command, "--help").stdout
+        r"--level FLOAT RANGE (?:.|\n)*?\[default:\s+([\d.]+);",
+        call(command, "--help", "--all").stdout,
     )
     assert default == "0.95"
 

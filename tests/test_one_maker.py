@@ -532,8 +532,11 @@ CHOSEN = "chosen for the page"
 OWN = "the record's own: no other function has it"
 ENDS = {"": "value", "_low": "low", "_high": "high", "_floor": "floor", "_floor_high": "floor_high"}
 VERDICT = ("code", "headline", "certainty", "sentence", "rejected", "rare", "doubt", "all_rows")
+VERDICT += ("evidence", "error", "questions", "level", "clusters")
 HEAD: dict[str, Answer | str] = {
     **{f"verdict.{name}": of(verdict, name) for name in VERDICT},
+    "verdict.error_in_short": WORDS,
+    "verdict.few_clusters": of(verdict, "has_few_clusters"),
     "comparison": of(comparison),
     "clusters": "absent without clusters",
     "clusters.number": of(panel, "clusters"),
@@ -551,10 +554,12 @@ HEAD: dict[str, Answer | str] = {
 PAGE: dict[str, Answer | str] = {
     "name": READ,
     **{f"verdict.{name}": of(decided, name) for name in VERDICT},
+    "verdict.error_in_short": WORDS,
+    "verdict.few_clusters": of(decided, "has_few_clusters"),
     **{
         f"answers.{question}.{name}": WORDS
         for question in ("how_far", "where", "cost", "action")
-        for name in ("question", "phrase", "detail", "command")
+        for name in ("question", "phrase", "detail", "command", "sections")
     },
     "answers.how_far.numbers.ece": of(partial(measured, key="ece"), "value"),
     "answers.how_far.numbers.chance": of(partial(measured, key="ece"), "floor"),
@@ -667,6 +672,8 @@ OF_VERDICT: dict[str, Answer | str] = {
         ("power", "scores", "n_certain", "n_certain_wrong", "top_label", "clustered", "mean_score"),
         OWN,
     ),
+    "clusters": OWN,
+    "cluster_name": READ,
     "level": OPTIONS,
     "n": OWN,
     "rate": of(partial(measured, key="rate"), "value"),
@@ -1099,7 +1106,7 @@ LEFT_OUT = (
     Leaves(
         "head",
         "labels",
-        "verdict.{headline,certainty,sentence}",
+        "verdict.{headline,certainty,sentence,evidence,level}",
         "a page of several labels names them",
     ),
     Leaves("page", "labels", "verdict.sentence", "of several models it begins with the name"),

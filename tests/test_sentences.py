@@ -89,7 +89,7 @@ def test_few_clusters(base):
     )
     assert found.sentence == (
         "2 clusters are too few to tell: is idp the unit that repeats? The 3,000 rows fall into 2 "
-        "clusters, and a cluster counts like one row. No test of 2 clusters can reach 5 %."
+        "clusters, and a cluster counts like one row; no test of 2 clusters can reach 5 %."
     )
 
 

@@ -22,8 +22,10 @@ _LONGEST_RULE = 64
 _NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
 _LEAST_FOLD = 1.25
 _MOST_DECIMALS = 6
-_SEGMENT = ("column", "value", "n", "score", "rate", "ratio", "ratio_low", "ratio_high")
-_SEGMENT += ("adjusted_pvalue", "finding")
+_SEGMENT = (
+    *("column", "value", "n", "score", "rate", "ratio", "ratio_low", "ratio_high"),
+    *("adjusted_pvalue", "finding"),
+)
 _QUESTION = "Where?"
 
 

@@ -9,10 +9,11 @@ from typing import Any
 from trueness._assess.advice import OFF
 from trueness._numerics.holm import holm_adjusted
 from trueness._report.commands import fit_command, segment_command
-from trueness._report.records import Answer, Conclusion, Model, Provenance, Summary
+from trueness._report.records import Conclusion, Model, Provenance, Summary
 from trueness._text.numbers import level_percent, number, p_value, percent, points
 from trueness._text.strings import quoted
 from trueness.results import Verdict
+from trueness.results._first_screen import Answer
 from trueness.results._remedies import Advice
 from trueness.results._verdict import Code
 from trueness.results._verdict_words import error, typical_error
@@ -94,7 +95,8 @@ def _how_far(model: Model) -> Answer:
         detail = f"A {by_chance}." if math.isfinite(mean) else ""
         return Answer(question, phrase, detail, numbers)
     average = f"The average gap over ranges (ECE) is {gap}"
-    average += f", where a {by_chance}." if math.isfinite(mean) else "."
+    average += f", where a {by_chance}" if math.isfinite(mean) else ""
+    average += ", if rows were independent." if model.verdict.clusters is not None else "."
     if model.verdict.all_rows == "too-good":
         return Answer(question, "These rows cannot show it", average, numbers)
     low, high = found.hull
@@ -113,6 +115,8 @@ def _capitalized(text: str) -> str:
 
 def _cost(model: Model) -> Answer:
     question = "What does it cost?"
+    if model.verdict.few_clusters and model.verdict.all_rows == "too-few-rows":
+        return Answer(question, f"Not known from {model.verdict.clusters} clusters", "", {})
     fixes = model.remedies
     best = None if fixes is None else fixes.most_promising
     if fixes is None or best is None:
@@ -265,6 +269,8 @@ def conclusion(verdict: Verdict, name: str = "") -> Conclusion:
         error_in_short=error(verdict, "points"),
         questions=verdict.questions,
         level=verdict.level,
+        clusters=verdict.clusters,
+        few_clusters=verdict.has_few_clusters,
         rejected=verdict.rejected,
         rare=verdict.rare,
         doubt=verdict.doubt,

@@ -246,9 +246,11 @@ def _curve_measures(model: Model) -> Iterator[_Line]:
         )
     for test in () if model.panel is None else model.panel.tests:
         name, meaning = _TESTS[test.method]
-        yield _Line(
-            "test", name, test.pvalue_in_words, meaning=f"{meaning}{number(test.statistic, 2)}"
-        )
+        if model.verdict.clusters is None:
+            meaning = f"{meaning}{number(test.statistic, 2)}"
+        else:  # the p-value is that of clusters, which no number beside it explains
+            meaning = meaning.rpartition(",")[0]
+        yield _Line("test", name, test.pvalue_in_words, meaning=meaning)
 
 
 def measure_with_limits(s: Summary, key: str) -> Cell:

@@ -128,6 +128,10 @@ class Conclusion:
     """Which questions were asked, if there are several."""
     level: float = math.nan
     """Confidence level."""
+    clusters: int | None = None
+    """How many clusters there are; None if rows are independent."""
+    few_clusters: bool = False
+    """Whether they are too few for a test."""
     rejected: bool = False
     rare: bool = False
     doubt: str = ""

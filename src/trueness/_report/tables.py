@@ -30,7 +30,11 @@ from trueness._text.numbers import (
 )
 from trueness._text.strings import shorten
 from trueness._text.table import Cell, Column, Kind, Table
+<<<<<<< HEAD
 from trueness.results import Comparison, Judge, Series
+=======
+from trueness.results import Comparison, Interval, Series
+>>>>>>> said
 from trueness.results._remedies import Remedies, Remedy
 from trueness.results._segments import ClassRow, Slices
 from trueness.results._verdict_words import typical_error
@@ -404,17 +408,17 @@ def _remedy_row(one: Remedy, word: str) -> dict[str, Any]:
     return vars(one) | {
         "name": f"{one.name[0].upper()}{one.name[1:]}",
         "note": Cell(word, None, "good") if word else "",
-        "l2": _points_cell(one.ece_interval and one.ece_interval.estimate),
+        "l2": _points_cell(one.ece_interval),
         "set": Cell(math.nan, confidence_set(one.ece_interval, _one_in_points)),
         "gain": Cell(one.gain, gain),
         "chance": Cell(one.chance, chance),
     }
 
 
-def _points_cell(error: float | None) -> Cell | None:
-    if error is None:
+def _points_cell(interval: Interval | None) -> Cell | None:
+    if interval is None:
         return None
-    return Cell(error, _one_in_points(error))
+    return Cell(interval.estimate, _one_in_points(interval.estimate))
 
 
 def _one_in_points(error: float) -> str:

@@ -171,9 +171,7 @@ def size(v: Judged) -> str:
         return ""
     level = f"{level_percent(v.interval.level)} confidence"
     if v.has_few_clusters and not v.rejected:
-        return (
-            f"The {v.n:,} rows fall into {v.clusters} clusters, and a cluster counts like one row."
-        )
+        return ""
     if not v.rejected:
         (high,) = points(v.interval.high)
         limit = f"The typical error is at most {high} percentage points ({level})"
@@ -271,7 +269,10 @@ def _grounds(v: Judged) -> list[str]:
     if test is None and v.interval is None:
         return [_ece_in_words(v)]
     if v.has_few_clusters and not v.rejected:
-        return [f"no test of {v.clusters} clusters can reach {level_percent(v.alpha)}"]
+        rows = (
+            f"the {v.n:,} rows fall into {v.clusters} clusters, and a cluster counts like one row"
+        )
+        return [rows, f"no test of {v.clusters} clusters can reach {level_percent(v.alpha)}"]
     flagged = bool(v.flags)
     of_rows = " of all rows" if v.segmented and (v.rejected or not flagged) else ""
     of_rows += " of the top label" if v.top_label else ""
@@ -317,10 +318,10 @@ def _prior_shift_in_words(v: Judged) -> list[str]:
 
 def is_inverted(v: Judged) -> bool:
     """Whether scores rank the wrong way round: the slope ignores scores of exactly 0 and 1, the AUC does not."""
-    below = v.slope is not None and v.slope.high < 0
+    below: bool = v.slope is not None and v.slope.high < 0
     if v.auc is None:
         return below
-    return (below and v.auc.value < 0.5) or v.auc.high < 0.5
+    return bool((below and v.auc.value < 0.5) or v.auc.high < 0.5)
 
 
 def _impossible(v: Judged) -> bool:

@@ -292,7 +292,7 @@ def test_two_clusters_cannot_tell(scores):
     assert found.code == "too-few-rows"
     assert found.sentence == (
         "2 clusters are too few to tell: is that the unit that repeats? The 4,000 rows fall into 2 "
-        "clusters, and a cluster counts like one row. No test of 2 clusters can reach 5 %."
+        "clusters, and a cluster counts like one row; no test of 2 clusters can reach 5 %."
     )
 
 
