@@ -30,11 +30,7 @@ from trueness._text.numbers import (
 )
 from trueness._text.strings import shorten
 from trueness._text.table import Cell, Column, Kind, Table
-<<<<<<< HEAD
-from trueness.results import Comparison, Judge, Series
-=======
-from trueness.results import Comparison, Interval, Series
->>>>>>> said
+from trueness.results import Comparison, Interval, Judge, Series
 from trueness.results._remedies import Remedies, Remedy
 from trueness.results._segments import ClassRow, Slices
 from trueness.results._verdict_words import typical_error
