@@ -59,9 +59,7 @@ def summarize(a: Asked, options: Options, notes: Notes) -> Summary:
     classwise = data.classwise
     exact = tally is not None and tally.parts[0].whole
     if tally is not None and not exact:
-        notes.add(
-            "Weights are sampling weights, so there is no TCE, which counts rows."
-        )
+        notes.add("Weights are sampling weights, so there is no TCE, which counts rows.")
     absent: list[str] = []
     inference: dict[str, Any] = dict.fromkeys(("ece_interval", "test", "noise_floor"))
     if tally is None:
