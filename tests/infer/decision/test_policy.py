@@ -198,7 +198,7 @@ def test_the_outcome_of_a_gate_of_bounds():
     assert "Cannot be decided with these rows." in found._repr_html_()
 
 
-RUNS = 60
+RUNS = 40
 AT_MOST = 0.05 + 3 * math.sqrt(0.05 * 0.95 / RUNS)
 """A share that a true 5 % exceeds once in 700 times."""
 
