@@ -88,6 +88,7 @@ HARMLESS = {
     "depth": lambda: tn.worst_slices(
         Y * 4, P * 4, {"x": list("abab") * 4}, depth=HUGE, min_rows=2, seed=0
     ),
+    "events": lambda: tn.pluto_tasche([10**12], [10**11], level=0.9, correlation=0.1),
     "ignore_index": lambda: tn.ece(Y, P, ignore_index=HUGE),
     "crossed": lambda: tn.segments(Y, P, ["a", "b", "a", "b"], crossed=HUGE),
     "largest_cluster": lambda: watched(largest_cluster=HUGE),

@@ -118,7 +118,10 @@ def pool(
     >>> print(pooled["observed_expected"])
     observed/expected 1.1131, 95 % 0.9342 to 1.3263 (Rubin's rules, 5 imputations, n = 400)
     """
-    given: list[Any] = list(imputations) if isinstance(imputations, Iterable) else []
+    try:
+        given: list[Any] = list(imputations)
+    except TypeError:  # not even every array can be iterated over
+        given = []
     if len(given) < 2:
         got = f"got {len(given)}" if given else f"got {type(imputations).__name__}"
         raise InputError("imputations", "must be two or more assessments or estimates", got)
