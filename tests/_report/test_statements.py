@@ -38,6 +38,7 @@ def test_the_picture_of_quantiles_has_a_point_for_each_level(rows):
     assert "quantile" in model["answers"]["where"]["detail"]
 
 
+@pytest.mark.slow
 def test_a_report_on_a_horizon_says_how_many_rows_were_censored():
     rng = np.random.default_rng(1)
     risk = rng.beta(2, 5, 600)

@@ -183,6 +183,7 @@ def test_one_model_at_a_time_unless_a_dict_is_meant():
     assert list(report.verdicts) == ["narrow", "wide"]
 
 
+@pytest.mark.slow
 def test_a_report_on_several_horizons_compares_no_rows_of_different_weights():
     rng = np.random.default_rng(0)
     time, censored = rng.exponential(5 / RISK), rng.uniform(0, 20, N)
