@@ -3,7 +3,16 @@
 import math
 from typing import Any, NamedTuple, TypeAlias
 
-from trueness._text.numbers import count, level_percent, number, p_value, percent, points, span
+from trueness._text.numbers import (
+    count,
+    level_percent,
+    number,
+    p_value,
+    percent,
+    points,
+    ratio,
+    span,
+)
 from trueness.results._inference import Estimate, Interval
 
 Judged: TypeAlias = Any
@@ -211,9 +220,9 @@ def _times_as_many(v: Judged) -> str:
     return f"{times(v.observed_expected)} times as many {nouns(v).events} as predicted"
 
 
-def times(ratio: Estimate) -> str:
+def times(factor: Estimate) -> str:
     """A factor with its limits, with the digits that these justify."""
-    value, low, high = (number(end, 2) for end in (ratio.value, ratio.low, ratio.high))
+    value, low, high = (ratio(end) for end in (factor.value, factor.low, factor.high))
     return f"{value} ({low} to {high})"
 
 
