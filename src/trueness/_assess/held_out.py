@@ -88,7 +88,9 @@ def fitted(calibrator: Any, learn: Evidence) -> Any:
     takes_clusters = learn.cluster is not None and type(calibrator).__name__ == "AutoCalibration"
     dependence = {"cluster": learn.cluster} if takes_clusters else {}
     rows = learn.matrix
-    return clone(calibrator).fit(rows.p, rows.y, sample_weight=rows.w, **dependence)
+    # Class 0 may be absent from a fold.
+    labels = range(rows.p.shape[1]) if rows.p.ndim == 2 else None
+    return clone(calibrator).fit(rows.p, rows.y, sample_weight=rows.w, labels=labels, **dependence)
 
 
 def _held_out(dealt: Deal, calibrator: Any) -> list[Evidence]:

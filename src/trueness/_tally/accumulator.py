@@ -189,7 +189,7 @@ class Accumulator:
             else {**self._options, "sample_weight": sample_weight}
         )
         sample, kind = sample_and_kind(
-            y_true, y_prob, options, allow_none_left=True, keep_logits=True
+            y_true, y_prob, options, allow_none_left=True, is_part=True, keep_logits=True
         )
         if _precedes(where, self.position) or (
             where is not None and where == self.position and sample.n

@@ -192,6 +192,7 @@ def sample_and_kind(
     kind: Kind = "classwise",
     allow_empty: bool = False,
     allow_none_left: bool = False,
+    is_part: bool = False,
     keep_logits: bool = False,
 ) -> tuple[Sample, Kind]:
     """The rows, and the view of a matrix: the one in `options`, else `kind`.
@@ -205,7 +206,7 @@ def sample_and_kind(
         )
     if not options:
         return plain_sample(y_true, y_prob) or read_sample(
-            y_true, y_prob, allow_empty=allow_empty
+            y_true, y_prob, allow_empty=allow_empty, is_part=is_part
         ), kind
     _refuse_unknown(options)
     rest: dict[str, Any] = dict(options)
@@ -213,7 +214,12 @@ def sample_and_kind(
     kind = asked or kind
     rest["multilabel"] = kind == "multilabel"
     sample = read_sample(
-        y_true, y_prob, allow_empty=allow_empty, allow_none_left=allow_none_left, **rest
+        y_true,
+        y_prob,
+        allow_empty=allow_empty,
+        allow_none_left=allow_none_left,
+        is_part=is_part,
+        **rest,
     )
     if asked not in (None, "classwise") and sample.p.ndim == 1:
         demand = f"`kind={kind!r}` needs a matrix of scores, one column per class"
@@ -427,7 +433,9 @@ def _by_bucket(
     *,
     allow_empty: bool = True,
 ) -> Sums:
-    sample, kind = sample_and_kind(y_true, y_prob, rows, allow_empty=allow_empty, keep_logits=True)
+    sample, kind = sample_and_kind(
+        y_true, y_prob, rows, allow_empty=allow_empty, is_part=True, keep_logits=True
+    )
     if cluster is None:
         refuse_unused(buckets)
         return make(sample, kind)
