@@ -92,7 +92,7 @@ def _checked(function: Any, name: str) -> Any:
 
     @wraps(function)
     def checked(*arguments: Any, **keywords: Any) -> Any:
-        if not keywords.keys() <= allowed:
+        if keywords and not keywords.keys() <= allowed:
             raise unknown_keyword(name, next(one for one in keywords if one not in allowed), known)
         return function(*arguments, **keywords)
 

@@ -43,7 +43,7 @@ def test_signatures_spell_out_the_row_options():
 
     for name in ("ece", "tce", "brier", "bin_table", "tally"):
         parameters = inspect.signature(getattr(tn, name)).parameters
-        assert parameters["kind"].default == "classwise"
+        assert parameters["kind"].default is None
         assert {
             "labels",
             "pos_label",

@@ -1,15 +1,15 @@
 """The first arguments of a measure: labels and scores, or sums in place of both."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
-from typing import Any, TypeVar, Unpack
+from typing import Any, TypeVar
 
 import numpy as np
 
 from trueness._input.arguments import spell_out
 from trueness._input.sample import Sample, plain_sample, read_sample
-from trueness._keywords import unknown_row_option
+from trueness._keywords import suggests_keywords, unknown_row_option
 from trueness._tally.buckets import RowClusters, read_clusters, refuse_unused
 from trueness._tally.grid import grid_of_rows
 from trueness._tally.multiclass import (
@@ -42,7 +42,7 @@ from trueness.errors import (
     dropped_rows,
     warn,
 )
-from trueness.typing import ArrayLike, Kind, RowOptions
+from trueness.typing import ArrayLike, Kind, Missing, RowOptions
 
 Measure = TypeVar("Measure", bound=Callable[..., Any])
 Sums = TypeVar("Sums", Tally, Binned, Sketch)
@@ -51,13 +51,65 @@ Part = TypeVar("Part")
 _PIXELS = 1 << 14  # of images that are summed together, so that nothing is kept of each pixel
 _SUMS = (Tally, Binned, Sketch)  # `Tally | Binned | Sketch` would be made anew at every call
 _READ = inspect.signature(read_sample).parameters
+_DEFAULTS = {
+    name: _READ[name].default if name in _READ else None for name in RowOptions.__annotations__
+}
 ROW_OPTIONS = {
     name: _READ[name].default if name in _READ else "classwise"
     for name in RowOptions.__annotations__
 }
 
 
-def takes_rows(measure: Measure, *, kind: Kind = "classwise", by: bool = False) -> Measure:
+_RAISE = "raise"
+
+
+def row_options(
+    kind: Kind | None,
+    labels: Sequence[Hashable] | None,
+    pos_label: Hashable | None,
+    sample_weight: ArrayLike | None,
+    missing: Missing,
+    clip_tolerance: float,
+    sum_tolerance: float | None,
+    from_logits: bool,
+    percent: bool,
+    ignore_index: int | None,
+) -> RowOptions:
+    """The options of rows that are not their defaults: none of most calls."""
+    if (
+        labels is None
+        and pos_label is None
+        and sample_weight is None
+        and missing is _RAISE
+        and sum_tolerance is None
+        and from_logits is False
+        and percent is False
+        and ignore_index is None
+        and kind is None
+        and type(clip_tolerance) is float
+        and clip_tolerance == 0.0
+    ):
+        return {}
+    options: RowOptions = {
+        "kind": kind,  # type: ignore[typeddict-item]  # None is dropped below
+        "labels": labels,
+        "pos_label": pos_label,
+        "sample_weight": sample_weight,
+        "missing": missing,
+        "clip_tolerance": clip_tolerance,
+        "sum_tolerance": sum_tolerance,
+        "from_logits": from_logits,
+        "percent": percent,
+        "ignore_index": ignore_index,
+    }
+    for name, default in _DEFAULTS.items():
+        value = options[name]  # type: ignore[literal-required]
+        if value is default or (type(value) is type(default) and value == default):
+            del options[name]  # type: ignore[misc]
+    return options
+
+
+def takes_rows(measure: Measure, *, kind: Kind = "classwise") -> Measure:
     """Spell out the row options in the signature and the docstring that ``help`` shows.
 
     The call does not change.
@@ -71,14 +123,8 @@ def takes_rows(measure: Measure, *, kind: Kind = "classwise", by: bool = False) 
         )
         for name, default in (ROW_OPTIONS | {"kind": kind}).items()
     ]
-    if by:
-        options.append(
-            inspect.Parameter(
-                "by", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=ArrayLike
-            )
-        )
     measure.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
-    measure.__doc__ = measure.__doc__ and spell_out(measure.__doc__, kind, by=by)
+    measure.__doc__ = measure.__doc__ and spell_out(measure.__doc__, kind)
     return measure
 
 
@@ -289,14 +335,23 @@ def warn_one_class(n: int) -> None:
     warn(f"{what}: the measure sees one class only.", OneClassWarning)
 
 
-@takes_rows
+@suggests_keywords
 def tally(
     y_true: ArrayLike,
     y_prob: ArrayLike,
     *,
     cluster: ArrayLike | None = None,
     buckets: int = 64,
-    **rows: Unpack[RowOptions],
+    kind: Kind | None = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
+    sample_weight: ArrayLike | None = None,
+    missing: Missing = "raise",
+    clip_tolerance: float = 0.0,
+    sum_tolerance: float | None = None,
+    from_logits: bool = False,
+    percent: bool = False,
+    ignore_index: int | None = None,
 ) -> Tally:
     """Sum the rows of each distinct score.
 
@@ -314,8 +369,35 @@ def tally(
     buckets : 32, 64, 128 or 256, default 64
         Number of buckets. A cluster has the same bucket everywhere; sums add if they have the same
         number.
-    **rows
-        As for :func:`trueness.ece`.
+    kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+        How a matrix is compared with the labels. 'classwise': each column against the rest,
+        averaged over classes. 'confidence': the largest probability of each row (the first, if
+        tied) against whether that class is the label. 'top-label': the same for each predicted
+        class, weighted by how often it is predicted. 'multilabel': each column is a binary problem
+        of its own, averaged over labels; never guessed. By default 'classwise'.
+    labels : sequence, optional
+        The classes in column order, if they are not 0 to K−1; for a vector of scores, two classes
+        with the positive one last. By default, columns whose names are the classes are matched by
+        name. Otherwise the columns are in the order of the categories (of a pandas Categorical,
+        Polars Enum or ordered Arrow dictionary, unused categories included) or, without categories,
+        in the order of the sorted labels.
+    pos_label : optional
+        The label that a vector of scores predicts, if labels are not 0/1.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies: a weight of 2 counts the row twice, a weight of 0 leaves it out.
+    missing : {'raise', 'drop'}, default 'raise'
+        What to do with rows that have a missing value: raise an error, or drop them with a warning.
+    clip_tolerance : float, default 0
+        Scores outside [0, 1] by at most this much are set to 0 or 1.
+    sum_tolerance : float, optional
+        How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+    from_logits : bool, default False
+        Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+        first.
+    percent : bool, default False
+        Whether the scores are percentages, from 0 to 100.
+    ignore_index : int, optional
+        The label of rows that are left out, such as 255 for pixels without a class.
 
     Returns
     -------
@@ -329,26 +411,80 @@ def tally(
     >>> sum(days)
     Tally(binary, 3 rows, 2 distinct scores)
     """
+    rows = row_options(
+        kind,
+        labels,
+        pos_label,
+        sample_weight,
+        missing,
+        clip_tolerance,
+        sum_tolerance,
+        from_logits,
+        percent,
+        ignore_index,
+    )
     return _by_bucket(
         partial(tally_of, piece=cluster is not None), y_true, y_prob, rows, cluster, buckets
     )
 
 
-@takes_rows
+@suggests_keywords
 def sketch(
     y_true: ArrayLike,
     y_prob: ArrayLike,
     *,
     cluster: ArrayLike | None = None,
     buckets: int = 64,
-    **rows: Unpack[RowOptions],
+    kind: Kind | None = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
+    sample_weight: ArrayLike | None = None,
+    missing: Missing = "raise",
+    clip_tolerance: float = 0.0,
+    sum_tolerance: float | None = None,
+    from_logits: bool = False,
+    percent: bool = False,
+    ignore_index: int | None = None,
 ) -> Sketch:
     """Sum the rows of each cell of a fixed grid, in one pass and bounded memory, for any measure.
 
     Parameters
     ----------
-    y_true, y_prob, **rows
-        As for :func:`trueness.tally`.
+    y_true : array-like of shape (n,), (n, L) or (B, …)
+        Labels: 0/1, bool, or classes; 0/1 in a column per label; or a class for each pixel of B
+        images.
+    y_prob : array-like of shape (n,), (n, K), (n, L) or (B, K, …)
+        Predicted probabilities: P(positive), one column per class or label, or dense, with classes
+        second.
+    kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+        How a matrix is compared with the labels. 'classwise': each column against the rest,
+        averaged over classes. 'confidence': the largest probability of each row (the first, if
+        tied) against whether that class is the label. 'top-label': the same for each predicted
+        class, weighted by how often it is predicted. 'multilabel': each column is a binary problem
+        of its own, averaged over labels; never guessed. By default 'classwise'.
+    labels : sequence, optional
+        The classes in column order, if they are not 0 to K−1; for a vector of scores, two classes
+        with the positive one last. By default, columns whose names are the classes are matched by
+        name. Otherwise the columns are in the order of the categories (of a pandas Categorical,
+        Polars Enum or ordered Arrow dictionary, unused categories included) or, without categories,
+        in the order of the sorted labels.
+    pos_label : optional
+        The label that a vector of scores predicts, if labels are not 0/1.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies: a weight of 2 counts the row twice, a weight of 0 leaves it out.
+    missing : {'raise', 'drop'}, default 'raise'
+        What to do with rows that have a missing value: raise an error, or drop them with a warning.
+    clip_tolerance : float, default 0
+        Scores outside [0, 1] by at most this much are set to 0 or 1.
+    sum_tolerance : float, optional
+        How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+    from_logits : bool, default False
+        Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+        first.
+    percent : bool, default False
+        Whether the scores are percentages, from 0 to 100.
+    ignore_index : int, optional
+        The label of rows that are left out, such as 255 for pixels without a class.
     cluster : array-like of shape (n,), optional
         A cluster name for each row, as text or whole numbers, for sums of each bucket of clusters
         (see `tally`).
@@ -369,12 +505,24 @@ def sketch(
     >>> sum(days)
     Sketch(binary, 3 rows, 2 cells)
     """
+    rows = row_options(
+        kind,
+        labels,
+        pos_label,
+        sample_weight,
+        missing,
+        clip_tolerance,
+        sum_tolerance,
+        from_logits,
+        percent,
+        ignore_index,
+    )
     return _by_bucket(
         partial(sketch_of, piece=cluster is not None), y_true, y_prob, rows, cluster, buckets
     )
 
 
-@takes_rows
+@suggests_keywords
 def binned(
     y_true: ArrayLike,
     y_prob: ArrayLike,
@@ -382,14 +530,56 @@ def binned(
     bins: BinsLike = 10,
     cluster: ArrayLike | None = None,
     buckets: int = 64,
-    **rows: Unpack[RowOptions],
+    kind: Kind | None = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
+    sample_weight: ArrayLike | None = None,
+    missing: Missing = "raise",
+    clip_tolerance: float = 0.0,
+    sum_tolerance: float | None = None,
+    from_logits: bool = False,
+    percent: bool = False,
+    ignore_index: int | None = None,
 ) -> Binned:
     """Sum the rows of each bin, in one pass without sorting if the edges are fixed.
 
     Parameters
     ----------
-    y_true, y_prob, **rows
-        As for :func:`trueness.tally`.
+    y_true : array-like of shape (n,), (n, L) or (B, …)
+        Labels: 0/1, bool, or classes; 0/1 in a column per label; or a class for each pixel of B
+        images.
+    y_prob : array-like of shape (n,), (n, K), (n, L) or (B, K, …)
+        Predicted probabilities: P(positive), one column per class or label, or dense, with classes
+        second.
+    kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+        How a matrix is compared with the labels. 'classwise': each column against the rest,
+        averaged over classes. 'confidence': the largest probability of each row (the first, if
+        tied) against whether that class is the label. 'top-label': the same for each predicted
+        class, weighted by how often it is predicted. 'multilabel': each column is a binary problem
+        of its own, averaged over labels; never guessed. By default 'classwise'.
+    labels : sequence, optional
+        The classes in column order, if they are not 0 to K−1; for a vector of scores, two classes
+        with the positive one last. By default, columns whose names are the classes are matched by
+        name. Otherwise the columns are in the order of the categories (of a pandas Categorical,
+        Polars Enum or ordered Arrow dictionary, unused categories included) or, without categories,
+        in the order of the sorted labels.
+    pos_label : optional
+        The label that a vector of scores predicts, if labels are not 0/1.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies: a weight of 2 counts the row twice, a weight of 0 leaves it out.
+    missing : {'raise', 'drop'}, default 'raise'
+        What to do with rows that have a missing value: raise an error, or drop them with a warning.
+    clip_tolerance : float, default 0
+        Scores outside [0, 1] by at most this much are set to 0 or 1.
+    sum_tolerance : float, optional
+        How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+    from_logits : bool, default False
+        Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+        first.
+    percent : bool, default False
+        Whether the scores are percentages, from 0 to 100.
+    ignore_index : int, optional
+        The label of rows that are left out, such as 255 for pixels without a class.
     cluster : array-like of shape (n,), optional
         A cluster name for each row, as text or whole numbers, for sums of each bucket of clusters
         (see `tally`).
@@ -411,6 +601,18 @@ def binned(
     >>> tn.binned([0, 1, 1], [0.25, 0.5, 1.0], bins=4)
     Binned(binary, 3 rows, 4 bins)
     """
+    rows = row_options(
+        kind,
+        labels,
+        pos_label,
+        sample_weight,
+        missing,
+        clip_tolerance,
+        sum_tolerance,
+        from_logits,
+        percent,
+        ignore_index,
+    )
     rule = as_rule(bins)
     fixed = rule.fixed_edges is not None
     if cluster is not None and not fixed:

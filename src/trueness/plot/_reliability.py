@@ -307,8 +307,13 @@ def from_rows(problem: Problem, method: CurveMethod, rule: BinRule) -> dict[str,
         known["decomposition"] = corp(problem.tally)
         known["value"] = known["decomposition"].miscalibration
     elif problem.cells.size:
-        asked: dict[str, Any] = {"binned": partial(ece, bins=rule), "smooth": smooth_ece}
-        known["value"] = asked.get(method, partial(ici, curve=method))(problem.tally)
+        measures: dict[str, Any] = {
+            "binned": partial(ece, bins=rule),
+            "smooth": smooth_ece,
+            "spline": partial(ici, curve="spline"),
+            "loess": partial(ici, curve="loess"),
+        }
+        known["value"] = measures[method](problem.tally)
     return known
 
 
