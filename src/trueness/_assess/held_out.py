@@ -63,6 +63,10 @@ def cross_fitted(a: Asked, calibrator: Any) -> Asked:
     if not is_splittable(a.view("confidence")):
         demand = f"needs at least {LEAST_ROWS} rows of one problem, in at least {FOLDS} clusters"
         raise InputError("", f"A held-out fit {demand}", "these rows do not allow it")
+    if isinstance(calibrator, str):
+        from trueness.recalibrate._by_name import calibrator_named  # imports scikit-learn
+
+        calibrator = calibrator_named(calibrator)
     dealt = deal(a)
     after = held_out(a, calibrator)[0].matrix
     order = np.argsort(dealt.place)

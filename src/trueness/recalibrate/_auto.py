@@ -260,6 +260,9 @@ class AutoCalibration(LogitMap):
             >= fits.LEAST_CHANCE
         )
 
+    def _learnt_in_words(self) -> str:
+        return self.summary()
+
     def summary(self) -> str:
         """What was chosen and what it gains, in words."""
         check_is_fitted(self)

@@ -56,7 +56,7 @@ class SegmentCalibration(base.Calibrator):
 
     Parameters
     ----------
-    calibrator : Calibrator, optional
+    calibrator : Calibrator or str, optional
         The map of all rows. Default: ``PlattScaling()``.
 
     Notes
@@ -101,7 +101,7 @@ class SegmentCalibration(base.Calibrator):
         "gain_high": Field("upper 95 % limit of it", real),
     }
 
-    calibrator: base.Calibrator | None = field(default=None, kw_only=False)
+    calibrator: base.Calibrator | str | None = field(default=None, kw_only=False)
 
     def _check_parameters(self) -> None:
         base.refuse_matrix(base.inner_calibrator(self.calibrator, PlattScaling))
