@@ -9,7 +9,7 @@ import numpy as np
 
 from trueness._input.arguments import spell_out
 from trueness._input.sample import Sample, plain_sample, read_sample
-from trueness._keywords import suggests_keywords, unknown_row_option
+from trueness._keywords import suggests_keywords
 from trueness._tally.buckets import RowClusters, read_clusters, refuse_unused
 from trueness._tally.grid import grid_of_rows
 from trueness._tally.multiclass import (
@@ -125,7 +125,7 @@ def takes_rows(measure: Measure, *, kind: Kind = "classwise") -> Measure:
     ]
     measure.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
     measure.__doc__ = measure.__doc__ and spell_out(measure.__doc__, kind)
-    return measure
+    return suggests_keywords(measure)
 
 
 def as_binned(
@@ -254,7 +254,6 @@ def sample_and_kind(
         return plain_sample(y_true, y_prob) or read_sample(
             y_true, y_prob, allow_empty=allow_empty, is_part=is_part
         ), kind
-    _refuse_unknown(options)
     rest: dict[str, Any] = dict(options)
     asked = check_kind(rest.pop("kind")) if "kind" in rest else None
     kind = asked or kind
@@ -282,18 +281,11 @@ def sample_and_kind(
     return sample, kind
 
 
-def _refuse_unknown(options: RowOptions) -> None:
-    unknown = options.keys() - ROW_OPTIONS.keys()
-    if unknown:
-        raise unknown_row_option(min(unknown), ROW_OPTIONS)
-
-
 def refuse_row_arguments(
     sums: Tally | Binned | Sketch, y_prob: ArrayLike | None, options: RowOptions
 ) -> None:
     """Raise for arguments that describe rows, and for sums of no rows."""
     what = type(sums).__name__
-    _refuse_unknown(options)
     if y_prob is not None:
         raise InputError(
             "y_prob", f"must be left out when a {what} is passed: it holds labels and scores"
@@ -303,7 +295,7 @@ def refuse_row_arguments(
         raise InputError("kind", f"is {kind!r}, but this {what} was made with kind={sums.kind!r}")
     for name, value in options.items():
         default = value is None or (
-            isinstance(value, str | bool | float | int) and value == ROW_OPTIONS[name]
+            isinstance(value, str | bool | float | int) and value == ROW_OPTIONS.get(name)
         )
         if name != "kind" and not default:
             raise InputError(name, "describes rows", f"this {what} already holds their sums")
