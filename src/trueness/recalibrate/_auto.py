@@ -17,7 +17,7 @@ from trueness._tally.row_sums import are_whole
 from trueness.recalibrate import _auto_candidates as fits
 from trueness.recalibrate import _formula as formulas
 from trueness.recalibrate._calibration_set import CalibrationSet, Shape, group_codes, used_rows
-from trueness.recalibrate._calibrator import Calibrator, with_parameters
+from trueness.recalibrate._calibrator import with_parameters
 from trueness.recalibrate._logit_map import EPS_STATE, LogitMap, logit_cells
 from trueness.recalibrate._saving import (
     Field,
@@ -166,6 +166,29 @@ class AutoCalibration(LogitMap):
         pos_label: Any = None,
         cluster: ArrayLike | None = None,
     ) -> Self:
+        """Learn the map.
+
+        Parameters
+        ----------
+        y_prob : array-like of shape (n,) or (n, K)
+            Scores of rows that the classifier was not trained on.
+        y_true : array-like of shape (n,)
+            Outcomes: 0/1, bool, or class labels.
+        sample_weight : array-like of shape (n,), optional
+            Frequency weights: a weight of 2 counts the row twice, a weight of 0 leaves it out.
+        labels : sequence, optional
+            The classes in column order, if they are not 0..K-1. By default the names of the
+            columns, the categories of a pandas Categorical or Polars Enum in their order, or the
+            sorted labels.
+        pos_label : optional
+            The label of the event, if labels are not 0/1.
+        cluster : array-like of shape (n,), optional
+            Rows of the same cluster may be dependent; they are in the same fold.
+
+        Returns
+        -------
+        self
+        """
         self._cluster: Ints | None = None
         if cluster is not None:
             used = used_rows(y_true, sample_weight)
@@ -176,15 +199,6 @@ class AutoCalibration(LogitMap):
             return super().fit(y_prob, y_true, sample_weight, labels=labels, pos_label=pos_label)
         finally:
             del self._cluster
-
-    fit.__doc__ = str(Calibrator.fit.__doc__).replace(
-        "\n\n        Returns",
-        """
-        cluster : array-like of shape (n,), optional
-            Rows of the same cluster may be dependent; they are in the same fold.
-
-        Returns""",
-    )
 
     def _fit(self, rows: CalibrationSet) -> None:
         if (
