@@ -5,13 +5,16 @@ The build is optional: without a compiler the package installs all the same and 
 twice from the same sources, with the same compiler, has the same bytes, wherever it is built.
 """
 
+import gzip
 import os
 import sys
+import tarfile
 from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
+from setuptools.command.sdist import sdist
 
 CSRC = Path("src", "trueness", "_kernels", "csrc")
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
@@ -57,6 +60,28 @@ class PlatformWheel(bdist_wheel):
             path.chmod(0o755 if path.is_dir() or path.suffix == SUFFIX else 0o644)
 
 
+class SameSdist(sdist):
+    """An archive with the same bytes wherever it is built: files in order, of one date, of nobody."""
+
+    def make_archive(self, base_name, format, root_dir=None, base_dir=None, **_):  # noqa: ARG002
+        date = int(os.environ["SOURCE_DATE_EPOCH"])
+
+        def anonymous(entry):
+            entry.uid = entry.gid = 0
+            entry.uname = entry.gname = ""
+            entry.mtime = date
+            entry.mode = 0o755 if entry.isdir() or entry.mode & 0o100 else 0o644
+            return entry
+
+        path = Path(f"{base_name}.tar.gz")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        packed = gzip.GzipFile(path, "wb", mtime=date)
+        with packed, tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive:
+            for file in sorted(Path(base_dir).rglob("*")):
+                archive.add(file, recursive=False, filter=anonymous)
+        return str(path)
+
+
 setup(
     ext_modules=[
         Extension(
@@ -69,5 +94,5 @@ setup(
     exclude_package_data={
         "trueness._kernels.csrc": ["*"]
     },  # sources go into the sdist, not into wheels
-    cmdclass={"build_ext": PlainLibrary, "bdist_wheel": PlatformWheel},
+    cmdclass={"build_ext": PlainLibrary, "bdist_wheel": PlatformWheel, "sdist": SameSdist},
 )

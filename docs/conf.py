@@ -86,7 +86,12 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {"index": [], "start": [], "gallery/index": [], "changelog": [], "citation": []}
+html_sidebars = {
+    page: []
+    for page in (
+        "index", "start", "gallery/index", "comparison", "limits", "changelog", "citation",
+    )
+}  # fmt: skip
 
 
 def _mathml(node: nodes.Node, *, as_block: bool = False) -> str:
@@ -156,9 +161,47 @@ def _with_methods(
     ]
 
 
+def _prose(source: str) -> str:
+    """The text of a page without its front matter."""
+    if source.startswith("---\n"):
+        source = source.split("\n---\n", 1)[1]
+    return source.strip()
+
+
+def _summary(source: str) -> str:
+    """The first paragraph of plain text after the title."""
+    for paragraph in _prose(source).split("\n\n")[1:]:
+        if paragraph[0] not in "#`:|<!-+>[":
+            return " ".join(paragraph.split())
+    return ""
+
+
+def _write_pages_for_language_models(app: Sphinx, error: Exception | None) -> None:
+    """`llms.txt`, a list of the pages, and `llms-full.txt`, their text: see llmstxt.org."""
+    if error is not None or app.builder.format != "html":
+        return
+    environment = app.env
+    pages = {
+        page: environment.doc2path(page).read_text(encoding="utf-8")
+        for page in sorted(environment.found_docs)
+        if "/generated/" not in page
+    }
+    links = []
+    for page, source in pages.items():
+        title = environment.titles[page].astext()
+        links.append(f"- [{title}]({page}.html): {_summary(source)}".rstrip(": "))
+    about = "Calibration of predicted probabilities: measures, intervals, tests, guarantees, recalibration."
+    index = [f"# trueness\n\n> {about}\n", "## Pages\n", *links, ""]
+    everything = [f"<!-- {page} -->\n\n{_prose(source)}\n" for page, source in pages.items()]
+    folder = Path(app.outdir)
+    (folder / "llms.txt").write_text("\n".join(index), encoding="utf-8")
+    (folder / "llms-full.txt").write_text("\n".join(everything), encoding="utf-8")
+
+
 def setup(app: Sphinx) -> None:
     """Formulas become MathML, which browsers draw themselves: no script is loaded from elsewhere."""
     app.connect("autodoc-process-docstring", _with_methods, priority=900)  # after numpydoc
     app.connect("sphinx-click-process-description", _examples_as_code)
     app.connect("sphinx-click-process-options", _plain_asterisks)
+    app.connect("build-finished", _write_pages_for_language_models)
     app.add_html_math_renderer("mathml", (_visit_math, None), (_visit_math_block, None))

@@ -20,6 +20,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,9 +76,25 @@ BY_FUNCTION: dict[str, dict[str, Any]] = {
     "prior_correction": {"weight": 2.0},
     "accept_threshold": {"correct": Y, "confidence": P},
     "decide": {"cost_fp": 1, "cost_fn": 2},
-    "gate": {"max_ece": 0.5, "by": None},
+    "gate": {"max_ece": 0.5, "by": None, "policy": None, "data": None},
+    "group_difference": {"measure": "observed_expected", "by": CLASS},
+    "centres": {"by": CLASS},
+    "heterogeneity": {"values": P, "standard_errors": P + 0.1},
+    "pluto_tasche": {"n": [100, 400, 300], "events": [0, 0, 1], "level": 0.9},
+    "psi": {"first": P, "second": P**2, "bins": None},
     "powered": {"y_human": Y, "judge": Y, "bins": None},
     "worst_slices": {"columns": {"g": CLASS}, "min_rows": 5, "resamples": 100},
+    "events.interval": {"y": P, "lower": P - 0.3, "upper": P + 0.3},
+    "events.quantiles": {"y": P, "q": np.tile([0.3, 0.6], (N, 1)), "levels": [0.25, 0.75]},
+    "events.at_horizon": {"followup": P + 0.1, "event": Y, "risk": P, "horizon": 0.3},
+    "events.at_horizons": {
+        "followup": P + 0.1,
+        "event": Y,
+        "risk": MATRIX[:, :2],
+        "horizons": [0.2, 0.4],
+    },
+    "events.counts": {"successes": Y, "trials": Y + 1, "p": P},
+    "events.pairs": {"first_preferred": Y, "p": P},
 }
 # `scan`, `apply_calibrator`, `validate` and `load_calibrator` read files and frames, which fuzz/files.py spoils.
 FUNCTIONS = [
@@ -149,7 +166,17 @@ FUNCTIONS = [
         "powered",
         "risk_coverage",
     ),
-    *("worst_slices", "Watch"),
+    *(
+        "worst_slices",
+        "Watch",
+        "psi",
+        "pluto_tasche",
+        "centres",
+        "heterogeneity",
+        "group_difference",
+    ),
+    *("events.interval", "events.quantiles", "events.at_horizon", "events.at_horizons"),
+    *("events.counts", "events.pairs"),
 ]
 SLOW_FUNCTIONS = ["report"]
 CALIBRATORS = [
@@ -353,6 +380,9 @@ def columns() -> list[Any]:
             tn.binned(Y, P),
             tn.sketch(CLASS, MATRIX),
             tn.tally([], []),
+            tn.events.interval(P, P - 0.3, P + 0.3),
+            tn.events.quantiles(P, np.tile([0.3, 0.6], (N, 1)), levels=[0.25, 0.75]),
+            {"a": tn.events.pairs(Y, P)},
             {"a": tn.tally(Y, P)},
         ),
         *(
@@ -409,6 +439,8 @@ def _short(value: Any) -> str:
 
 def public(name: str) -> Any:
     """The function or class of this name, of the package or of one of its rooms."""
+    if "." in name:
+        return attrgetter(name)(tn)
     rooms = (tn, tn.measure, tn.infer, tn.recalibrate, tn.sources)
     return next(getattr(room, name) for room in rooms if hasattr(room, name))
 
@@ -475,6 +507,8 @@ _ROWS = (
     "y_human",
     "judge",
     "human_prob",
+    "first",
+    "second",
     "columns",
 )
 _OWN_FUNCTIONS = ("loss", "test", "norm", "progress")

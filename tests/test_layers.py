@@ -20,6 +20,9 @@ LIBRARIES = {
     "matplotlib": {"plot"},
     "click": {"cli"},
     "rich": {"cli", "_text"},
+    "filelock": {"cli"},
+    "fsspec": {"_tally"},
+    "sqlglot": {"recalibrate"},
     "jinja2": {"_report"},
     "markupsafe": {"_report"},
     "onnx": {"recalibrate"},
@@ -32,6 +35,7 @@ LIBRARIES = {
     "pyarrow": {"sources"},
     "compression": {"sources"},  # in Python itself from 3.14 on
     "backports": {"sources"},  # the same for earlier versions
+    "zstandard": {"sources"},  # in place of either
     "trueness_papers": {"cli"},
 }
 

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from grids import slow
 
 import trueness as tn
 
@@ -256,7 +257,7 @@ def hull(model: Model) -> Any:
 
 @cache
 def significance(model: Model, method: str = "omnibus") -> Any:
-    return model.ask(tn.calibration_test, method=method, seed=model.seed)
+    return model.ask(tn.calibration_test, method=method, level=LEVEL, seed=model.seed)
 
 
 @cache
@@ -645,7 +646,17 @@ PAGE: dict[str, Answer | str] = {
 }
 OF_VERDICT: dict[str, Answer | str] = {
     **dict.fromkeys(
-        ("code", "alpha", "rejected", "flags", "segmented", "classes", "all_rows", "of_answers"),
+        (
+            "code",
+            "alpha",
+            "rejected",
+            "flags",
+            "segmented",
+            "classes",
+            "all_rows",
+            "of_answers",
+            "counted_rows",
+        ),
         OWN,
     ),
     **dict.fromkeys(
@@ -927,9 +938,9 @@ JUDGED = ("--max-ece", "0.1", "--max-l2", "0.1", "--oe-within", "0.2")
 COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
     "trueness measure": (("--level", "0.9"), "models"),
     "trueness measure --panel": (("--panel", "--level", "0.9"), "panels"),
-    "trueness test": ((), "tests"),
+    "trueness test": (("--level", "0.9"), "tests"),
     "trueness segments": (("--by", "region", "--by", "age", "--level", "0.9"), "models"),
-    "trueness slices": (("--columns", "region,age", "--level", "0.9"), "models"),
+    "trueness slices": (("--by", "region,age", "--level", "0.9"), "models"),
     "trueness gate": ((*JUDGED, "--level", "0.9"), "findings"),
     "trueness compare": (("--level", "0.9"), "comparisons"),
     "trueness decide": (("--accept-accuracy", "0.95", "--level", "0.9"), "models"),
@@ -1192,7 +1203,7 @@ def test_what_is_left_out_is_left_out(one, folder):
 ORDERED = ("ece", "ace", "tce", "miscalibration", "discrimination", "slope", "ici")
 CALLS: dict[str, Callable[..., Any]] = {
     "verdict": partial(tn.verdict, level=LEVEL, seed=0),
-    "test": partial(tn.calibration_test, seed=0),
+    "test": partial(tn.calibration_test, level=LEVEL, seed=0),
     "interval": partial(tn.ece_interval, level=LEVEL, seed=0),
     "panel": partial(tn.panel, level=LEVEL, seed=0),
     **{f"estimate.{key}": partial(tn.estimate, key, level=LEVEL, seed=0) for key in ORDERED},
@@ -1510,38 +1521,47 @@ def test_the_seed_is_zero_unless_it_is_given(name):
 
 
 def judgements(
-    test: Callable[..., float], has_zero: Callable[..., bool]
+    test: Callable[..., float], has_zero: Callable[..., bool], samples: int
 ) -> list[tuple[float, bool, bool]]:
-    """Small samples, at levels a little above and below the p-value: whether the test rejects, and the set has zero."""
+    """Small samples, at levels a little above and below the p-value: whether the test rejects, and the set has zero.
+
+    So near the limit both draw 19,999 sets of labels.
+    """
     rng, found = np.random.default_rng(2), []
-    for _ in range(40):
+    for _ in range(samples):
         p = rng.random(20)
         y = (rng.random(20) < 0.25 + 0.5 * p).astype(int)
-        pvalue = test(y, p)
+        first = test(y, p, level=0.95)
         for step in (0.0005, -0.0005):
-            alpha = min(max(pvalue + step, 0.02), 0.45)
+            alpha = min(max(first + step, 0.02), 0.45)
+            pvalue = test(y, p, level=1 - alpha)
             found.append((pvalue, pvalue <= alpha, has_zero(y, p, level=1 - alpha)))
     return found
 
 
-def test_test_and_set_agree_in_small_samples_near_the_limit():
-    def test(y, p):
-        return tn.calibration_test(y, p, seed=0).pvalue
+SAMPLES = pytest.mark.parametrize("samples", [1, *slow(20)])
+
+
+@SAMPLES
+def test_test_and_set_agree_in_small_samples_near_the_limit(samples):
+    def test(y, p, level):
+        return tn.calibration_test(y, p, level=level, seed=0).pvalue
 
     def has_zero(y, p, level):
         return tn.ece_interval(y, p, level=level, seed=0).includes_zero
 
-    assert [one for one in judgements(test, has_zero) if one[1] == one[2]] == []
+    assert [one for one in judgements(test, has_zero, samples) if one[1] == one[2]] == []
 
 
-def test_test_and_set_of_an_assessment_agree_in_small_samples_near_the_limit():
-    def test(y, p):
-        return tn.assess(y, p).test.pvalue
+@SAMPLES
+def test_test_and_set_of_an_assessment_agree_in_small_samples_near_the_limit(samples):
+    def test(y, p, level):
+        return tn.assess(y, p).at(level=level).test.pvalue
 
     def has_zero(y, p, level):
         return tn.assess(y, p).at(level=level).interval.includes_zero
 
-    assert [one for one in judgements(test, has_zero) if one[1] == one[2]] == []
+    assert [one for one in judgements(test, has_zero, samples) if one[1] == one[2]] == []
 
 
 @pytest.mark.parametrize("case", ["weights", "fractions", "clusters"])
@@ -1551,12 +1571,14 @@ def test_test_and_set_agree_at_the_p_value_itself(case):
     for step in (0.0005, -0.0005):
         alpha = min(max(pvalue + step, 0.02), 0.45)
         found = model.ask(tn.ece_interval, level=1 - alpha, seed=0)
-        assert found.includes_zero == (pvalue > alpha)
+        test = model.ask(tn.calibration_test, level=1 - alpha, seed=0)
+        assert found.includes_zero == (test.pvalue > alpha)
 
 
 def test_a_verdict_at_a_high_level_has_the_test_with_as_many_draws_as_the_level_needs():
     own = tn.verdict(TABLE["calm"], SCORES, level=0.99, seed=0).test
-    assert plain(own) == plain(tn.calibration_test(TABLE["calm"], SCORES, resamples=1999, seed=0))
+    asked = tn.calibration_test(TABLE["calm"], SCORES, resamples=1999, level=0.99, seed=0)
+    assert plain(own) == plain(asked)
 
 
 def labels_seen(ask: Callable[[Callable[..., float]], Any]) -> list[list[float]]:

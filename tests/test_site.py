@@ -42,6 +42,14 @@ class Resources(HTMLParser):
 resources = cache(Resources)
 
 
+def test_the_pages_for_language_models_name_every_page_with_a_source():
+    index = (SITE / "llms.txt").read_text(encoding="utf-8")
+    pages = {line.split("](")[1].split(")")[0] for line in index.splitlines() if "](" in line}
+    assert {"start.html", "limits.html", "comparison.html", "howto/ci-gate.html"} <= pages
+    assert all((SITE / page).is_file() for page in pages)
+    assert "# What trueness does not do" in (SITE / "llms-full.txt").read_text(encoding="utf-8")
+
+
 def test_every_source_has_its_page():
     sources = (source for source in DOCS.rglob("*") if source.suffix in (".md", ".rst"))
     rooms = (

@@ -1,7 +1,10 @@
 """The list of versions that belongs in a bug report."""
 
+import re
 import tomllib
 from pathlib import Path
+
+import pytest
 
 import trueness as tn
 
@@ -41,3 +44,32 @@ def test_nothing_is_published_that_was_not_tested():
     assert "uses: ./.github/workflows/test.yml" in release
     assert "publish:\n    needs: [wheels, tests]\n" in release
     assert "\n  workflow_call:\n" in (workflows / "test.yml").read_text(encoding="utf-8")
+
+
+def test_citation_page_and_recipe_have_the_version_and_the_dependencies_of_the_package():
+    root = Path(__file__).parents[1]
+    page = (root / "docs" / "citation.md").read_text(encoding="utf-8")
+    recipe = (root / "recipe" / "recipe.yaml").read_text(encoding="utf-8")
+    assert f"version = {{{tn.__version__}}}" in page
+    assert f'version: "{tn.__version__}"' in recipe
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for requirement in project["dependencies"]:
+        name, least = requirement.split(">=")
+        assert f"    - {name} >={least}\n" in recipe
+
+
+def test_the_skill_names_commands_and_options_that_exist():
+    pytest.importorskip("click")
+    from click.testing import CliRunner
+
+    from trueness.cli._main import main
+
+    skill = Path(__file__).parents[1] / "skills" / "trueness" / "SKILL.md"
+    calls = re.findall(r"`trueness ([a-z][^`]*)`", skill.read_text(encoding="utf-8"))
+    assert len(calls) > 10
+    for call in calls:
+        command = call.split()[0]
+        shown = CliRunner().invoke(main, [command, "--help"])
+        assert shown.exit_code == 0, call
+        for option in re.findall(r"--[a-z-]+", call):
+            assert option in shown.stdout or option == "--help", call

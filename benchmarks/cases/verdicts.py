@@ -16,7 +16,7 @@ from benchmark import Page, case
 import trueness as tn
 
 LEVEL = 0.95
-ACCUSED = ("miscalibrated", "slightly-miscalibrated")
+ACCUSED = ("miscalibrated", "nearly-calibrated")
 
 
 UNITS = {"neighbours": 1 / 15, "forest": 0.01, "extra-trees": 0.01}

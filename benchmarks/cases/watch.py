@@ -295,7 +295,7 @@ def segments(page: Page, runs: int) -> None:
                 code % 5 > 0
             )
             one.update(y, p, by=code)
-            names = set(one.alarms)
+            names = {alarm.segment for alarm in one.alarms} - {""}
             first = ["first look with a name"] * bool(names and not ever)
             ever |= names
             for key in (*([t] if t in shares else []), *first, *([ever_key] if t == 60 else [])):

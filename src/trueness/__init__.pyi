@@ -4,6 +4,7 @@
 
 # Rooms
 from trueness import errors as errors
+from trueness import events as events
 from trueness import infer as infer
 from trueness import measure as measure
 from trueness import plot as plot
@@ -29,6 +30,9 @@ from trueness.measure import brier as brier
 from trueness.measure import calibration_intercept as calibration_intercept
 from trueness.measure import calibration_slope as calibration_slope
 from trueness.measure import corp as corp
+from trueness.measure import e50 as e50
+from trueness.measure import e90 as e90
+from trueness.measure import emax as emax
 from trueness.measure import ece as ece
 from trueness.measure import gce as gce
 from trueness.measure import ici as ici
@@ -53,6 +57,7 @@ from trueness._assess.interval import ece_interval as ece_interval
 from trueness._assess.noise_floor import noise_floor as noise_floor
 from trueness.infer import equivalence_test as equivalence_test
 from trueness.infer import powered as powered
+from trueness.infer import judge as judge
 
 # For whom, since when, and which model is better?
 from trueness._assess.segments import segments as segments
@@ -60,20 +65,27 @@ from trueness._assess.slices import worst_slices as worst_slices
 from trueness.infer import Watch as Watch
 from trueness.infer import calibration_series as calibration_series
 from trueness.infer import compare as compare
+from trueness.infer import group_difference as group_difference
 from trueness.infer import grade_table as grade_table
+from trueness.infer import pluto_tasche as pluto_tasche
 from trueness.infer import prior_shift as prior_shift
+from trueness.infer import centres as centres
+from trueness.infer import heterogeneity as heterogeneity
+from trueness.infer import psi as psi
 
 # What does it mean for decisions?
 from trueness.infer import accept_threshold as accept_threshold
-from trueness.infer import decide as decide
+from trueness._assess.decide import decide as decide
 from trueness.infer import decision_certificate as decision_certificate
 from trueness.infer import gate as gate
 from trueness.infer import net_benefit as net_benefit
 from trueness.infer import risk_coverage as risk_coverage
+from trueness.infer import route as route
 
 # How is it put right? Calibrators
 from trueness._assess.validate import validate as validate
 from trueness.recalibrate import AutoCalibration as AutoCalibration
+from trueness.recalibrate import IntervalCalibration as IntervalCalibration
 from trueness.recalibrate import BetaCalibration as BetaCalibration
 from trueness.recalibrate import CalibratedClassifier as CalibratedClassifier
 from trueness.recalibrate import HistogramBinning as HistogramBinning
@@ -91,10 +103,12 @@ from trueness.recalibrate import load_calibrator as load_calibrator
 
 # With which guarantee, and how many rows does it take?
 from trueness.infer import validation_size as validation_size
+from trueness.infer import next_labels as next_labels
 from trueness.recalibrate import epsilon as epsilon
 from trueness.recalibrate import max_bins as max_bins
 from trueness.recalibrate import sample_size as sample_size
 from trueness.recalibrate import validity_curve as validity_curve
+from trueness.recalibrate import mean_validity as mean_validity
 
 # Which bins?
 from trueness._tally.rules import BlockIsotonic as BlockIsotonic

@@ -115,32 +115,43 @@ class Remedy(NamedTuple):
     tensor metrics may have their own sentence for each `name`, with `value` filled in (``{value}``,
     ``{value!r}``); else they use `text`.
 
-    ===================  ====================================================================
-    ======================= name                 when
-                      value ===================
-                      ====================================================================
-                      =======================
-    ``drop-missing``     labels, scores or weights are missing; the rows could be left out     None
-    ``clip``             scores leave [0, 1] by so little that it may be rounding
-    tolerance, e.g. "3e-16" ``sum-tolerance``    rows miss the sum 1 by so little that it may be
-    rounding              tolerance, e.g. "2e-05" ``divide-rows``      rows look like counts or
-    shares that do not sum to 1                  None ``multilabel``       columns may be labels of
-    their own: rows do not sum to 1              None ``from-logits``      scores look like logits
-                                                None ``percent``          scores look like
-                                                percentages
-                                                None
-    ``swapped``          labels and scores were passed in the wrong order                      None
-    ``pos-label``        two labels (or one) that are not 0/1; one of them is the event        the
-    likely event ``labels-order``     class labels are not codes; their column order must be stated
-           list of labels, or None ``matrix``           several classes with a vector of scores
-                                    None
-    ``column-stack``     a matrix of two columns is needed, a vector of scores was passed      None
-    ``rescale-weights``  the largest weight is too large or too small to be squared            None
-    ``input-logits``     scores look like logits, and the calibrator has an option for them    None
-    ``temperature``      scores look like logits, which this calibrator does not take          None
-    ``one-vs-rest``      a matrix was passed to a calibrator of one score                      None
-    ===================  ====================================================================
-    =======================
+    The names:
+
+    ``drop-missing``
+        Labels, scores or weights are missing; the rows could be left out.
+    ``clip``
+        Scores leave [0, 1] by so little that it may be rounding. The value: tolerance, e.g.
+        "3e-16".
+    ``sum-tolerance``
+        Rows miss the sum 1 by so little that it may be rounding. The value: tolerance, e.g.
+        "2e-05".
+    ``divide-rows``
+        Rows look like counts or shares that do not sum to 1.
+    ``multilabel``
+        Columns may be labels of their own: rows do not sum to 1.
+    ``from-logits``
+        Scores look like logits.
+    ``percent``
+        Scores look like percentages.
+    ``swapped``
+        Labels and scores were passed in the wrong order.
+    ``pos-label``
+        Two labels (or one) that are not 0/1; one of them is the event. The value: the likely event.
+    ``labels-order``
+        Class labels are not codes; their column order must be stated. The value: list of labels,
+        or None.
+    ``matrix``
+        Several classes with a vector of scores.
+    ``column-stack``
+        A matrix of two columns is needed, a vector of scores was passed.
+    ``rescale-weights``
+        The largest weight is too large or too small to be squared.
+    ``input-logits``
+        Scores look like logits, and the calibrator has an option for them.
+    ``temperature``
+        Scores look like logits, which this calibrator does not take.
+    ``one-vs-rest``
+        A matrix was passed to a calibrator of one score.
     """
 
     name: str
@@ -331,6 +342,10 @@ class CertainScoresWarning(TruenessWarning):
 
 class MovedScoresWarning(TruenessWarning):
     """Scores of exactly 0 or 1 were moved inwards, because their logit is infinite."""
+
+
+class WeightsWarning(TruenessWarning):
+    """Weights are whole numbers and were taken as counts of rows, though nothing said that they are."""
 
 
 class NoEstimateWarning(TruenessWarning):

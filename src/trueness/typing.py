@@ -17,6 +17,7 @@ __all__ = [
     "Norm",
     "Numbers",
     "RowOptions",
+    "WeightType",
 ]
 
 ArrayLike: TypeAlias = Any
@@ -30,6 +31,7 @@ Numbers: TypeAlias = NDArray[np.float64] | NDArray[np.int64]
 Norm: TypeAlias = Literal["l1", "l2", "max"] | float
 Kind: TypeAlias = Literal["classwise", "confidence", "top-label", "multilabel"]
 Missing: TypeAlias = Literal["raise", "drop"]
+WeightType: TypeAlias = Literal["auto", "frequency", "importance"]
 IntervalMethod: TypeAlias = Literal["exact", "wilson", "jeffreys"]
 
 
@@ -43,6 +45,7 @@ class RowOptions(TypedDict, total=False):
     labels: Sequence[Any] | None
     pos_label: Any
     sample_weight: ArrayLike | None
+    weight_type: WeightType
     missing: Missing
     clip_tolerance: float
     sum_tolerance: float | None

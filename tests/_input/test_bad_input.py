@@ -617,7 +617,7 @@ OPTIONS = [
     wrong("rejection at alpha=7", partial(tn.gce, loss="rejection", alpha=7), "`alpha` must lie between 0 and 1; got 7."),
     *(wrong(f"k={k!r}", partial(tn.squared_ece, k=k), "`k` must be") for k in (0, 2, -1, 1.5, "1", True)),
     *(wrong(f"an array as {o}", partial(f, **{o: np.arange(3)}), f"`{o}` must be") for f, o in ((tn.ece, "norm"), (tn.tce, "test"))),
-    wrong("weight_type='row'", partial(tn.squared_ece, weight_type="row"), "`weight_type` must be 'frequency' or 'importance'; got 'row'."),
+    wrong("weight_type='row'", partial(tn.squared_ece, weight_type="row"), "`weight_type` must be 'auto', 'frequency' or 'importance'; got 'row'."),
     wrong("bins that look at labels", partial(tn.squared_ece, bins=tn.Isotonic()), "`bins` must not depend on the labels"),
     wrong("parts of weights in a binomial test", partial(tn.tce, sample_weight=[0.5, 1, 1, 1]), "`sample_weight` must be whole numbers that sum to less than 2³⁵ for the binomial test"),
 ]  # fmt: skip

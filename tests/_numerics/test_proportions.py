@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from trueness._numerics.proportions import clopper_pearson, jeffreys, t_rejections, wilson
+from trueness._numerics.proportions import clopper_pearson, jeffreys, mid_p, t_rejections, wilson
 
 INTERVALS = [clopper_pearson, jeffreys, wilson]
 LEVELS = [0.5, 0.95]
@@ -25,6 +25,23 @@ def test_the_exact_interval_of_zero_events_is_known():
     low, high = clopper_pearson(0, 10, 0.95)
     assert low == 0
     assert high == pytest.approx(1 - 0.025**0.1, rel=1e-14)
+
+
+@pytest.mark.parametrize(("k", "n"), [(0, 10), (3, 10), (10, 10), (1, 50)])
+def test_the_ends_of_mid_p_are_the_rates_with_these_tails(k, n):
+    low, high = map(float, mid_p(k, n, 0.9))
+    if k > 0:
+        tail = stats.binom.sf(k, n, low) + stats.binom.pmf(k, n, low) / 2
+        assert tail == pytest.approx(0.05, rel=1e-9)
+    if k < n:
+        tail = stats.binom.cdf(k - 1, n, high) + stats.binom.pmf(k, n, high) / 2
+        assert tail == pytest.approx(0.05, rel=1e-9)
+    assert k > 0 or low == 0
+    assert k < n or high == 1
+
+
+def test_without_trials_mid_p_excludes_nothing():
+    assert [*map(float, mid_p(0, 0, 0.95))] == [0, 1]
 
 
 @pytest.mark.parametrize("level", LEVELS)

@@ -21,16 +21,20 @@ def test_the_answers_are_words_for_numbers_of_the_report(off):
     estimate, low, high = (f"{100 * interval[key]:.1f}" for key in ("estimate", "low", "high"))
     assert far["phrase"] == f"Typically {estimate} percentage points ({low} to {high})"
     ece = f"{100 * model['summary']['ece']:.1f}"
-    other = f"the plain average over ranges (ECE), not corrected for chance, is {ece}, where a perfectly calibrated model"
-    assert f"It is a root mean square; {other} would show" in far["detail"]
+    average = (
+        f"The average gap over ranges (ECE) is {ece}, where a perfectly calibrated model would show"
+    )
+    assert far["detail"].startswith(f"95 % confidence. {average} about ")
     # The range that is named is flagged and contributes most to the error.
     where, bins = found["where"]["numbers"], model["bins"]
     damage = np.multiply(bins["weight"], np.abs(bins["gap"]))
     worst = int(np.argmax(np.where(bins["outside"], damage, -1)))
     assert where["share"] == pytest.approx(damage[worst] / damage.sum())
-    assert found["where"]["detail"].startswith(
+    assert (
         f"{100 * where['share']:.0f} % of the average error comes from there. "
+        in found["where"]["detail"]
     )
+    assert found["where"]["sections"] == ["segments", "bins"]
     assert (where["low_edge"], where["n"]) == (bins["low_edge"][worst], bins["n"][worst])
     assert where["flagged"] == sum(bins["outside"])
     assert (where["segment"]["column"], where["segment"]["value"]) == ("region", "True")
@@ -48,14 +52,19 @@ def test_the_answers_are_words_for_numbers_of_the_report(off):
         best["ece_interval"]["estimate"],
     )
     assert best["ece_interval"]["includes_zero"]  # which is not said to be an error of zero
-    assert "(95 % confidence: 0 to " in action["detail"]
-    assert "The map would be better in more than 9" in action["detail"]
+    (left,) = [100 * best["ece_interval"]["high"]]
+    assert action["detail"].endswith(
+        f"; the typical error is then at most {left:.1f} percentage points."
+    )
+    assert action["detail"].startswith(
+        "A clear gain: on held-out rows it lowers the Brier score by "
+    )
 
 
 def test_the_sentence_of_the_verdict_has_the_evidence(off):
     interval = entry(off)["summary"]["ece_interval"]
-    limits = f"between {100 * interval['low']:.1f} and {100 * interval['high']:.1f} percentage points (95 % confidence)"
-    assert limits in off.verdict
+    limits = f"{100 * interval['low']:.1f} to {100 * interval['high']:.1f}"
+    assert f" percentage points (95 % confidence: {limits})." in off.verdict
 
 
 @pytest.mark.slow
@@ -65,10 +74,10 @@ def test_several_models_get_one_sentence_and_one_each(two):
     assert two.verdicts == {"fine": "no-evidence", "off": "miscalibrated"}
     own = entry(two, 1)["verdict"]
     assert own["headline"].startswith("Not calibrated: the predictions are overconfident")
-    # Both models show estimate and limits of one quantity.
-    phrases = [entry(two, i)["answers"]["how_far"]["phrase"] for i in range(2)]
-    shown = re.compile(r"(Typically )?[\d.]+ percentage points \([\d.]+ to [\d.]+\)")
-    assert all(map(shown.fullmatch, phrases))
+    # The one shows its size, the other its bound.
+    fine, off = (entry(two, i)["answers"]["how_far"]["phrase"] for i in range(2))
+    assert re.fullmatch(r"At most [\d.]+ percentage points", fine)
+    assert re.fullmatch(r"Typically [\d.]+ percentage points \([\d.]+ to [\d.]+\)", off)
     assert own["sentence"] == f"“off”: n{own['headline'][1:]} {own['certainty']}"
 
 
@@ -93,29 +102,21 @@ def test_an_error_that_is_left_has_its_limits():
     found = tn.report(y, p, intervals=False)
     fixes, action = entry(found)["remedies"], answers(found)["action"]
     best = next(one for one in fixes["after"] if one["name"] == fixes["best"])
-    error, left = (100 * one["ece_interval"]["estimate"] for one in (fixes["before"], best))
-    limits = "{:.1f} (95 % confidence: {:.1f} to {:.1f})".format(
-        left, *(100 * np.array(best["ece_interval"]["hull"]))
-    )
+    left = 100 * best["ece_interval"]["high"]
     assert (
         best["name"] == "automatic calibration"
     )  # isotonic regression is better, but has an infinite log loss
-    assert (
-        f"the typical error goes from {error:.1f} percentage points to {limits}."
-        in action["detail"]
-    )
+    assert f"the typical error is then at most {left:.1f} percentage points." in action["detail"]
 
 
 @pytest.mark.slow
 def test_nothing_is_to_be_done_about_calibrated_scores(calibrated):
     found = answers(calibrated[2])
-    assert found["action"]["phrase"] == "Nothing"
+    assert found["action"]["phrase"] == "Leave the scores as they are"
     assert found["action"]["command"] == ""
     assert found["where"]["phrase"] == "No range stands out"
     assert found["cost"]["phrase"] == "Nothing measurable"
-    assert re.fullmatch(
-        r"Typically [\d.]+ percentage points \(0 to [\d.]+\)", found["how_far"]["phrase"]
-    )
+    assert re.fullmatch(r"At most [\d.]+ percentage points", found["how_far"]["phrase"])
     gain, words = found["cost"]["numbers"]["gain"], found["cost"]["detail"]
     assert gain < 0
     assert words.startswith(
@@ -133,9 +134,7 @@ def test_one_range_outside_the_band_does_not_contradict_the_verdict():
     found = tn.report((rng.random(p.size) < p).astype(int), p, intervals=False)
     assert found.verdicts == {"scores": "no-evidence"}
     assert answers(found)["where"]["phrase"] == "Perhaps between 10 and 20 %"
-    assert answers(found)["where"]["detail"].endswith(
-        "Taken together, the ranges are within chance."
-    )
+    assert answers(found)["where"]["detail"].endswith("Taken together, they are within chance.")
 
 
 @pytest.mark.slow
@@ -209,7 +208,7 @@ def test_an_error_too_small_to_be_estimated_is_not_said_to_be_zero():
     y = (rng.random(900) < p**0.8 / (p**0.8 + (1 - p) ** 0.8)).astype(int)
     found = answers(tn.report(y, p, intervals=False))
     assert found["how_far"]["numbers"]["l2"] == 0
-    assert found["how_far"]["phrase"].startswith("Too small to be estimated, but above 0 (at most ")
+    assert found["how_far"]["phrase"].startswith("Above 0, at most ")
     assert "0.0 percentage points before" not in found["action"]["detail"]
     one = tn.estimate("l2", y, p, seed=0)
     assert one.low_open
@@ -224,7 +223,7 @@ def test_certainty_that_was_contradicted_is_advised_against():
     assert found["action"]["detail"].startswith(
         "91 rows have a score of exactly 0 or 1, 1 with the other label: "
     )
-    assert found["how_far"]["phrase"].startswith("Too small to be estimated, but above 0 (at most ")
+    assert found["how_far"]["phrase"].startswith("Above 0, at most ")
 
 
 @pytest.mark.slow
@@ -364,8 +363,8 @@ def test_of_rare_events_observed_over_expected_leads():
     ratio = found["how_far"]["numbers"]
     assert ratio["ratio"] == pytest.approx(60 / 110)
     limits = f"{ratio['ratio_low']:.2f} to {ratio['ratio_high']:.2f}"
-    assert found["how_far"]["phrase"] == f"0.55 times the predicted events ({limits})"
-    assert "The typical error, a root mean square, is " in found["how_far"]["detail"]
+    assert found["how_far"]["phrase"] == f"0.55 ({limits}) times as many events as predicted"
+    assert "Events are rare, so their ratio leads. The error is " in found["how_far"]["detail"]
     assert " times as often." in found["where"]["detail"]
 
 
@@ -408,7 +407,7 @@ def test_one_score_for_all_rows_is_calibrated_and_no_use():
 @pytest.mark.slow
 def test_a_map_that_nothing_asks_for_is_not_recommended(calibrated):
     text = calibrated[2].to_text().replace("\n", " ")
-    assert "What to do: Nothing." in text
+    assert "What to do: Leave the scores as they are." in text
     assert (
         "Leave the scores alone." in text
         or "Nothing was found that needs a map of all rows." in text
@@ -431,7 +430,7 @@ def test_a_segment_alone_is_recalibrated_by_itself():
     fix = " ".join(found.to_markdown().partition("## What would fix it")[2].split())
     assert "Recalibrate region = 3 separately." in fix
     assert "Leave the scores alone" not in fix
-    assert re.search(r"percentage points \(0 to [\d.]+\)", answers(found)["how_far"]["phrase"])
+    assert re.fullmatch(r"At most [\d.]+ percentage points", answers(found)["how_far"]["phrase"])
 
 
 @pytest.mark.slow
@@ -464,5 +463,5 @@ def test_a_rejected_model_has_an_error_above_zero_also_with_weights():
     found = tn.report(y, p, sample_weight=w, intervals=False)
     assert entry(found)["verdict"]["rejected"]
     assert "(0 to" not in answers(found)["how_far"]["phrase"]
-    assert "percentage points (95 % confidence)" in found.verdict
+    assert " fits these 1,500 rows (95 % confidence)." in found.verdict
     assert "whatever its shape" not in found.verdict

@@ -516,7 +516,7 @@ def test_a_page_about_clusters_shows_which_numbers_allow_for_them(opened):
     y = np.repeat(rng.random(80) < p[::3], 3).astype(int)
     page = opened(tn.report(y, p, cluster=np.arange(240) // 3, by=np.arange(240) % 2))
     clusters = dict(zip(column(page, "summary", 0), column(page, "summary", 5), strict=True))
-    assert clusters["l2 calibration error"] == clusters["Test of calibration"] == "yes"
+    assert clusters["Typical error"] == clusters["Test of calibration"] == "yes"
     assert clusters["ECE"] == "not the noise floor"
     assert "as if rows were independent" in one(page, "figcaption").text
     choose(page, "mass", OFFERED[0])

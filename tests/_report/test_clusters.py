@@ -111,7 +111,7 @@ def test_every_number_says_whether_clusters_are_taken_into_account(clustered):
     text = " ".join(str(clustered).split())
     for sentence in (
         ", omnibus test of all rows, clusters taken into account)",
-        "Verdict, l2 error, confidence set and p take clusters into account; the noise floor does not.",
+        "Verdict, typical error and p take clusters into account; the noise floor does not.",
         "Intervals and flags are computed as if rows were independent: clusters are not taken into account",
         "Rejected: as if rows were independent",
         "Sets and gains take clusters into account, and no cluster is in two folds.",
@@ -130,7 +130,7 @@ def test_every_line_of_the_summary_has_a_word_about_clusters(clustered):
     cells = {name: line["Clusters"] for name, line in measures(clustered).items()}
     assert all(cells.values())
     assert {"ECE", "Slope", "Calibration in the large", "Log loss"} <= cells.keys()
-    assert cells["l2 calibration error"] == cells["Test of calibration"] == "yes"
+    assert cells["Typical error"] == cells["Test of calibration"] == "yes"
     assert cells["TCE"].startswith("no,")
     assert cells["ECE"] == "not the noise floor"
 

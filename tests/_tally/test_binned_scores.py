@@ -331,10 +331,10 @@ def test_messages():
         tn.squared_ece(y, P, k=4)
     with pytest.raises(tn.InputError, match="cells per axis, when k > 1"):
         tn.squared_ece(y, P, k=2, bins=tn.EqualMass(3))
-    with pytest.raises(tn.InputError, match="whole numbers when k > 1"):
+    with pytest.raises(tn.InputError, match="whole numbers that count rows when k > 1"):
         tn.squared_ece(y, P, k=2, sample_weight=[0.5, 1, 1])
-    with pytest.raises(tn.InputError, match="`weight_type` must be 'frequency' when k > 1"):
-        tn.squared_ece(y, P, k=2, weight_type="importance")
+    with pytest.raises(tn.InputError, match="whole numbers that count rows when k > 1"):
+        tn.squared_ece(y, P, k=2, sample_weight=[1, 2, 1], weight_type="importance")
     with pytest.raises(tn.InputError, match="`kind` must be 'confidence' here"):
         tn.squared_ece(y, P, k=2, kind="classwise")
     with pytest.raises(tn.InputError, match="a Tally has none"):

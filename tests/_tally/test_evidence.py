@@ -19,11 +19,11 @@ P3 = np.array([[0.2, 0.5, 0.3], [0.4, 0.4, 0.2], [0.1, 0.2, 0.7], [0.6, 0.3, 0.1
 C3 = np.array([1, 1, 2, 0])
 
 
-def read(y=Y, p=A, *, weight_type="auto", **options):
+def read(y=Y, p=A, **options):
     own = {
         name: options.pop(name) for name in ("kind", "two_columns", "cluster") if name in options
     }
-    return Evidence.of(y, p, options, weight_type=weight_type, **own)
+    return Evidence.of(y, p, options, **own)
 
 
 def test_rows_without_weights_are_the_rows():
@@ -40,26 +40,26 @@ def test_rows_without_weights_are_the_rows():
     ("w", "weight_type", "weights", "whole", "n"),
     [
         ([2, 0, 1, 3], "auto", "whole", True, 6),
-        ([2, 0, 1, 3], "importance", "whole", False, 3),
+        ([2, 0, 1, 3], "importance", "fractional", False, 3),
         ([0.5, 0, 2.5, 1], "auto", "fractional", False, 3),
-        ([0.5, 0, 2.5, 1], "frequency", "fractional", False, 3),
     ],
 )
 def test_weights_count_rows_or_express_importance(w, weight_type, weights, whole, n):
     found = read(sample_weight=w, weight_type=weight_type)
     assert (found.weights, found.whole, found.n, found.weight) == (weights, whole, n, sum(w))
-    if (weights, weight_type) == ("fractional", "frequency"):
-        with pytest.raises(
-            tn.InputError, match=r"`sample_weight` must be whole numbers .*, which count rows"
-        ):
-            _ = found.expanded
-        return
     rows = found.expanded
     assert rows.position.tolist() == ([0, 0, 2, 3, 3, 3] if whole else [0, 2, 3])
     assert rows.sample.p.tolist() == A[rows.position].tolist()
     assert (None if rows.sample.w is None else rows.sample.w.tolist()) == (
         None if whole else [x for x in w if x]
     )
+
+
+def test_fractions_count_no_rows():
+    with pytest.raises(
+        tn.InputError, match=r"`sample_weight` must be whole numbers .*, which count rows"
+    ):
+        read(sample_weight=[0.5, 0, 2.5, 1], weight_type="frequency")
 
 
 def test_at_most_two_to_the_28_rows():

@@ -286,3 +286,24 @@ def test_a_map_is_not_applied_to_a_log_and_names_of_files_keep_their_case(call, 
         "a.eval is a log of an evaluation; a map is applied to rows. "
         "`trueness answers a.eval -o answers.csv` writes rows."
     )
+
+
+def test_texts_are_compared_with_the_targets_of_a_key(call, fails, tmp_path):
+    rows = [{"id": f"q{i}", "out": f"{i % 2} ", "p": 0.5 + i / 20} for i in range(8)]
+    write_lines(tmp_path / "x.jsonl", rows)
+    (tmp_path / "key.csv").write_text("id,target\n" + "".join(f"q{i},1\n" for i in range(7)))
+    fields = ("--text-field", "out", "--id-field", "id", "--confidence-field", "p")
+    result = call("answers", "x.jsonl", *fields, "--targets", "key.csv", "-o", "x.csv")
+    assert result.exit_code == 0, result.stderr
+    assert "not in key.csv" in result.stderr
+    lines = list(csv.DictReader(io.StringIO((tmp_path / "x.csv").read_text())))
+    assert [int(line["label"]) for line in lines] == [i % 2 for i in range(7)]
+    assert [float(line["confidence"]) for line in lines] == [row["p"] for row in rows[:7]]
+    (tmp_path / "other.csv").write_text("id,target\na,1\n")
+    said = fails("measure", "x.jsonl", *fields, "--targets", "other.csv")
+    assert said.startswith(
+        "`--targets` must have the ids of the logs; it has 'a', and x.jsonl 'q0'"
+    )
+    assert "`--id-field` names" in said
+    both = ("--targets", "key.csv", "--target-field", "out")
+    assert "`--targets` stands in place of `--target-field`" in fails("measure", "x.jsonl", *both)

@@ -96,7 +96,7 @@ def test_sums_of_bins_say_what_is_missing(call, tmp_path):
     text = " ".join(call("measure", *names, "--each").stdout.split())
     assert "95 % interval" in text
     assert "confidence set" not in text
-    assert "there is no l2 error." in text
+    assert "there is no typical error." in text
 
 
 def check_chart(page, days, marked):

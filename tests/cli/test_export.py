@@ -106,3 +106,13 @@ def test_a_map_without_a_formula_is_refused_and_the_old_file_stays(fails, multic
     (tmp_path / "old.onnx").write_text("old")
     assert "random.json: " in fails("export", "random.json", "-o", "old.onnx")
     assert (tmp_path / "old.onnx").read_text() == "old"
+
+
+def test_a_translated_map_has_the_names_of_its_dialect(call, tmp_path):
+    pytest.importorskip("sqlglot")
+    fitted = tn.PlattScaling().fit([0.1, 0.3, 0.4, 0.8], [0, 1, 0, 1])
+    fitted.save(tmp_path / "map.json")
+    words = ["export", "map.json", "--prob", "the score", "--dialect"]
+    assert call(*words, "mysql").stdout.endswith(" AS `the score_calibrated`\n")
+    assert call(*words, "tsql").stdout.endswith(" AS [the score_calibrated]\n")
+    assert 'FROM "predictions"' in call(*words, "snowflake", "--table", "predictions").stdout

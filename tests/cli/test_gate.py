@@ -84,7 +84,7 @@ def test_each_line_says_what_was_judged_against_what(call, file, grouped):
         (
             0.0001,
             ["--require"],
-            f"{no}p = 1.00 (lower 95 % limit {low:.4f} > 0.0001) → not certified",
+            f"lower 95 % limit {low:.4f} > 0.0001 → fails",
             False,
         ),
     ):
@@ -98,9 +98,9 @@ def test_each_line_says_what_was_judged_against_what(call, file, grouped):
 def test_a_gate_that_cannot_know_says_so_and_does_not_pass(call):
     result = call("gate", "-", "--max-ece", "0.03", stdin="y,p\n0,0.3\n1,0.6\n")
     said = " ".join(result.stdout.split())
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert "cannot be determined from 2 rows: " in said
-    assert said.endswith("→ not passed. Not passed: 1 of 1 cannot be determined.")
+    assert "Cannot be decided with these rows. p: ECE in 10 bins of equal width lies" in said
 
 
 def test_a_gate_that_fails_for_any_segment_adjusts_for_their_number(call, tmp_path):
@@ -113,6 +113,7 @@ def test_a_gate_that_fails_for_any_segment_adjusts_for_their_number(call, tmp_pa
     given = ["gate", "x.csv", "--max-ece", "0.05", "--by", "g"]
     result = json.loads(call(*given, "--format", "json").stdout)
     settings = {"require": False, "level": 0.95, "passed": False}
+    settings |= {"outcome": "fail", "needed": None}
     assert result["gate"] == {"max_ece": 0.05, "max_l2": None, "oe_within": None, **settings}
     assert {entry["level"] for entry in result["findings"]} == {0.99}
     assert [entry["group"] for entry in result["findings"] if not entry["passed"]] == [4]
@@ -120,7 +121,7 @@ def test_a_gate_that_fails_for_any_segment_adjusts_for_their_number(call, tmp_pa
     rate = "If every bound is kept, the gate fails with a probability of at most 5 %: one error rate for all 5 findings"
     assert f"each with 99 % confidence. {rate} together." in text
     assert "g = 4, p: ECE in 10 bins of equal width ≤ 0.05: lower 99 % limit" in text
-    assert "Failed: 1 of 5." in text
+    assert "Failed. g = 4, p: ECE in 10 bins of equal width is at least" in text
 
 
 @pytest.mark.parametrize("stream", [(), ("--stream",)])
@@ -215,7 +216,7 @@ def test_sums_are_judged_as_their_rows(call, tallies, file, kept):
 
 def test_what_sums_of_bins_do_not_tell_does_not_pass(call, tallies):
     for more in ([], ["--require"]):
-        (line,) = found(call("gate", "bins.tally", "--max-l2", "0.9", *more, "--format", "csv"), 1)
+        (line,) = found(call("gate", "bins.tally", "--max-l2", "0.9", *more, "--format", "csv"), 3)
         assert line["verdict"] == "unknown"
     assert (
         "cannot be determined from sums of bins → not passed"

@@ -254,9 +254,22 @@ def test_every_verb_has_help_with_examples_line_by_line_and_says_its_exit_codes(
         assert f" {verb} " in listed
 
 
+def test_help_shows_the_everyday_options_and_all_with_all(call):
+    few, every = (call("report", "--help", *more).stdout for more in ([], ["--all"]))
+    assert "more options: " in few
+    assert "more options: " not in every
+    assert few.count("\n  --") < 8 < 25 < every.count("\n  --")
+
+
+def test_options_of_other_tools_are_answered_with_ours(fails):
+    file = ("x.csv", "--label", "y", "--prob", "p")
+    assert "No such option '--json'. Type --format json." in fails("measure", *file, "--json")
+    assert "Did you mean '--by'?" in fails("slices", *file, "--columns", "a")
+
+
 def test_columns_have_the_same_words_everywhere(call):
     for verb in set(VERBS) - {"plan", "watch"}:
-        shown = call(verb, "--help").stdout
+        shown = call(verb, "--help", "--all").stdout
         options = {line.split()[0] for line in shown.splitlines() if line.startswith("  --")}
         assert not options & {
             "--score",

@@ -33,7 +33,7 @@ ASKED = [
     "y",
     "--prob",
     "p",
-    "--columns",
+    "--by",
     "region, kind,age",
     "--resamples",
     "99",
@@ -73,7 +73,7 @@ def test_an_empty_cell_is_a_value_and_numbers_written_as_text_are_numbers(call, 
         "y",
         "--prob",
         "p",
-        "--columns",
+        "--by",
         "x,code",
         "--depth",
         "1",
@@ -89,9 +89,9 @@ def test_an_empty_cell_is_a_value_and_numbers_written_as_text_are_numbers(call, 
 
 
 def test_columns_are_demanded_and_unknown_ones_are_named(call, columns, fails):
-    assert "Give the columns to look at: --columns NAME,NAME." in call(*ASKED[:6]).stderr
-    assert "`--columns`: x.csv has no column 'regoin'. Did you mean 'region'?" in fails(
+    assert "Give the columns to look at: --by NAME,NAME." in call(*ASKED[:6]).stderr
+    assert "`--by`: x.csv has no column 'regoin'. Did you mean 'region'?" in fails(
         *ASKED[:7], "regoin"
     )
-    assert "`--columns` must not name the column of labels; got 'y'" in fails(*ASKED[:7], "y,age")
+    assert "`--by` must not name the column of labels; got 'y'" in fails(*ASKED[:7], "y,age")
     assert "rows.csv" not in fails(*ASKED, "--min-rows", "5000")

@@ -200,3 +200,21 @@ def test_options_that_do_not_go_with_the_equivalence_test_are_refused(call):
         result = call("test", "--demo", *more)
         assert result.exit_code == 2
         assert message in result.stderr
+
+
+def test_the_type_of_weights_is_an_option(call, fails, tmp_path):
+    rng = np.random.default_rng(8)
+    p = rng.beta(2, 3, 400)
+    y = (rng.random(400) < p) * 1
+    w = rng.integers(1, 21, 400)
+    lines = ["label,prob,w", *(f"{a},{b},{c}" for a, b, c in zip(y, p, w, strict=True))]
+    (tmp_path / "rows.csv").write_text("\n".join(lines))
+    file = str(tmp_path / "rows.csv")
+    asked = ["test", file, "--weight", "w", "--format", "json"]
+    guessed = call(*asked)
+    assert "400 rows stand for" in guessed.stderr
+    assert "--weight-type importance" in guessed.stderr
+    said = call(*asked, "--weight-type", "importance")
+    assert "stand for" not in said.stderr
+    assert '"n": 400' in said.stdout
+    assert "--weight" in fails("test", file, "--weight-type", "importance")

@@ -128,12 +128,26 @@ def test_numbers_stand_behind_the_points_and_where_fewest_are():
 def test_a_notebook_shows_the_picture_and_what_it_shows(make):
     import matplotlib.pyplot as plt
 
-    display, before = make(), plt.get_fignums()
+    before = plt.get_fignums()
+    display = make()
     page = display._repr_html_()
     assert page.startswith('<figure><img width="')
     assert base64.b64decode(page.partition("base64,")[2].partition('"')[0]).startswith(b"\x89PNG")
-    assert not hasattr(display, "figure_")
-    assert plt.get_fignums() == before
+    assert display.figure_.number not in before
+    assert display.plot().figure_.number in plt.get_fignums()
+    assert len(plt.get_fignums()) == len(before) + 1  # the second takes the place of the first
+
+
+def test_a_display_is_drawn_when_it_is_made_on_the_axes_that_are_passed():
+    import matplotlib.pyplot as plt
+
+    ax = plt.figure().subplots()
+    known = plt.get_fignums()
+    display = IntervalDisplay.from_predictions(Y, P, ax=ax)
+    assert display.ax_ is ax
+    assert display.figure_ is ax.figure
+    assert ax.lines
+    assert plt.get_fignums() == known
 
 
 def test_a_notebook_that_is_about_to_show_the_picture_gets_the_words(monkeypatch):

@@ -17,7 +17,7 @@ def test_every_model_has_a_line():
     for segment, interval in zip(drawn.line_.get_segments(), found, strict=True):
         assert segment[:, 0].tolist() == [interval.low, interval.high]
     assert [label.get_text() for label in drawn.ax_.get_yticklabels()] == ["a", "b"]
-    assert drawn.ax_.get_xlabel() == "l2 calibration error, 95 % confidence set"
+    assert drawn.ax_.get_xlabel() == "typical error, 95 % confidence set"
 
 
 def test_zero_has_a_mark_of_its_own():
@@ -38,7 +38,7 @@ def test_squared_errors_among_others_are_drawn_as_roots():
     np.testing.assert_allclose(
         [s[:, 0] for s in drawn.line_.get_segments()], [[0.1, 0.3], [0.02, 0.05]]
     )
-    assert drawn.ax_.get_xlabel().startswith("l2 calibration error")
+    assert drawn.ax_.get_xlabel().startswith("typical error")
     assert IntervalDisplay({"squared": squared}).intervals["squared"] is squared
 
 

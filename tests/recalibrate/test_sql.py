@@ -236,7 +236,7 @@ def test_the_column_is_the_one_of_the_fit():
     ):
         made.to_sql(column="p")
     with pytest.raises(tn.InputError, match="`dialect` must be 'duckdb'"):
-        made.to_sql("oracle")
+        made.to_sql("sybase")
 
 
 @pytest.mark.parametrize("column", ["", [""], [3], 3, ["a", "b"], []])

@@ -62,4 +62,4 @@ def test_the_root_of_a_set_is_that_of_every_number():
     squared = Interval(-0.25, 0.04, 0.09, 0.9, "score", 10, True, False, "4 bins", True)
     assert squared.root() == Interval(0.0, 0.2, 0.3, 0.9, "score", 10, True, False, "4 bins", False)
     assert squared.root().root() == squared.root()
-    assert str(squared).startswith("squared l2 calibration error -0.2500")
+    assert str(squared).startswith("squared typical error -0.2500")

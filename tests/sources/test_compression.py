@@ -71,7 +71,7 @@ def test_apply_packs_no_binary_rows_and_names_what_it_lacks(
     message = fails("apply", "x.npz", *asked, "y.npz.gz")
     assert message == "`--output` must end in .npz: only text is compressed; got 'y.npz.gz'."
     write_columns(tmp_path / "x.csv", grouped)
-    without("backports.zstd", "compression.zstd")
+    without("backports.zstd", "compression.zstd", "zstandard")
     message = fails("apply", "x.csv", *asked, "y.csv.zst")
     assert message == "Writing y.csv.zst needs Python 3.14 or `pip install backports.zstd`."
 
@@ -174,3 +174,43 @@ def test_an_open_quote_makes_the_rest_of_a_file_one_line(fails, tmp_path, short_
     (tmp_path / "x.csv").write_text('y,p,t\n1,0.7,"a\n' + "0,0.2,b\n" * 500)
     message = fails("measure", "x.csv", "--prob", "p")
     assert "that at byte 6 is longer. In CSV, a line goes on while a quote is open." in message
+
+
+@pytest.fixture
+def zstandard(without):
+    library = pytest.importorskip("zstandard")
+    without("backports.zstd", "compression.zstd")
+    return library
+
+
+def test_zstandard_reads_and_writes_in_place_of_the_backport(zstandard, tmp_path):
+    from trueness.sources._files import _unpacking, compress_into
+
+    path = tmp_path / "x.csv.zst"
+    rows = b"y,p\n" + b"1,0.5\n" * 5000
+    with path.open("wb") as file:
+        compress_into(str(path), lambda stream: stream.write(rows))(file)
+    assert zstandard.ZstdDecompressor().decompressobj().decompress(path.read_bytes()) == rows
+    with path.open("ab") as file:  # a second frame
+        file.write(zstandard.ZstdCompressor().compress(b"0,0.25\n"))
+    with _unpacking(path, path.read_bytes()[:8]) as stream:
+        assert stream.read() == rows + b"0,0.25\n"
+
+
+def test_zstandard_reads_logs_of_inspect(tmp_path, request):
+    from eval_logs import inspect_sample, write_eval
+
+    packed = pytest.importorskip("backports.zstd.zipfile")
+    samples = [inspect_sample(i, "CI"[i % 2], metadata={"confidence": i / 8}) for i in range(5)]
+    path = write_eval(tmp_path / "x.eval", samples, zipped=packed, method=93)
+    expected = tn.sources.eval_log(path)
+    zstandard = request.getfixturevalue("zstandard")
+    assert zstandard.__version__
+    request.getfixturevalue("without")("backports.zstd.zipfile")
+    found = tn.sources.eval_log(path)
+    assert found.confidence.tolist() == expected.confidence.tolist()
+    data = bytearray(path.read_bytes())
+    data[data.rindex(b"\x28\xb5\x2f\xfd", 0, data.index(b"header.json")) + 30] ^= 1
+    path.write_bytes(bytes(data))
+    with pytest.raises(tn.errors.InputError, match="damaged"):
+        tn.sources.eval_log(path)

@@ -951,7 +951,7 @@ def test_zstd_needs_a_backport_before_python_3_14(tmp_path, monkeypatch):
     real = importlib.import_module
 
     def without(name, *more):
-        if name.startswith("backports"):
+        if name.startswith(("backports", "zstandard")):
             raise ImportError(name)
         return real(name, *more)
 

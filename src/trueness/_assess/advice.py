@@ -1,28 +1,38 @@
 """What to do about the scores, decided from verdict, remedies, prior shift, power and segments."""
 
 import math
-from collections.abc import Mapping, Sequence
+import re
 from dataclasses import replace
-from typing import Any, TypeAlias
 
 from trueness._assess.asked import Asked
-from trueness._text.numbers import level_percent, number, percent, points
+from trueness._assess.statement import advice_on_statement
+from trueness._assess.where import (
+    LONGEST,
+    SegmentRow,
+    is_as_all_rows,
+    segment_name,
+    worst_segment,
+)
+from trueness._text.numbers import number, percent
 from trueness._text.strings import shorten
 from trueness.errors import quietly
 from trueness.measure._slope import inside_cells
 from trueness.results import Estimate, PriorShift, Segments, Verdict
-from trueness.results._remedies import PRIOR_CORRECTION, Advice, Remedies, Remedy
+from trueness.results._remedies import (
+    PRIOR_CORRECTION,
+    Advice,
+    AdviceKind,
+    Remedies,
+    Remedy,
+)
+from trueness.results._verdict import FEWEST_CLUSTERS
 
-SegmentRow: TypeAlias = Mapping[str, Any]
-"""One row of `Segments.rows()`."""
-OFF = ("miscalibrated", "slightly-miscalibrated")
-LONGEST = 30  # letters of a name
+OFF = ("miscalibrated", "nearly-calibrated")
+"""An error was shown."""
 _STEEP, _SEPARATED = (
     2,
     0.95,
 )  # slope, and share of the variance explained, of rows that the model seems to know
-_FEWEST_CLUSTERS = 6
-"""With fewer, no test by the signs of clusters reaches 0.05."""
 
 
 def advice(a: Asked) -> Advice:
@@ -32,13 +42,17 @@ def advice(a: Asked) -> Advice:
 
 def advise(a: Asked, verdict: Verdict, segments: Segments | None) -> Advice:
     """The next step, where verdict and segments may be those of several labels judged together."""
+    stated = advice_on_statement(verdict)
+    if stated is not None:
+        return stated
     if verdict.doubt:
         return _about_a_doubt(a, verdict)
     if verdict.code == "too-good":
         reason = "These rows cannot show how good the scores are."
         return Advice("new-rows", "Evaluate the scores on new rows", reason)
     if verdict.code == "no-evidence":
-        return Advice("leave", "Nothing", "Leave the scores as they are.")
+        reason = "Nothing was found that recalibration would mend."
+        return Advice("leave", "Leave the scores as they are", reason)
     if verdict.code in ("undetermined", "too-few-rows") and _has_few_clusters(a):
         return _to_check_clusters(a)
     if verdict.code == "undetermined":
@@ -48,7 +62,12 @@ def advise(a: Asked, verdict: Verdict, segments: Segments | None) -> Advice:
         return _about_the_worst(a, verdict)
     fixes: Remedies | None = quietly(a.ask, "remedies")
     best = None if fixes is None else fixes.most_promising
-    clear = fixes is not None and fixes.best is not None
+    clear = (
+        fixes is not None
+        and best is not None
+        and fixes.best is not None
+        and best.is_clear(fixes.before)
+    )
     if verdict.code == "too-few-rows":
         return _to_collect(a, best if clear else None)
     segment = worst_segment([] if segments is None else segments.rows())
@@ -63,28 +82,23 @@ def advise(a: Asked, verdict: Verdict, segments: Segments | None) -> Advice:
 # ---- segments
 
 
-def worst_segment(rows: Sequence[SegmentRow]) -> SegmentRow | None:
-    """The flagged segment that costs most, first of those that differ from all rows.
-
-    None if none is flagged.
-    """
-    flagged = [one for one in rows if one["flagged"]]
-    return max(flagged, key=lambda one: bool(one["differs"]), default=None)
-
-
-def is_as_all_rows(segment: SegmentRow, verdict: Any) -> bool:
-    """Whether all rows are off, and no flagged segment was shown to differ from them."""
-    return bool(
-        verdict.rejected and not segment["differs"] and not math.isnan(segment["overall_pvalue"])
-    )
-
-
-def segment_name(segment: SegmentRow) -> str:
-    """Column and value."""
-    return f"{shorten(segment['column'], LONGEST)} = {shorten(segment['value'], LONGEST)}"
+PROTECTED = re.compile(
+    r"(?:^|[^a-z])(?:sex|gender|race|ethnic\w*|religion|nationality|disab\w*|pregnan\w*|age)(?:[^a-z]|$)",
+    re.IGNORECASE,
+)
+"""Names of columns that the law may protect: scores by them are never advised unasked."""
 
 
 def _for_a_segment(segment: SegmentRow) -> Advice:
+    if PROTECTED.search(str(segment["column"])):
+        return Advice(
+            kind="check-segment",
+            phrase=f"Look into {segment_name(segment)}",
+            reason="This segment is off by itself. Whether scores may depend on such a column is a question of law and "
+            "purpose; without it, better features or more rows of this segment would help.",
+            column=str(segment["column"]),
+            value=str(segment["value"]),
+        )
     from trueness.recalibrate import AutoCalibration  # loads scikit-learn
 
     return Advice(
@@ -130,13 +144,13 @@ def _about_a_doubt(a: Asked, verdict: Verdict) -> Advice:
 
 def _has_few_clusters(a: Asked) -> bool:
     evidence = a.view("confidence")
-    return evidence.dependent and evidence.units < _FEWEST_CLUSTERS
+    return evidence.dependent and evidence.units < FEWEST_CLUSTERS
 
 
 def _to_check_clusters(a: Asked) -> Advice:
     reason = (
         f"{a.view('confidence').units} clusters cannot decide: check that the column names what makes rows depend on "
-        f"each other, or collect at least {_FEWEST_CLUSTERS} clusters."
+        f"each other, or collect at least {FEWEST_CLUSTERS} clusters."
     )
     return Advice("check-clusters", "Check the clusters", reason)
 
@@ -193,45 +207,72 @@ def _with_remedies(
     if not clear and verdict.rate in (0, 1):
         reason = "All outcomes are equal: they cannot show what a map gains."
         return Advice("collect", "Collect rows with the other outcome", reason)
-    if not clear and not _is_corrected(fixes, best):
-        reason = "No map is expected to gain more than noise on new rows."
-        return Advice("leave", "Leave the scores as they are", reason)
-    return _recalibration(a, fixes, best, clear=clear)
-
-
-def _is_corrected(fixes: Remedies, best: Remedy) -> bool:
-    """Whether a prior correction leaves no error that can be shown."""
-    before = fixes.before.ece_interval
-    after = best.ece_interval
-    known = before is not None and after is not None and after.includes_zero
-    return best.name == PRIOR_CORRECTION and best.gain > 0 and known
-
-
-def _recalibration(a: Asked, fixes: Remedies, best: Remedy, *, clear: bool) -> Advice:
     if clear:
-        sure = f"The map would {best.promise}."
-    else:
-        sure = "The gain is not clear yet: check it on new rows."
-    reason = f"On held-out rows the {_change(fixes.before, best)}. {sure}{_own_rows_question(a)}"
+        return _recalibration(a, fixes, best)
+    if verdict.code == "nearly-calibrated":
+        reason = "An error is shown, but recalibration would gain next to nothing."
+        return Advice("leave", "Leave the scores as they are", reason)
+    if not best.gain > 0:
+        reason = "No map that was tried makes them better on held-out rows."
+        return Advice("leave", "Leave the scores as they are", reason)
+    return _option(a, fixes, best)
+
+
+def _recalibration(a: Asked, fixes: Remedies, best: Remedy) -> Advice:
+    size = best.size_of_gain(fixes.before)
+    reason = f"{size[0].upper()}{size[1:]}: on held-out rows it {_gained(a, fixes, best)}."
+    reason = f"{reason}{_own_rows_question(a)}"
+    advice = _with_gain("recalibrate", f"Recalibrate with {best.with_article}", reason, fixes, best)
+    shift: PriorShift | None = quietly(a.ask, "prior_shift")
+    if shift is None or best.name != PRIOR_CORRECTION:
+        return advice
+    reason = f"It looks like {shift.factor}: a {best.name} undoes it. {reason}"
+    corrected = _prior_correction(shift, reason)
+    numbers = {**advice.numbers, **corrected.numbers}
+    return replace(
+        advice, kind=corrected.kind, phrase=corrected.phrase, reason=reason, numbers=numbers
+    )
+
+
+def _option(a: Asked, fixes: Remedies, best: Remedy) -> Advice:
+    """An error of size was shown, but not that a map makes the scores better."""
+    doubt = "These rows do not show that it helps"
+    if best.gain_low > 0:
+        doubt = "It would gain next to nothing"
+    reason = (
+        f"{doubt}: on held-out rows {best.with_article} "
+        f"{_gained(a, fixes, best)}.{_own_rows_question(a)}"
+    )
+    return _with_gain("optional", "Recalibration is optional", reason, fixes, best)
+
+
+def _gained(a: Asked, fixes: Remedies, best: Remedy) -> str:
+    """What a map gains on held-out rows, and the error that may be left."""
+    clauses = (best.gain_in_words(fixes.before, a.level), best.error_left)
+    return "; ".join(filter(None, clauses))
+
+
+def _with_gain(kind: AdviceKind, phrase: str, reason: str, fixes: Remedies, best: Remedy) -> Advice:
     before = fixes.before.ece_interval
     after = best.ece_interval
     errors = fixes.before.ece, best.ece
     if before is not None and after is not None:
         errors = before.estimate, after.estimate
-    known: dict[str, Any] = {
-        "calibrator": repr(best.calibrator),
-        "before": errors[0],
-        "after": errors[1],
-    }
-    known["chance"] = best.chance if best.gain > 0 else best.log_loss_chance
-    shift: PriorShift | None = quietly(a.ask, "prior_shift")
-    found = Advice("recalibrate", f"Recalibrate with {best.with_article}", reason, numbers=known)
-    if shift is not None and best.name == PRIOR_CORRECTION:
-        reason = f"It looks like {shift.factor}: a {best.name} undoes it. {reason}"
-        corrected = _prior_correction(shift, reason)
-        found = replace(corrected, numbers={**known, **corrected.numbers})
-    gained = replace(found, gain=best.gain, gain_low=best.gain_low, gain_high=best.gain_high)
-    return replace(gained, calibrator=best.calibrator)
+    return Advice(
+        kind=kind,
+        phrase=phrase,
+        reason=reason,
+        calibrator=best.calibrator,
+        gain=best.gain,
+        gain_low=best.gain_low,
+        gain_high=best.gain_high,
+        numbers={
+            "calibrator": repr(best.calibrator),
+            "before": errors[0],
+            "after": errors[1],
+            "chance": best.chance if best.gain > 0 else best.log_loss_chance,
+        },
+    )
 
 
 def _prior_correction(shift: PriorShift, reason: str) -> Advice:
@@ -240,44 +281,13 @@ def _prior_correction(shift: PriorShift, reason: str) -> Advice:
     more = shift.weight > 1
     factor = shift.weight if more else 1 / shift.weight
     by = f"{factor:,.0f}" if factor >= 10 else f"{factor:.2f}"
-    phrase = f"{'Divide' if more else 'Multiply'} the odds by {by}"
-    known = {"weight": shift.weight, "weight_low": shift.low, "weight_high": shift.high}
     return Advice(
-        "correct-prior",
-        phrase,
-        reason,
+        kind="correct-prior",
+        phrase=f"{'Divide' if more else 'Multiply'} the odds by {by}",
+        reason=reason,
         calibrator=PriorCorrection(weight=shift.weight),
-        numbers=known,
+        numbers={"weight": shift.weight, "weight_low": shift.low, "weight_high": shift.high},
     )
-
-
-def _change(before: Remedy, after: Remedy) -> str:
-    """The error before and after, with the limits of what is left."""
-    first = before.ece_interval
-    second = after.ece_interval
-    if first is None or second is None:
-        return "ECE goes from {} to {} percentage points".format(*points(before.ece, after.ece))
-    error, left, *ends = points(first.estimate, second.estimate, *second.hull)
-    if second.estimate >= first.estimate:
-        score = after.score_from(before).replace(" from", " goes from", 1)
-        if float(error) == 0:
-            both = "{} to {} percentage points".format(*points(before.ece, after.ece))
-            return f"{score}, the ECE from {both}; the typical error is too small to be estimated"
-        both = f"{error} percentage points before and {left} after"
-        return f"{score}; the typical error, {both}, is too uncertain to be compared"
-    level = level_percent(second.level)
-    limits = f"0 to {ends[1]}" if second.includes_zero else span_above_zero(*ends)
-    if not second.includes_zero and not second.hull[0] <= second.estimate > 0:
-        return f"typical error goes from {error} percentage points to at most {ends[1]} ({level} confidence)"
-    left = "nothing that could be measured" if second.includes_zero and float(left) == 0 else left
-    return f"typical error goes from {error} percentage points to {left} ({level} confidence: {limits})"
-
-
-def span_above_zero(low: str, high: str) -> str:
-    """The limits of an error above zero; a lower one that rounds to 0 is not shown as 0."""
-    if float(low) > 0:
-        return f"{low} to {high}"
-    return f"above 0 to {high}"
 
 
 def _own_rows_question(a: Asked) -> str:

@@ -1,7 +1,6 @@
 """`assess`: one object that answers every question about one model."""
 
 from collections.abc import Callable, Mapping
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -11,12 +10,12 @@ from trueness._assess.held_out import cross_fitted
 from trueness._assess.makers import MAKERS, absent_answers
 from trueness._assess.rows import Labels, ModelRows, checked_rows, default_rule, labels_of
 from trueness._assess.words import in_words
-from trueness._input.arguments import Seed, checked_fraction, whole_seed
+from trueness._input.arguments import Seed, checked_fraction, labels_and_scores, whole_seed
 from trueness._input.segment_columns import GROUPS, SegmentColumn
 from trueness._keywords import suggests_keywords
 from trueness._level import check_drawn_level, checked_level
 from trueness._tally.accumulator import Accumulator
-from trueness._tally.evidence import Evidence, Sums, WeightType
+from trueness._tally.evidence import Evidence, Sums
 from trueness._tally.rows_or_sums import row_options
 from trueness._tally.rules import BinsLike, as_rule, blind_to_labels
 from trueness._tally.sketch import Sketch
@@ -28,6 +27,7 @@ from trueness.results import (
     Advice,
     BinTable,
     Comparison,
+    Coverage,
     Estimate,
     Gate,
     Interval,
@@ -40,8 +40,9 @@ from trueness.results import (
     Slices,
     Verdict,
 )
+from trueness.results._record import html_cell, html_text
 from trueness.results._verdict import DetectionPower
-from trueness.typing import ArrayLike, Kind, Missing, RowOptions
+from trueness.typing import ArrayLike, Kind, Missing, RowOptions, WeightType
 
 
 class Assessment:
@@ -90,11 +91,8 @@ class Assessment:
 
     @property
     def n(self) -> int:
-        """Rows."""
-        evidence = self._asked.rows.evidence
-        if evidence.rows is None:
-            return evidence.sums.n
-        return evidence.rows.n
+        """Rows; a row of weight 2 counts as two if weights count rows."""
+        return self._asked.rows.evidence.n
 
     def at(self, *, level: float | None = None) -> "Assessment":
         """The same rows at another level; what was drawn and summed is shared."""
@@ -151,6 +149,15 @@ class Assessment:
         """What a calibrated model would show, as :func:`trueness.noise_floor`."""
         how = {"kind": self._asked.kind(kind), "resamples": resamples, **options}
         found: NoiseFloor = self._asked.ask("floor", measure=measure, **how)
+        return found
+
+    @property
+    def coverage(self) -> Coverage | None:
+        """The share of outcomes inside intervals, or at most at quantiles, beside what was stated.
+
+        None for anything else than these :class:`trueness.events.Events`.
+        """
+        found: Coverage | None = self._asked.ask("coverage")
         return found
 
     @property
@@ -279,10 +286,10 @@ class Assessment:
         return f"<Assessment of {self.n:,} rows at level {self.level:g}, seed {self.seed}>"
 
     def _repr_html_(self) -> str:
-        lines = "".join(f"<p>{escape(line)}</p>" for line in in_words(self._asked))
-        return f"<div>{lines}</div>"
+        return html_cell(map(html_text, in_words(self._asked)))
 
 
+@labels_and_scores
 @suggests_keywords
 def assess(
     y_true: ArrayLike | Sums | Accumulator,
@@ -294,12 +301,12 @@ def assess(
     bins: BinsLike | None = None,
     level: float = 0.95,
     seed: Seed = 0,
-    weight_type: WeightType = "auto",
     rounded_to: float | None = None,
     kind: Kind | None = None,
     labels: Any = None,
     pos_label: Any = None,
     sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
     missing: Missing = "raise",
     clip_tolerance: float = 0.0,
     sum_tolerance: float | None = None,
@@ -332,9 +339,6 @@ def assess(
         Confidence level of all limits, and one minus the error rate of every decision.
     seed : int or numpy.random.Generator, default 0
         For all random draws; a Generator supplies one number. `a.seed` has it.
-    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
-        What weights are: 'frequency', whole numbers that count rows; 'importance', sampling weights
-        of any unit. 'auto' takes whole numbers for the first and others for the second.
     rounded_to : float, optional
         The unit to which the scores were rounded, as for :func:`calibration_test`.
     kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
@@ -353,7 +357,12 @@ def assess(
     pos_label : optional
         The label that a vector of scores predicts, if labels are not 0/1.
     sample_weight : array-like of shape (n,), optional
-        Frequencies: a weight of 2 counts the row twice, a weight of 0 leaves it out.
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
     missing : {'raise', 'drop'}, default 'raise'
         What to do with rows that have a missing value: raise an error, or drop them with a warning.
     clip_tolerance : float, default 0
@@ -390,6 +399,7 @@ def assess(
         labels,
         pos_label,
         sample_weight,
+        weight_type,
         missing,
         clip_tolerance,
         sum_tolerance,
@@ -407,7 +417,6 @@ def assess(
         bins=bins,
         level=level,
         seed=seed,
-        weight_type=weight_type,
         rounded_to=rounded_to,
         slice_groups=GROUPS,
         copied=True,
@@ -434,7 +443,6 @@ def asked_of(
     own_bins: bool = False,
     level: float = 0.95,
     seed: Seed = 0,
-    weight_type: WeightType = "auto",
     rounded_to: float | None = None,
     copied: bool = False,
 ) -> Asked:
@@ -456,8 +464,7 @@ def asked_of(
             groups = sums_by_group(y_true, by, crossed, alone=y_prob is None and not rows)
         y_true = y_true.total
         by = None
-    how: Any = {"two_columns": "keep", "cluster": cluster, "weight_type": weight_type}
-    read = Evidence.of(y_true, y_prob, rows, **how).rounded(unit)
+    read = Evidence.of(y_true, y_prob, rows, two_columns="keep", cluster=cluster).rounded(unit)
     columns: tuple[SegmentColumn, ...] = ()
     slice_columns: tuple[SegmentColumn, ...] = ()
     if by is not None:
@@ -471,6 +478,7 @@ def asked_of(
         columns = tuple(column.at(counted) for column in columns)
         slice_columns = tuple(column.at(counted) for column in slice_columns)
     labels = labels_of(read, y_true, rows) if copied else Labels()
+    labels = labels._replace(cluster=str(getattr(cluster, "name", None) or ""))
     kept = ModelRows(
         evidence,
         columns=columns,

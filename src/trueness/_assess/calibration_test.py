@@ -11,7 +11,7 @@ from trueness._tally.tally import Tally
 from trueness.errors import InputError
 from trueness.infer.test._calibration_test import METHODS, TestMethod, refuse_unused
 from trueness.results import Significance
-from trueness.typing import ArrayLike, Kind, Missing
+from trueness.typing import ArrayLike, Kind, Missing, WeightType
 
 
 @suggests_keywords
@@ -32,6 +32,7 @@ def calibration_test(
     labels: Sequence[Hashable] | None = None,
     pos_label: Hashable | None = None,
     sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
     missing: Missing = "raise",
     clip_tolerance: float = 0.0,
     sum_tolerance: float | None = None,
@@ -95,6 +96,11 @@ def calibration_test(
         'hosmer-lemeshow'
             :math:`\sum_b (O_b - E_b)^2 / (n_b \bar p_b (1 - \bar p_b))` over :math:`g` non-empty groups:
             chi-squared, :math:`g` degrees of freedom. Default: 10 groups of equal mass.
+        'quantiles'
+            For quantile forecasts (:func:`trueness.events.quantiles`) of independent rows: the
+            shares of the gaps between the quantiles by Pearson's statistic, the location and the
+            spread of the outcomes among them, each against gaps redrawn from the stated levels; the
+            smallest rank is ranked again. Exact at any n.
     bins : int, sequence of edges or bin rule, optional
         For 'exact', 'analytic', 't-cal' and 'hosmer-lemeshow'. Rules that depend on the labels are
         refused.
@@ -119,6 +125,8 @@ def calibration_test(
     level : float, default 0.95
         The level of the decision: 'omnibus' then draws at least 20 / (1 − level) sets of labels, as
         :func:`ece_interval` and :func:`verdict` do, so that all three read the same p-value.
+        Without `resamples`, 4,999 and then 19,999 are drawn, for independent rows and one score per
+        row, while the 99 % Monte-Carlo interval of the p-value contains 1 − level.
     seed : int or numpy.random.Generator, default 0
         For redrawn labels and random signs: see Notes for what it fixes.
     fitted : bool, default False
@@ -146,7 +154,12 @@ def calibration_test(
     pos_label : optional
         The label that a vector of scores predicts, if labels are not 0/1.
     sample_weight : array-like of shape (n,), optional
-        Frequencies: a weight of 2 counts the row twice, a weight of 0 leaves it out.
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
     missing : {'raise', 'drop'}, default 'raise'
         What to do with rows that have a missing value: raise an error, or drop them with a warning.
     clip_tolerance : float, default 0
@@ -165,7 +178,8 @@ def calibration_test(
     -------
     Significance
         `statistic`, `pvalue`, `method`, `n` and, in words, `assumptions`: those of the p-value, and
-        the defaults used. For 'omnibus' also `alone`, the p-value of each statistic, `strongest`,
+        the defaults used. `pvalue_error` is the Monte-Carlo error of the p-value, 0 if it is not
+        from redrawn labels. For 'omnibus' also `alone`, the p-value of each statistic, `strongest`,
         the one with the smallest, in words; `contradicted`, the number of rows whose label a score
         of exactly 0 or 1 rules out; and `too_good`, the p-value of the lower tail. An option that
         the method does not use is an error.
@@ -288,6 +302,7 @@ def calibration_test(
         labels,
         pos_label,
         sample_weight,
+        weight_type,
         missing,
         clip_tolerance,
         sum_tolerance,

@@ -7,7 +7,7 @@ from trueness._assess.assessment import asked_of
 from trueness._input.arguments import Seed, checked_word
 from trueness.infer._questions import question_of
 from trueness.results import Estimate
-from trueness.typing import ArrayLike, RowOptions
+from trueness.typing import ArrayLike, RowOptions, WeightType
 
 
 def estimate(
@@ -18,6 +18,7 @@ def estimate(
     level: float = 0.95,
     cluster: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
     seed: Seed = 0,
     floor: bool = True,
     method: Literal["auto", "bootstrap"] = "auto",
@@ -44,8 +45,12 @@ def estimate(
     cluster : array-like of shape (n,), optional
         A cluster name for each row; rows of one cluster may depend on each other.
     sample_weight : array-like of shape (n,), optional
-        Whole numbers are frequencies: a weight of 2 counts the row twice. Others are sampling
-        weights.
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
     seed : int or numpy.random.Generator, default 0
         For noise floors and for limits that redraw labels.
     floor : bool, default True
@@ -103,7 +108,9 @@ def estimate(
         rows["sample_weight"] = sample_weight
     question = question_of(measure, options)
     checked_word(method, "method", ("auto", "bootstrap"))
-    weight_type: Any = "auto" if y_prob is None else question.options.get("weight_type", "auto")
+    # A measure that was bound to a type of weights asks for rows of it.
+    bound = question.options.get("weight_type", "auto")
+    rows["weight_type"] = bound if weight_type == "auto" else weight_type
     a = asked_of(
         y_true,
         y_prob,
@@ -111,7 +118,6 @@ def estimate(
         cluster=cluster,
         level=level,
         seed=seed,
-        weight_type=weight_type,
         own_bins=True,
     )
     found: Estimate = a.ask(

@@ -39,9 +39,14 @@ class Deal(NamedTuple):
 
 def is_splittable(evidence: Evidence) -> bool:
     """Whether there are one-problem rows enough for folds."""
-    if evidence.rows is None or evidence.view == "multilabel":
+    if evidence.rows is None or evidence.view == "multilabel" or not has_scores(evidence):
         return False
     return evidence.rows.y.shape[0] >= LEAST_ROWS and evidence.units >= FOLDS
+
+
+def has_scores(evidence: Evidence) -> bool:
+    """Whether the probabilities tell rows apart, which those of intervals and quantiles do not."""
+    return evidence.events is None or evidence.events.kind not in ("interval", "quantiles")
 
 
 def deal(a: Asked) -> Deal:
@@ -73,7 +78,11 @@ def cross_fitted(a: Asked, calibrator: Any) -> Asked:
     some = dealt.place[order]
     base = a.view("confidence").at(some)
     rows = Sample(
-        after.y[order], after.p[order], None if after.w is None else after.w[order], after.classes
+        after.y[order],
+        after.p[order],
+        None if after.w is None else after.w[order],
+        after.classes,
+        importance=after.importance,
     )
     rows.tolerance = after.tolerance
     evidence = replace(base, rows=rows, given=None, memory={})
@@ -105,7 +114,14 @@ def _held_out(dealt: Deal, calibrator: Any) -> list[Evidence]:
         for i in range(FOLDS):
             test = fold == i
             out[test] = fitted(calibrator, dealt.rows.at(~test)).predict(rows.p[test])
-        sample = Sample(rows.y, out, rows.w, rows.classes, max(rows.tolerance, 1e-6))
+        sample = Sample(
+            rows.y,
+            out,
+            rows.w,
+            rows.classes,
+            max(rows.tolerance, 1e-6),
+            importance=rows.importance,
+        )
         deals.append(replace(dealt.rows, rows=sample, given=None, memory={}))
     return deals
 

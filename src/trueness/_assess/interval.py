@@ -5,16 +5,15 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from trueness._assess.assessment import asked_of
-from trueness._input.arguments import check_flag, checked_word
+from trueness._input.arguments import check_flag
 from trueness._keywords import suggests_keywords
 from trueness._numerics.pairs import Support
-from trueness._tally.evidence import WeightType
 from trueness._tally.rows_or_sums import row_options
 from trueness._tally.rules import BinsLike
 from trueness._tally.tally import Binned, Tally
 from trueness.infer.interval._ece_interval import Method, checked_question
 from trueness.results import Interval
-from trueness.typing import ArrayLike, Kind, Missing
+from trueness.typing import ArrayLike, Kind, Missing, WeightType
 
 
 @suggests_keywords
@@ -29,7 +28,6 @@ def ece_interval(
     squared: bool = False,
     smoothness: float | None = None,
     cluster: ArrayLike | None = None,
-    weight_type: WeightType = "auto",
     resamples: int | None = None,
     seed: int | np.random.Generator | None = 0,
     support: Support = "published",
@@ -37,6 +35,7 @@ def ece_interval(
     labels: Sequence[Hashable] | None = None,
     pos_label: Hashable | None = None,
     sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
     missing: Missing = "raise",
     clip_tolerance: float = 0.0,
     sum_tolerance: float | None = None,
@@ -89,10 +88,6 @@ def ece_interval(
         A cluster name for each row; rows of one cluster may be dependent (answers to one prompt,
         visits of a patient), and different clusters are independent. For 'score' with k = 1, from
         labels and scores; see Notes.
-    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
-        'auto': whole numbers are frequencies, others importance weights. 'frequency': whole
-        numbers; a weight of 2 counts the row twice. 'importance': sampling weights; each row counts
-        once, whatever its weight; for 'score' with k = 1; see Notes.
     resamples : int, optional
         Number of resamples for the bootstraps, the subsamplings and 'adaptive-hulc', 500 by
         default; the other methods take none.
@@ -117,9 +112,14 @@ def ece_interval(
     pos_label : optional
         The label that a vector of scores predicts, if labels are not 0/1.
     sample_weight : array-like of shape (n,), optional
-        Frequencies: a weight of 2 counts the row twice, a weight of 0 leaves it out.
-        `sample_weight` must be whole numbers unless `weight_type` is 'importance'. For a matrix
-        with k = 1, `kind` is 'confidence'.
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out. Sampling
+        weights are for 'score' with k = 1, see Notes. For a matrix with k = 1, `kind` is
+        'confidence'.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
     missing : {'raise', 'drop'}, default 'raise'
         What to do with rows that have a missing value: raise an error, or drop them with a warning.
     clip_tolerance : float, default 0
@@ -165,7 +165,10 @@ def ece_interval(
     **Few events.** If one class has fewer than three rows, or fewer than three labels are the less
     probable one of their cell (confident scores, nearly always right), residuals say little about
     the spread, and the ends rest on exact binomial limits. For 25 events in 25 rows of score 1 the
-    upper end is 0.113 at level 0.9: the score may be too high by as much.
+    upper end is 0.113 at level 0.9: the score may be too high by as much. With three tied scores
+    the lower end is a little bold: at level 0.9 the error lies below the set in .055 to .07 of
+    samples of 200 and 300 rows, and in .105 of samples of 150 with scores .02, .1 and .3 (200
+    samples each), where .05 is meant.
 
     **Clusters.** Pairs of rows of one cluster are left out of :math:`T`: they would measure
     dependence. For the N rows of a bin, N_g of them and the sum S_g of their residuals y − p in
@@ -228,6 +231,7 @@ def ece_interval(
         labels,
         pos_label,
         sample_weight,
+        weight_type,
         missing,
         clip_tolerance,
         sum_tolerance,
@@ -237,10 +241,7 @@ def ece_interval(
     )
     checked_question(k, bins, level, method, smoothness, resamples, support)
     check_flag(squared, "squared")
-    checked_word(weight_type, "weight_type", ("auto", "frequency", "importance"))
-    a = asked_of(
-        y_true, y_prob, rows, cluster=cluster, level=level, seed=seed, weight_type=weight_type
-    )
+    a = asked_of(y_true, y_prob, rows, cluster=cluster, level=level, seed=seed)
     options = {"k": k, "bins": bins, "method": method, "squared": squared, "smoothness": smoothness}
     found: Interval = a.ask("interval", resamples=resamples, support=support, **options)
     return found

@@ -23,9 +23,15 @@ FEW_ROWS = 20
 power."""
 NEEDED = ("slope", "intercept", "observed_expected")
 """Measures whose limits a verdict needs."""
-_SMALL = 0.02
-_SMALL_SHARE = 0.1
-"""An error is slight if its upper limit is at most this, and this share of the rarer label's."""
+_SMALL = 0.01
+_SMALL_AT_MOST = 0.04
+_SMALL_SHARE = 0.2
+_SMALL_RATIO = (0.9, 1.1)
+_SMALL_SLOPE = (0.8, 1.25)
+"""An error that was shown is small if the typical error is at most the first, its upper limit at
+most the second and this share of the rarer label's, and the limits of observed/expected and of the
+slope, where there are any, lie within these. Conventions, as wide as errors on which hardly any
+decision depends."""
 
 
 def judge(
@@ -56,12 +62,15 @@ def judge(
     }
     known |= {"prior_shift": prior_shift, "power": power, "clustered": evidence.dependent}
     known |= {"segmented": segments is not None, "classes": 0 if classes is None else len(classes)}
+    known |= {"clusters": evidence.units if evidence.dependent else None}
     if evidence.tally is not None:
         (part, *_) = evidence.tally.parts
         inside = inside_cells(part)
         known |= {"n_certain": inside.certain, "n_certain_wrong": inside.wrong}
         known["scores"] = float(part.score[0]), float(part.score[-1])
-    found = Verdict("undetermined", evidence.sums.n, level, Level(level).alpha, rejected, **known)
+    if evidence.guessed_counts:
+        known["counted_rows"] = evidence.sums.n
+    found = Verdict("undetermined", evidence.n, level, Level(level).alpha, rejected, **known)
     flags = tuple(filter(None, (_flagged_segments(segments), _flagged_classes(classes))))
     return replace(
         found, flags=flags, code=_code(replace(found, flags=flags)), all_rows=_code(found)
@@ -87,7 +96,8 @@ def joint_verdict(
     rates = np.array([verdict.rate for verdict in verdicts.values()])
     return Verdict(
         code=code,
-        n=evidence.sums.n if evidence.rows is None else evidence.rows.n,
+        n=evidence.n,
+        counted_rows=evidence.sums.n if evidence.guessed_counts else 0,
         level=level,
         alpha=Level(level).alpha,
         rejected=test is not None and test.pvalue <= Level(level).alpha,
@@ -102,7 +112,7 @@ def joint_verdict(
 
 _WORST_FIRST: tuple[Code, ...] = (
     "miscalibrated",
-    "slightly-miscalibrated",
+    "nearly-calibrated",
     "too-good",
     "undetermined",
     "too-few-rows",
@@ -129,10 +139,8 @@ def _flagged_labels(verdicts: Mapping[str, Verdict], test: Significance | None) 
 
 def _code(v: Verdict) -> Code:
     if v.rejected or v.flags:
-        most = min(_SMALL, _SMALL_SHARE * min(v.rate, 1 - v.rate))
-        slight = v.interval is not None and v.interval.high <= most and not v.flags
-        if slight:
-            return "slightly-miscalibrated"
+        if is_small(v):
+            return "nearly-calibrated"
         return "miscalibrated"
     if v.test is None and v.interval is None:
         if v.n < FEW_ROWS:
@@ -147,6 +155,26 @@ def _code(v: Verdict) -> Code:
     if v.power is not None and v.power.enough:
         return "no-evidence"
     return "too-few-rows"
+
+
+def is_small(v: Verdict) -> bool:
+    """Whether an error that was shown is of no size: the colour of a verdict follows it."""
+    if v.flags or v.interval is None:
+        return False
+    share = _SMALL_SHARE * min(v.rate, 1 - v.rate)
+    return (
+        v.interval.estimate <= _SMALL
+        and v.interval.high <= min(_SMALL_AT_MOST, share)
+        and _lies_within(v.observed_expected, _SMALL_RATIO)
+        and _lies_within(v.slope, _SMALL_SLOPE)
+    )
+
+
+def _lies_within(estimate: Estimate | None, ends: tuple[float, float]) -> bool:
+    """Whether both limits do, if there are any."""
+    if estimate is None or math.isnan(estimate.low) or math.isnan(estimate.high):
+        return True
+    return ends[0] <= estimate.low and estimate.high <= ends[1]
 
 
 def power_of(evidence: Evidence, alpha: float, seed: int) -> DetectionPower:

@@ -10,9 +10,19 @@ import numpy as np
 
 from trueness._assess.advice import advice
 from trueness._assess.asked import Asked
-from trueness._assess.held_out import FOLDS, LEAST_ROWS, is_splittable
+from trueness._assess.held_out import FOLDS, LEAST_ROWS, has_scores, is_splittable
 from trueness._assess.judgement import NEEDED, is_rejected, joint_verdict, judge, power_of
-from trueness._assess.rows import ModelRows
+from trueness._assess.notes import Notes
+from trueness._assess.picture import first_picture
+from trueness._assess.rows import ModelRows, default_rule
+from trueness._assess.statement import (
+    coverage,
+    decisive_test,
+    in_own_words,
+    refuse_asymmetric,
+    with_statement,
+)
+from trueness._assess.where import Grounds, where
 from trueness._input.arguments import check_flag, checked_word
 from trueness._level import Level
 from trueness._numerics.holm import holm
@@ -49,11 +59,15 @@ from trueness.results import (
     Slices,
     Verdict,
 )
+from trueness.results._first_screen import Answer
 from trueness.results._remedies import Remedies
 from trueness.results._segments import ClassRow
 from trueness.results._verdict import DetectionPower
 from trueness.typing import Floats
 
+# Draws for a p-value whose decision fewer leave open, and the most labels that are drawn for it.
+_SETTLING = (4_999, 19_999)
+_MOST_LABELS = 2 * 10**8
 _ABOUT_ROWS = ("", "y_true", "y_prob", "measure", "sample_weight", "kind", "cluster")
 """What an error is about that these rows, and not the caller's options, are the reason of."""
 
@@ -62,22 +76,51 @@ _ABOUT_ROWS = ("", "y_true", "y_prob", "measure", "sample_weight", "kind", "clus
 
 
 def test(a: Asked, **options: Any) -> Significance:
-    """A test of calibration; the omnibus test takes as many draws as the level needs."""
+    """A test of calibration; the omnibus test takes as many draws as the level needs.
+
+    As long as the Monte-Carlo error of the p-value leaves the decision open, more are drawn.
+    """
     evidence = a.view("confidence", keep=options.get("k") is not None)
+    is_default = options.get("resamples") is None
     if (
         options.get("resamples") is None
-        and options.get("method", "omnibus") == "omnibus"
+        and options.get("method", "omnibus") in ("omnibus", "quantiles")
         and _is_one(evidence)
     ):
         # As for the confidence set, so that both have one p-value.
         options["resamples"] = a.draws or required_draws(Level(a.level).alpha)
-    return test_of(evidence, seed=a.seed, **options)
+    is_plain = _is_one(evidence) and not evidence.dependent and not evidence.importance
+    may_settle = is_default and is_plain and a.draws is None
+    found = replace(test_of(evidence, seed=a.seed, **options), level=a.level)
+    for draws in _SETTLING if may_settle and evidence.tally is not None else ():
+        if not found.is_open or draws * evidence.cells.size > _MOST_LABELS:
+            break
+        if draws <= 1 / found.smallest_pvalue:
+            continue
+        options["resamples"] = draws
+        found = replace(test_of(evidence, seed=a.seed, **options), level=a.level)
+    return found
+
+
+def _settled_draws(a: Asked, options: Mapping[str, Any]) -> int | None:
+    """As many draws for zero as the test took, so that both decide alike; None for those of the level."""
+    evidence = a.view("confidence")
+    has_own_cells = any(options.get(name) is not None for name in ("k", "bins", "smoothness"))
+    if a.draws is not None or has_own_cells or options.get("method", "score") != "score":
+        return a.draws
+    if not _is_one(evidence) or evidence.dependent or evidence.importance:
+        return None
+    decided = quietly(a.possible, "test")
+    if decided is None or not decided.smallest_pvalue:
+        return None
+    return round(1 / decided.smallest_pvalue) - 1
 
 
 def interval(a: Asked, **options: Any) -> Interval:
     """A confidence set of the l2 error."""
     evidence = a.view("confidence", keep=options.get("k") is not None)
-    return interval_of(evidence, level=a.level, seed=a.seed, draws=a.draws, **options)
+    draws = _settled_draws(a, options)
+    return interval_of(evidence, level=a.level, seed=a.seed, draws=draws, **options)
 
 
 def power(a: Asked) -> DetectionPower | None:
@@ -107,7 +150,7 @@ def verdict(a: Asked) -> Verdict:
     evidence = a.view("confidence")
     if not _is_one(evidence):
         return _joint_verdict(a)
-    found_test = quietly(a.possible, "test")
+    found_test = quietly(a.possible, "test", **decisive_test(evidence))
     found_interval = quietly(a.possible, "interval")
     rejected = is_rejected(found_test, found_interval, a.level)
     keys = [*NEEDED, "ece"]
@@ -115,7 +158,7 @@ def verdict(a: Asked) -> Verdict:
         keys.append("auc")
     shown = found_test is not None and rejected
     estimates = {key: quietly(a.estimate, key, "confidence") for key in keys}
-    return judge(
+    judged = judge(
         evidence,
         found_test,
         found_interval,
@@ -126,6 +169,7 @@ def verdict(a: Asked) -> Verdict:
         segments=quietly(a.ask, "segments"),
         classes=quietly(a.ask, "class_rows"),
     )
+    return with_statement(a, replace(judged, cluster_name=a.rows.labels.cluster))
 
 
 def _joint_verdict(a: Asked) -> Verdict:
@@ -157,6 +201,7 @@ def estimate(
     evidence = a.view(kind or question.measure.view, keep=_keeps_columns(question))
     draws = partial(_draws, a)
     try:
+        refuse_asymmetric(evidence, question.measure.key)
         if evidence.view == "multilabel" or (evidence.has_images and not is_by_row(question)):
             return mean_over_labels(question, evidence, a.level, a.seed, floor=floor)
         found = answers({"": question}, evidence, a.level, a.seed, floor=floor, draws=draws)
@@ -283,6 +328,27 @@ def bins(a: Asked) -> BinTable:
     return bin_table(a.view("confidence").sums, bins=a.rule, level=a.level)
 
 
+def place(a: Asked) -> Answer | None:
+    """Where the scores are off: the strongest of ranges, segments, slices and classes.
+
+    None for several problems.
+    """
+    evidence = a.view("confidence")
+    if not _is_one(evidence):
+        return None
+    picture, _ = first_picture(evidence, a.rule or default_rule(evidence), a.level, Notes())
+    return where(
+        Grounds(
+            verdict=quietly(a.ask, "verdict"),
+            picture=picture,
+            segments=quietly(a.possible, "segments"),
+            slices=quietly(a.possible, "slices"),
+            classes=quietly(a.ask, "class_rows"),
+            brier=quietly(a.estimate, "brier").value,
+        )
+    )
+
+
 def panel(a: Asked, curve: FlexibleMethod = "spline", floor: bool = True) -> Panel | None:
     """The numbers of a validation; None for a matrix and for sums of bins."""
     checked_word(curve, "curve", METHODS)
@@ -320,9 +386,9 @@ def segments(a: Asked, resamples: int | None = None) -> Segments | None:
         return describe_segments(rows.groups, a.level, resamples, a.seed, rows.evidence.rounded_to)
     if not rows.columns:
         return None
-    return segments_of(
-        a.view("confidence"), rows.columns, level=a.level, resamples=resamples, seed=a.seed
-    )
+    evidence = a.view("confidence")
+    found = segments_of(evidence, rows.columns, level=a.level, resamples=resamples, seed=a.seed)
+    return in_own_words(evidence, found)
 
 
 def slices(a: Asked, **options: Any) -> Slices | None:
@@ -330,7 +396,8 @@ def slices(a: Asked, **options: Any) -> Slices | None:
     if not a.rows.slice_columns:
         return None
     plan = SlicePlan(a.seed, a.level, **{"most": 100} | options)
-    return slices_of(a.view("confidence"), a.rows.slice_columns, plan)
+    evidence = a.view("confidence")
+    return in_own_words(evidence, slices_of(evidence, a.rows.slice_columns, plan))
 
 
 def class_rows(a: Asked) -> tuple[ClassRow, ...] | None:
@@ -460,6 +527,8 @@ def _why_not_split(evidence: Evidence) -> str:
         return "calibrators need labels and scores"
     if evidence.view == "multilabel":
         return "each label has its own"
+    if not has_scores(evidence):
+        return "a map of their probabilities leaves intervals and quantiles as they are"
     return f"{LEAST_ROWS} rows and {FOLDS} clusters are the fewest that can be split"
 
 
@@ -472,6 +541,7 @@ MAKERS: Mapping[str, Callable[..., Any]] = {
     "estimate": estimate,
     "floor": floor,
     "bins": bins,
+    "place": place,
     "panel": panel,
     "segments": segments,
     "slices": slices,
@@ -480,6 +550,7 @@ MAKERS: Mapping[str, Callable[..., Any]] = {
     "gate": gate,
     "remedies": remedies,
     "advice": advice,
+    "coverage": coverage,
 }
 
 

@@ -17,14 +17,14 @@ from trueness._input.arguments import (
 from trueness._input.columns import column
 from trueness._keywords import suggests_keywords
 from trueness._progress import Progress, reporter
-from trueness._tally.evidence import WeightType
+from trueness._tally.events import Events
 from trueness._tally.rows_or_sums import row_options
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError, OneClassWarning, collected_warnings
 from trueness.infer._questions import TallyMeasure
 from trueness.results import NoiseFloor
-from trueness.typing import ArrayLike, Kind, Missing, RowOptions
+from trueness.typing import ArrayLike, Kind, Missing, RowOptions, WeightType
 
 Alternative: TypeAlias = Literal["greater", "less", "two-sided"]
 _ALTERNATIVES = ("greater", "less", "two-sided")
@@ -33,14 +33,13 @@ _ALTERNATIVES = ("greater", "less", "two-sided")
 @suggests_keywords
 def noise_floor(
     measure: str | TallyMeasure,
-    y_prob: ArrayLike | Tally | Sketch | Binned,
+    y_prob: ArrayLike | Tally | Sketch | Binned | Events,
     *,
     y_true: ArrayLike | None = None,
     observed: float | None = None,
     resamples: int | None = None,
     level: float = 0.95,
     alternative: Alternative = "greater",
-    weight_type: WeightType = "auto",
     seed: Seed = 0,
     workers: int = 1,
     progress: Progress = True,
@@ -48,6 +47,7 @@ def noise_floor(
     labels: Sequence[Hashable] | None = None,
     pos_label: Hashable | None = None,
     sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
     missing: Missing = "raise",
     clip_tolerance: float = 0.0,
     sum_tolerance: float | None = None,
@@ -81,10 +81,6 @@ def noise_floor(
     alternative : {'greater', 'less', 'two-sided'}, default 'greater'
         Which values are evidence against calibration: large ones (any calibration error), small
         ones, or both (for example a calibration slope).
-    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
-        'auto': whole numbers are frequencies, others importance weights. 'frequency': whole
-        numbers; a weight of 2 counts the row twice, with a label each. 'importance': a row of any
-        weight has one label.
     seed : int or numpy.random.Generator, default 0
         The same seed gives the same values with any number of workers.
     workers : int, default 1
@@ -107,7 +103,12 @@ def noise_floor(
     pos_label : optional
         The label that a vector of scores predicts, if labels are not 0/1.
     sample_weight : array-like of shape (n,), optional
-        Frequencies: a weight of 2 counts the row twice, a weight of 0 leaves it out.
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
     missing : {'raise', 'drop'}, default 'raise'
         What to do with rows that have a missing value: raise an error, or drop them with a warning.
     clip_tolerance : float, default 0
@@ -167,6 +168,7 @@ def noise_floor(
         labels,
         pos_label,
         sample_weight,
+        weight_type,
         missing,
         clip_tolerance,
         sum_tolerance,
@@ -174,7 +176,6 @@ def noise_floor(
         percent,
         ignore_index,
     )
-    checked_word(weight_type, "weight_type", ("auto", "frequency", "importance"))
     checked_word(alternative, "alternative", _ALTERNATIVES)
     draws = None if resamples is None else checked_resamples(resamples)
     workers = checked_whole(workers, "workers", MOST_WORKERS)
@@ -184,11 +185,12 @@ def noise_floor(
     options["report"] = reporter(progress)
     if observed is not None:
         options["observed"] = checked_number(observed, "observed")
-    how: Any = {"level": level, "seed": seed, "weight_type": weight_type, "own_bins": True}
-    if isinstance(y_prob, Tally | Sketch | Binned):
+    how: Any = {"level": level, "seed": seed, "own_bins": True}
+    if isinstance(y_prob, Tally | Sketch | Binned | Events):
         if y_true is not None:
+            what = type(y_prob).__name__
             raise InputError(
-                "y_true", "must be left out when `y_prob` is a Tally, which holds labels and scores"
+                "y_true", f"must be left out when `y_prob` is {what}, which holds labels and scores"
             )
         of_sums: NoiseFloor = asked_of(y_prob, None, rows, **how).ask(
             "floor", measure=measure, **options

@@ -228,7 +228,14 @@ def _cross_fitted(name: str, task: _Task) -> tuple[Remedy, Evidence]:
     if gained is not None:
         found = replace(found, **gained)
         if math.isfinite(found.log_loss) and math.isfinite(log_loss(own.classwise or own.sums)):
-            found = replace(found, log_loss_chance=gains("log_loss")["chance"])
+            by_log_loss = gains("log_loss")
+            found = replace(
+                found,
+                log_loss_chance=by_log_loss["chance"],
+                log_loss_gain=by_log_loss["gain"],
+                log_loss_gain_low=by_log_loss["gain_low"],
+                log_loss_gain_high=by_log_loss["gain_high"],
+            )
     return found, deals[0]
 
 

@@ -34,14 +34,16 @@ class Told(NamedTuple):
 
 
 class Labels(NamedTuple):
-    """What the labels of a vector of scores are called; None for sums and for several classes."""
+    """What labels, of a vector of scores, and clusters are called."""
 
     event: Any = None
-    """The label that the scores predict."""
+    """The label that the scores predict; None for sums and for several classes."""
     other: Any = None
     """The other label, if it occurs."""
     named: bool = False
     """Whether `labels` named them, so that a map needs these names to be fitted."""
+    cluster: str = ""
+    """The name of the column of clusters, if it has one."""
 
 
 class ModelRows:
@@ -128,7 +130,6 @@ def checked_rows(evidence: Evidence, *, copied: bool) -> Evidence:
 
     What is unusual about all rows is said here, so that no later question says it.
     """
-    evidence.require_weight_type()
     if evidence.rows is None:
         given = evidence.given
         assert given is not None
@@ -166,6 +167,7 @@ def _copied(rows: Sample) -> Sample:
         rows.rows,
         rows.dropped,
         rows.logits,
+        importance=rows.importance,
     )
     found.ignored = rows.ignored
     found.pixels = rows.pixels

@@ -17,6 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 from trueness._assess.panel import panel
 from trueness._input.arguments import Seed, check_jobs, checked_resamples, checked_word, whole_seed
 from trueness._input.labels import check_pos_label
+from trueness._input.sample import WEIGHT_TYPES
 from trueness._keywords import suggests_keywords
 from trueness._level import checked_level
 from trueness._numerics.streams import stream
@@ -29,7 +30,7 @@ from trueness.recalibrate import _classifier as classifiers
 from trueness.recalibrate._calibration_set import group_codes
 from trueness.recalibrate._calibrator import warn_once
 from trueness.results import Estimate, Panel, Validation
-from trueness.typing import ArrayLike, Bools, Floats, Ints
+from trueness.typing import ArrayLike, Bools, Floats, Ints, WeightType
 
 _FOLDS = 5
 _RESAMPLES = 200
@@ -62,6 +63,7 @@ def validate(
     level: float = 0.95,
     groups: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
     pos_label: Any = None,
     curve: FlexibleMethod = "spline",
     floor: bool = True,
@@ -98,6 +100,11 @@ def validate(
         clusters of the limits.
     sample_weight : array-like of shape (n,), optional
         Weights for the panels and, if it takes them, for fitting the estimator.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
     pos_label : optional
         The class that is the event. Default: the second in ascending order.
     curve : {'spline', 'loess'}
@@ -161,7 +168,9 @@ def validate(
     report = reporter(progress)
     check_jobs(n_jobs)
     number = _RESAMPLES if resamples is None else checked_resamples(resamples)
+    checked_word(weight_type, "weight_type", WEIGHT_TYPES)
     rows = _training_rows(estimator, X, y, groups, sample_weight, pos_label)
+    rows = rows._replace(weight_type=weight_type)
     folds = _folds(cv, rows, seed) if crossfit else []
     options = {"level": level, "curve": curve, "floor": floor, "seed": seed}
     with collected_warnings():  # a model that fits its own rows too well is expected here
@@ -184,6 +193,7 @@ class _Rows(NamedTuple):
     group: Ints | None
     w: Floats | None
     fit_w: Floats | None  # weights for the estimator, if it takes them
+    weight_type: WeightType = "auto"
 
     @property
     def events(self) -> Bools:
@@ -191,7 +201,14 @@ class _Rows(NamedTuple):
 
     def panel(self, p: Floats, kept: Bools | slice, options: dict[str, Any]) -> Panel:
         w, group = (None if values is None else values[kept] for values in (self.w, self.group))
-        return panel(self.events[kept], p[kept], sample_weight=w, cluster=group, **options)
+        return panel(
+            self.events[kept],
+            p[kept],
+            sample_weight=w,
+            weight_type=self.weight_type,
+            cluster=group,
+            **options,
+        )
 
 
 def _training_rows(

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from trueness._assess.assessment import assessment_of
-from trueness._input.arguments import Seed
+from trueness._input.arguments import Seed, labels_and_scores
 from trueness._keywords import suggests_keywords
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.rows_or_sums import row_options
@@ -12,9 +12,10 @@ from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import FewClustersWarning, InputError, OneClassWarning, collected_warnings
 from trueness.results import Verdict
-from trueness.typing import ArrayLike, Kind, Missing
+from trueness.typing import ArrayLike, Kind, Missing, WeightType
 
 
+@labels_and_scores
 @suggests_keywords
 def verdict(
     y_true: ArrayLike | Tally | Sketch | Binned | Accumulator,
@@ -30,6 +31,7 @@ def verdict(
     labels: Sequence[Hashable] | None = None,
     pos_label: Hashable | None = None,
     sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
     missing: Missing = "raise",
     clip_tolerance: float = 0.0,
     sum_tolerance: float | None = None,
@@ -81,7 +83,12 @@ def verdict(
     pos_label : optional
         The label that a vector of scores predicts, if labels are not 0/1.
     sample_weight : array-like of shape (n,), optional
-        Frequencies: a weight of 2 counts the row twice, a weight of 0 leaves it out.
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
     missing : {'raise', 'drop'}, default 'raise'
         What to do with rows that have a missing value: raise an error, or drop them with a warning.
     clip_tolerance : float, default 0
@@ -99,8 +106,8 @@ def verdict(
     Returns
     -------
     Verdict
-        `code`: 'miscalibrated', 'slightly-miscalibrated' (shown, but at most 0.02 and a tenth of
-        the rarer label's share), 'no-evidence', 'too-few-rows' (a miscalibration that matters would
+        `code`: 'miscalibrated', 'nearly-calibrated' (an error is shown, but small: typically at
+        most 0.01, and certainly below 0.04), 'no-evidence', 'too-few-rows' (a miscalibration that matters would
         be noticed with probability below 0.8), 'too-good' (the labels agree with the scores better
         than chance allows) or 'undetermined'. `sentence` says it in words; the other fields are the
         grounds.
@@ -118,6 +125,7 @@ def verdict(
         labels,
         pos_label,
         sample_weight,
+        weight_type,
         missing,
         clip_tolerance,
         sum_tolerance,

@@ -4,8 +4,10 @@ import math
 import re
 import reprlib
 import textwrap
+from collections.abc import Callable
+from functools import wraps
 from numbers import Integral, Real
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -140,6 +142,7 @@ def _is_whole(value: Any) -> bool:
 
 
 Documented = TypeVar("Documented", bound=Any)
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 _TYPES = {
     "y_true": "array-like of shape (n,), (n, L) or (B, …)",
@@ -148,6 +151,7 @@ _TYPES = {
     "labels": "sequence, optional",
     "pos_label": "optional",
     "sample_weight": "array-like of shape (n,), optional",
+    "weight_type": "{'auto', 'frequency', 'importance'}, default 'auto'",
     "missing": "{'raise', 'drop'}, default 'raise'",
     "clip_tolerance": "float, default 0",
     "sum_tolerance": "float, optional",
@@ -179,7 +183,12 @@ _TEXTS = {
         "categories included) or, without categories, in the order of the sorted labels."
     ),
     "pos_label": "The label that a vector of scores predicts, if labels are not 0/1.",
-    "sample_weight": "Frequencies: a weight of 2 counts the row twice, a weight of 0 leaves it out.",
+    "sample_weight": "Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.",
+    "weight_type": (
+        "What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole numbers that count "
+        "rows; a weight of 2 is two rows. 'importance': sampling weights in any unit; each row counts once. 'auto' "
+        "takes whole numbers for the first, which functions that infer warn of, and other weights for the second."
+    ),
     "missing": "What to do with rows that have a missing value: raise an error, or drop them with a warning.",
     "clip_tolerance": "Scores outside [0, 1] by at most this much are set to 0 or 1.",
     "sum_tolerance": "How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.",
@@ -239,3 +248,30 @@ def spell_out(docstring: str, kind: str | None = "classwise", *, by: bool = Fals
         return "\n".join(shown)
 
     return _ENTRY.sub(entries, docstring)
+
+
+def labels_and_scores(function: Function) -> Function:
+    """Refuse a third argument without a name with a message that shows the call that was meant."""
+    name = f"tn.{getattr(function, '__name__', '')}"
+
+    @wraps(function)
+    def checked(*arguments: Any, **options: Any) -> Any:
+        if len(arguments) > 2:
+            demand = f"`{name}` takes labels and scores; all else needs a name"
+            got = f"got {len(arguments)} arguments without one"
+            raise InputError("", demand, got, remedy=_meant(name, arguments))
+        return function(*arguments, **options)
+
+    return cast(Function, checked)
+
+
+def _meant(name: str, arguments: tuple[Any, ...]) -> str:
+    """The call that was probably meant, by what the arguments are."""
+    first, second, third, *_ = arguments
+    if isinstance(second, str) and isinstance(third, str):
+        return f"Pass the columns: `{name}(frame[{second!r}], frame[{third!r}])`."
+    if hasattr(first, "predict_proba"):
+        return f"Pass labels and scores: `{name}(y, model.predict_proba(X)[:, 1])`."
+    if name in ("tn.compare", "tn.report"):
+        return f"Pass several models as a dict: `{name}(y_true, {{'a': a, 'b': b}})`."
+    return "For several models: `tn.report(y_true, {'a': a, 'b': b})`."

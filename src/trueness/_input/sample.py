@@ -4,7 +4,7 @@ Dense ones, too.
 """
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,10 +30,10 @@ from trueness._input.labels import (
     refuse_swapped,
 )
 from trueness.errors import InputError, Remedy, in_context
-from trueness.typing import ArrayLike, Bools, Floats, Ints, Missing
+from trueness.typing import ArrayLike, Bools, Floats, Ints, Missing, WeightType
 
 _ENTRIES = 1 << 20  # looked at in one step
-_FEW = 4  # rows that say nothing about how labels are coded
+WEIGHT_TYPES = get_args(WeightType)
 _LARGEST = 1e100  # of weights, and of their ratios: their squares are summed, and must neither overflow nor vanish
 _PLAIN = frozenset(
     map(np.dtype, "?bBhHiIlLqQefd")
@@ -45,8 +45,9 @@ class Sample:
 
     Labels `y` are 0/1 for a vector of scores, column indices (int64) for a matrix, and 0/1 in a
     column per label if there are several. Scores `p` have shape (n,) or (n, K), float or integer,
-    in any memory order; with `logits`, a matrix before softmax. `w` are weights, or None; `classes`
-    the names of the columns, None for a vector; `tolerance` how far from one a row of a matrix may
+    in any memory order; with `logits`, a matrix before softmax. `w` are weights, or None, which are
+    sampling weights if `importance`, even where they are whole numbers; `classes` the names of the
+    columns, None for a vector; `tolerance` how far from one a row of a matrix may
     sum. `rows` are the user's row numbers, for messages, None if no row was `dropped`, of which
     `ignored` had the label to ignore. `pixels` is the number of rows of an image if predictions are
     dense, else 0; `note` says how an unusual shape was read.
@@ -60,6 +61,7 @@ class Sample:
         "classes",
         "dropped",
         "ignored",
+        "importance",
         "logits",
         "note",
         "p",
@@ -80,6 +82,8 @@ class Sample:
         rows: Ints | None = None,
         dropped: int = 0,
         logits: bool = False,
+        *,
+        importance: bool = False,
     ) -> None:
         self.y = y
         self.p = p
@@ -89,6 +93,7 @@ class Sample:
         self.rows = rows
         self.dropped = dropped
         self.logits = logits
+        self.importance = importance
         self.ignored = 0
         self.pixels = 0
         self.note = ""
@@ -103,7 +108,16 @@ class Sample:
         rows = np.arange(self.n) if self.rows is None else self.rows
         p = take(self.p, some)
         rows = rows[some]
-        found = Sample(self.y[some], p, w, self.classes, self.tolerance, rows, logits=self.logits)
+        found = Sample(
+            self.y[some],
+            p,
+            w,
+            self.classes,
+            self.tolerance,
+            rows,
+            logits=self.logits,
+            importance=self.importance,
+        )
         found.pixels = self.pixels
         found.note = self.note
         return found
@@ -164,6 +178,7 @@ def read_sample(
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
     sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
     missing: Missing = "raise",
     clip_tolerance: float = 0.0,
     sum_tolerance: float | None = None,
@@ -183,6 +198,7 @@ def read_sample(
     kept: its probabilities are computed when needed. Scores of more than two dimensions are dense:
     (B, C, …), with a label per pixel. `multilabel` reads a column of 0/1 for each column of scores.
     """
+    checked_word(weight_type, "weight_type", WEIGHT_TYPES)
     _check_options(missing, ignore_index, from_logits, percent, clip_tolerance, sum_tolerance)
     if multilabel and not (pos_label is None and ignore_index is None):
         name = "ignore_index" if pos_label is None else "pos_label"
@@ -206,6 +222,8 @@ def read_sample(
     y, p, w, rows = _without_missing(y, p, w, missing, read, allow_none_left, skip)
     if w is not None:
         check_weights(w.values, rows, allow_zeros=allow_none_left)
+        if weight_type == "frequency":
+            require_whole(w.values)
     tolerance = scores.row_sum_tolerance(p.values.dtype, sum_tolerance)
     values = _scores(p.values, clip_tolerance, from_logits, percent, rows, multilabel)
     if multilabel:
@@ -236,6 +254,7 @@ def read_sample(
         rows,
         dropped,
         bool(from_logits and matrix),
+        importance=weight_type == "importance" and weights is not None,
     )
     found.ignored = 0 if skip is None else int(skip.sum())
     found.pixels = pixels
@@ -347,6 +366,17 @@ def check_weights(w: Floats, rows: Ints | None = None, *, allow_zeros: bool = Fa
         "rescale-weights", "Multiply all weights by one number: calibration errors do not change."
     )
     raise InputError("sample_weight", demand, got, place=first_place(w == high, rows), remedy=scale)
+
+
+def require_whole(w: Floats) -> None:
+    """Raise unless weights can count rows."""
+    if bool((w == np.floor(w)).all()):
+        return
+    raise InputError(
+        "sample_weight",
+        "must be whole numbers that sum to less than 2³⁵, which count rows",
+        remedy="For other weights use `weight_type='importance'`.",
+    )
 
 
 def _scores(

@@ -1,5 +1,6 @@
 """`by=` and `grades=`: columns whose values divide the rows into segments, and crossings of such columns."""
 
+import math
 from collections.abc import Iterable, Mapping
 from itertools import combinations
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -45,6 +46,7 @@ class SegmentColumn(NamedTuple):
     is_text: tuple[
         tuple[bool, ...], ...
     ] = ()  # for each value, if known: whether it was text in each column crossed
+    parts: tuple[tuple[str, ...], ...] = ()  # for each value: that of each column crossed
 
     def rule(self, code: int) -> str:
         """The rows of one segment, in words."""
@@ -64,7 +66,10 @@ class SegmentColumn(NamedTuple):
         edges = self.edges if there.size == len(self.values) else ()
         values = tuple(self.values[i] for i in there)
         is_text = tuple(self.is_text[i] for i in there) if self.is_text else ()
-        return self._replace(code=code.reshape(-1), values=values, edges=edges, is_text=is_text)
+        parts = tuple(self.parts[i] for i in there) if self.parts else ()
+        return self._replace(
+            code=code.reshape(-1), values=values, edges=edges, is_text=is_text, parts=parts
+        )
 
 
 def read_by(
@@ -217,7 +222,22 @@ def number_groups(
     low = np.full(highest.size, np.inf)
     np.minimum.at(low, code, values)
     names = tuple(f"{a:.6g} to {b:.6g}" for a, b in zip(low, highest, strict=True))
-    return code, names, tuple(low[1:].tolist())
+    edges = zip(highest[:-1].tolist(), low[1:].tolist(), strict=True)
+    return code, names, tuple(short_edge(below, first) for below, first in edges)
+
+
+def short_edge(below: float, first: float) -> float:
+    """The number with the fewest digits that is above one value and at most another.
+
+    >>> short_edge(0.16591, 0.16597), short_edge(24, 25), short_edge(-3.2, -3.1)
+    (0.16597, 25.0, -3.1)
+    """
+    for digits in range(1, 17):
+        step = 10.0 ** (math.floor(math.log10(abs(first) or 1.0)) + 1 - digits)
+        edge = float(f"{math.floor(first / step) * step:.{digits}g}")
+        if below < edge <= first:
+            return edge
+    return first
 
 
 def crossing(columns: tuple[SegmentColumn, ...]) -> SegmentColumn:
@@ -233,6 +253,7 @@ def crossing(columns: tuple[SegmentColumn, ...]) -> SegmentColumn:
         values=tuple(joined(one.values[i] for one, i in pair) for pair in pairs),
         crossed=len(columns),
         is_text=is_text,
+        parts=tuple(tuple(one.values[i] for one, i in pair) for pair in pairs),
     )
 
 

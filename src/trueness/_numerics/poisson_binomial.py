@@ -44,7 +44,8 @@ def distribution(p: Floats, count: Ints) -> Distribution:
     first, length = _window(p, count)
     angles = 2 * np.pi * np.arange(length // 2 + 1) / length
     pmf = np.fft.irfft(_transform(p, count, np.exp(-1j * angles) - 1), length)
-    return Distribution(first, np.maximum(np.roll(pmf, -(first % length)), 0.0))
+    cut = first % length  # Two slices take a third of the time of np.roll.
+    return Distribution(first, np.maximum(np.concatenate([pmf[cut:], pmf[:cut]]), 0.0))
 
 
 def _window(p: Floats, count: Ints) -> tuple[int, int]:

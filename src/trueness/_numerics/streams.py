@@ -5,9 +5,9 @@ from zlib import crc32
 
 import numpy as np
 
-Drawn: TypeAlias = Literal["labels", "signs", "resample", "folds", "subset"]
-"""What is drawn: labels from the scores, signs of clusters, rows with replacement, parts, or some
-of the rows."""
+Drawn: TypeAlias = Literal["labels", "signs", "resample", "folds", "subset", "ties"]
+"""What is drawn: labels from the scores, signs of clusters, rows with replacement, parts, some
+of the rows, or the side of outcomes that equal a quantile."""
 
 
 def stream(seed: int, drawn: Drawn) -> np.random.Generator:

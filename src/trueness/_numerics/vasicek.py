@@ -7,11 +7,16 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import betainc, betaincc, betainccinv, betaincinv, ndtr, ndtri
 
+from trueness._numerics.roots import bracketed_root
 from trueness.typing import Floats
 
 # Mass of the factor, and of a tail, that is neglected.
 _FAR = 9.0
 _NEGLECTED = 1e-18
+# Below it, 1 minus a probability is 1.
+_ROUNDING = 1e-16
+# The probit of every probability lies between these.
+_FARTHEST = 50.0
 _NODES = 96
 _HALVINGS = 60
 
@@ -97,6 +102,28 @@ class OneFactor:
             middle = (low + high) / 2
             low, high = (middle, high) if self.rate(middle) < rate else (low, middle)
         return (low + high) / 2
+
+    def shifted(self, shift: float) -> "OneFactor":
+        """The law with every probability moved by `shift` on the probit scale."""
+        inside = np.clip(self.p, _NEGLECTED, 1 - _ROUNDING)
+        return OneFactor(ndtr(ndtri(inside) + shift), self.share, self.correlation)
+
+    def rate_limits(self, k: float, n: float, low: float, high: float) -> tuple[float, float]:
+        """Mean probabilities at which `k` events or more have the probability `low`, and `k` or fewer `high`.
+
+        The probabilities of the rows keep their distances on the probit scale.
+        """
+
+        def mean_at(excess: Callable[[float], float]) -> float:
+            return self.shifted(bracketed_root(excess, -_FARTHEST, _FARTHEST, xtol=1e-9)).mean
+
+        lower = 0.0
+        upper = 1.0
+        if k > 0:
+            lower = mean_at(lambda shift: self.shifted(shift).at_least(k, n) - low)
+        if k < n:
+            upper = mean_at(lambda shift: self.shifted(shift).at_most(k, n) - high)
+        return lower, upper
 
     def most_events(self, n: float, probability: float, *, whole: bool = True) -> float:
         """The largest number that is exceeded or reached with more than 1 − `probability`: more are too many."""

@@ -3,26 +3,19 @@
 import math
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from trueness._assess.advice import (
-    LONGEST,
-    OFF,
-    is_as_all_rows,
-    segment_name,
-    span_above_zero,
-    worst_segment,
-)
+from trueness._assess.advice import OFF
 from trueness._numerics.holm import holm_adjusted
 from trueness._report.commands import fit_command, segment_command
 from trueness._report.records import Answer, Conclusion, Model, Provenance, Summary
-from trueness._text.numbers import level_percent, number, p_value, percent, percents, points, span
-from trueness._text.strings import quoted, shorten
-from trueness.infer.group._segments import worst_class
+from trueness._text.numbers import level_percent, number, p_value, percent, points
+from trueness._text.strings import quoted
 from trueness.results import Verdict
 from trueness.results._remedies import Advice
 from trueness.results._verdict import Code
+from trueness.results._verdict_words import error, typical_error
 
 _MOST_NAMES = 6
 # One model, several models; the worst first.
@@ -31,15 +24,12 @@ CLAUSES: dict[Code, tuple[str, str]] = {
     "too-good": ("is too good to be true", "are too good to be true"),
     "undetermined": ("could not be tested", "could not be tested"),
     "too-few-rows": ("has too few rows to tell", "have too few rows to tell"),
-    "slightly-miscalibrated": ("is slightly miscalibrated", "are slightly miscalibrated"),
+    "nearly-calibrated": ("is nearly calibrated", "are nearly calibrated"),
     "no-evidence": ("shows no miscalibration", "show no miscalibration"),
 }
 _POS_LABEL = re.compile(r" --pos-label ('[^']*'|\S+)")
-_NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
-_LEAST_FOLD = 1.25
-_SEGMENT = ("score", "rate", "ratio", "ratio_low", "ratio_high", "adjusted_pvalue", "finding")
 _TYPICAL = "How far predictions are from the true rate: the root of the mean squared difference, corrected for chance "
-_TYPICAL += "(the l2 calibration error). With 5 percentage points, predictions of 30 % stand for rates like 25 or 35 %."
+_TYPICAL += "(also called l2 calibration error). With 5 percentage points, predictions of 30 % stand for rates like 25 or 35 %."
 TERMS = {
     "calibrated": "Predictions of 30 % come true in 30 % of the cases, and so on for every other prediction.",
     "miscalibration": "Predicted probabilities that differ from how often the event really happens.",
@@ -58,7 +48,6 @@ TERMS = {
     "observed/expected": "Events divided by the sum of the predictions; 1 if they are right on average.",
     "top label": "The class with the largest score.",
     "by chance": "The noise floor: the ECE that chance alone produces in this many rows.",
-    "l2 calibration error": "The root of the mean squared difference between prediction and true rate.",
     "ECE": "Expected calibration error: the mean gap between prediction and observed rate over ranges of scores.",
     "Brier score": "The mean squared difference between prediction and outcome (0 or 1). Lower is better.",
     "held-out rows": "Rows that were not used to fit the map: every row is scored by a map fitted without it.",
@@ -71,13 +60,14 @@ TERMS = {
 """Terms that the page explains where they occur."""
 
 
-def answer_questions(model: Model, provenance: Provenance, *, top_label: bool) -> dict[str, Answer]:
-    """The four questions of the first screen.
-
-    `top_label`: whether the scores are confidences in the top label.
-    """
-    found = {"how_far": _how_far(model), "where": _where(model, top_label)}
-    return found | {"cost": _cost(model), "action": _action(model, provenance)}
+def answer_questions(model: Model, provenance: Provenance, place: Answer) -> dict[str, Answer]:
+    """The four questions of the first screen, of which `place` answers where."""
+    return {
+        "how_far": _how_far(model),
+        "where": place,
+        "cost": _cost(model),
+        "action": _action(model, provenance),
+    }
 
 
 def _how_far(model: Model) -> Answer:
@@ -90,153 +80,35 @@ def _how_far(model: Model) -> Answer:
     found = s.ece_interval
     ratio = s.estimates.get("observed_expected")
     own = s.estimates.get("ece")
-    mean, high = (
-        (math.nan, math.nan) if own is None else (own.floor, own.floor_high)
-    )  # sums of bins have variances
-    mean, high = (mean, high) if s.noise_floor is None else (s.noise_floor.mean, s.noise_floor.high)
+    mean, high = (math.nan, math.nan)
+    if s.noise_floor is not None:
+        mean, high = s.noise_floor.mean, s.noise_floor.high
+    elif own is not None:  # sums of bins have variances
+        mean, high = own.floor, own.floor_high
     numbers: dict[str, Any] = {"ece": s.ece, "chance": mean, "chance_high": high}
     numbers |= dict.fromkeys(("l2", "low", "high", "level"), math.nan)
-    (error, floor), known = points(s.ece, mean), math.isfinite(mean)
+    gap, floor = points(s.ece, mean)
     by_chance = f"perfectly calibrated model would show about {floor} by chance"
     if found is None:
-        phrase = f"{error} percentage points on average (ECE)"
-        return Answer(question, phrase, f"A {by_chance}." if known else "", numbers)
-    other = f"the plain average over ranges (ECE), not corrected for chance, is {error}"
-    other += f", where a {by_chance}" if known else ""
+        phrase = f"{gap} percentage points on average (ECE)"
+        detail = f"A {by_chance}." if math.isfinite(mean) else ""
+        return Answer(question, phrase, detail, numbers)
+    average = f"The average gap over ranges (ECE) is {gap}"
+    average += f", where a {by_chance}." if math.isfinite(mean) else "."
     if model.verdict.all_rows == "too-good":
-        return Answer(
-            question, "These rows cannot show it", f"Less than chance allows: {other}.", numbers
-        )
+        return Answer(question, "These rows cannot show it", average, numbers)
     low, high = found.hull
     numbers |= {"l2": found.estimate, "low": low, "high": high, "level": found.level}
-    estimate, *ends = points(found.estimate, low, high)
-    # Zero is decided by the test, which for weights that are no counts is not that of the set.
-    shown = model.verdict.rejected
-    limits = span_above_zero(*ends) if shown else f"0 to {ends[1]}"
-    level = f"{level_percent(found.level)} confidence"
-    typical = f"{estimate} percentage points ({limits})"
-    sure = f"{level} in brackets"
-    if float(estimate) == 0 and shown:
-        what = "" if found.estimate else "too small to be estimated, but "
-        typical = f"{what}above 0 (at most {ends[1]} percentage points)"
-        sure = f"At {level}"
-    if not model.verdict.rare or ratio is None or not math.isfinite(ratio.value):
-        phrase = (
-            f"Typically {typical}" if float(estimate) > 0 else f"{typical[0].upper()}{typical[1:]}"
-        )
-        return Answer(question, phrase, f"{sure}. It is a root mean square; {other}.", numbers)
-    numbers |= {"ratio": ratio.value, "ratio_low": ratio.low, "ratio_high": ratio.high}
-    one = number(ratio.value, 2)
-    phrase = (
-        f"{one} times the predicted events ({span(ratio.low, ratio.high, lambda v: number(v, 2))})"
-    )
-    detail = f"Events are rare, so ratios lead; {level} in brackets. The typical error, a root mean square, is "
-    return Answer(question, phrase, f"{detail}{typical}; {other}.", numbers)
+    if model.verdict.rare and ratio is not None and math.isfinite(ratio.value):
+        numbers |= {"ratio": ratio.value, "ratio_low": ratio.low, "ratio_high": ratio.high}
+        own_error = typical_error(found, rejected=model.verdict.rejected)
+        average = f"Events are rare, so their ratio leads. The error is {own_error}. {average}"
+    detail = f"{level_percent(found.level)} confidence. {average}"
+    return Answer(question, _capitalized(model.verdict.error), detail, numbers)
 
 
-def _where(model: Model, top_label: bool) -> Answer:
-    b = model.picture.bins
-    at = model.picture.worst
-    flagged = int(b.outside.sum()) if b.band else 0
-    filled = int((b.n > 0).sum())
-    segment = _worst_segment(model)
-    group = _group_sentence(model)
-    numbers: dict[str, Any] = {"flagged": flagged, "ranges": filled}
-    if segment is not None:
-        numbers["segment"] = {key: segment[key] for key in ("column", "value", "n", *_SEGMENT)}
-    if at is None:
-        bad = worst_class(model.classes)
-        phrase = "No range stands out"
-        if segment is not None and not _as_all_rows(model):
-            phrase = f"In {segment_name(segment)}"
-        elif bad is not None:
-            phrase = f"In class {shorten(bad.label, LONGEST)}"
-        ranges = f"None of the {_word(filled).lower()} ranges" if filled > 1 else "No range"
-        calm = f"{ranges} differs from its prediction by more than chance allows." if b.band else ""
-        return Answer("Where?", phrase, " ".join(filter(None, [group, calm])), numbers)
-    keys = ("low_edge", "high_edge", "score", "rate")
-    numbers |= {key: float(getattr(b, key)[at]) for key in keys}
-    (*edges, score, rate), share = (numbers[key] for key in keys), float(model.picture.shares[at])
-    low = model.picture.interval_low[at]
-    high = model.picture.interval_high[at]
-    numbers |= {"rate_low": low, "rate_high": high, "n": int(b.n[at]), "share": share}
-    predicted, happened, *limits = percents(score, rate, low, high)
-    said, occurred = ("Confidence", "correct") if top_label else ("Predicted", "happened")
-    times = (
-        f", {number(rate / score, 2)} times as often" if model.verdict.rare and score > 0 else ""
-    )
-    detail = f"{said} {predicted} %, {occurred} {happened} % ({limits[0]} to {limits[1]} %){times}."
-    if b.band and filled > 1:
-        detail += f" {_word(flagged)} of {_word(filled).lower()} ranges {'is' if flagged == 1 else 'are'} off."
-    where = _range_in_words(*edges) if edges[0] < edges[1] else f"at {predicted} %"
-    if model.verdict.all_rows in ("no-evidence", "too-few-rows"):
-        phrase = f"Perhaps {where}"
-        detail = f"{detail} Taken together, the ranges are within chance."
-    else:
-        phrase = f"{'Mostly' if share > 0.5 else 'Most of all'} {where}"
-        detail = f"{percent(share, 0)} of the average error comes from there. {detail}"
-    return Answer("Where?", phrase, f"{detail} {group}".strip(), numbers)
-
-
-def _range_in_words(low: float, high: float) -> str:
-    """A range by its edges; 0 and 1 are left out, since bins of equal mass reach there without scores."""
-    (most,), (least,) = percents(high), percents(low)
-    if low == 0 and high < 1:
-        if float(most) > 0:
-            return f"below {most} %"
-        return "near 0 %"
-    if low > 0 and high == 1:
-        if float(least) < 100:
-            return f"above {least} %"
-        return "near 100 %"
-    return f"between {' and '.join(percents(low, high))} %"
-
-
-def _group_sentence(model: Model) -> str:
-    """The worst flagged segment or, without one, the worst flagged class.
-
-    Empty if there is none.
-    """
-    one = _worst_segment(model)
-    if one is not None and model.segments is not None:
-        flagged = len(model.segments.flagged)
-        total = len(model.segments.rows)
-        off = f"{flagged:,} of {total:,} segments {'is' if flagged == 1 else 'are'} off"
-        if _as_all_rows(model):
-            return f"{off}, as all rows are."
-        return (
-            f"{off}{', most of all' if flagged > 1 else ':'} {segment_name(one)}, {_finding(one)}."
-        )
-    bad = worst_class(model.classes)
-    if bad is None:
-        return ""
-    predicted, happened = percents(bad.score, bad.share)
-    return f"Class {shorten(bad.label, LONGEST)}: predicted {predicted} %, happened {happened} %."
-
-
-def _worst_segment(model: Model) -> Mapping[str, Any] | None:
-    if model.segments:
-        return worst_segment(model.segments.rows)
-    return None
-
-
-def _as_all_rows(model: Model) -> bool:
-    one = _worst_segment(model)
-    return one is not None and is_as_all_rows(one, model.verdict)
-
-
-def _finding(one: Mapping[str, Any]) -> str:
-    """How a flagged segment is off: by which factor, or in percentages if that says more."""
-    ratios = (one["ratio"], one["ratio_low"], one["ratio_high"])
-    finding = one["finding"]
-    if "predicted" not in finding:
-        return str(finding)
-    if finding == "over-predicted" and min(ratios) > 0:
-        ratios = 1 / ratios[0], 1 / ratios[2], 1 / ratios[1]
-    if all(map(math.isfinite, ratios)) and min(ratios) > 0 and ratios[0] >= _LEAST_FOLD:
-        return f"{finding} {ratios[0]:.1f}-fold ({ratios[1]:.1f} to {ratios[2]:.1f})"
-    predicted, happened = percents(one["score"], one["rate"])
-    return f"{finding} (predicted {predicted} %, happened {happened} %)"
+def _capitalized(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def _cost(model: Model) -> Answer:
@@ -275,17 +147,18 @@ def _cost(model: Model) -> Answer:
         share = "less than 0.01 %"
     else:
         share = percent(part)
-    clear = best.gain_low > 0
+    clear = best.is_clear(fixes.before)
     held_out = f"({low} to {high}, on held-out rows)"
+    few = "Too few rows to tell" if code == "too-few-rows" else ""
     if clear and code in OFF:
         detail = f"{gain} of {number(before)} could be avoided by recalibration {held_out}."
         return Answer(
             question, f"{share[0].upper()}{share[1:]} of the Brier score", detail, numbers
         )
-    few = "Too few rows to tell" if code == "too-few-rows" else ""
-    if clear or (best.gain > 0 and code in OFF):
-        detail = f"Recalibration may avoid {gain} of {number(before)}{'' if clear else ', or nothing'} {held_out}."
-        return Answer(question, few or f"Perhaps {share} of the Brier score", detail, numbers)
+    if best.gain > 0 and (clear or code in OFF):
+        words = best.gain_in_words(fixes.before, model.verdict.level)
+        detail = f"On held-out rows {best.with_article} {words}."
+        return Answer(question, few or "Nothing that can be shown", detail, numbers)
     phrase = few or (
         "Too small to be measured with these rows" if code in OFF else "Nothing measurable"
     )
@@ -336,7 +209,13 @@ def _decimals(*values: float) -> tuple[str, ...]:
 def _action(model: Model, provenance: Provenance) -> Answer:
     advice = model.advice
     command = _command(model, advice, provenance)
-    return Answer("What to do?", advice.phrase, advice.reason, dict(advice.numbers), command)
+    return Answer(
+        question="What to do?",
+        phrase=advice.phrase,
+        detail=advice.reason,
+        numbers=dict(advice.numbers),
+        command=command,
+    )
 
 
 def _command(model: Model, advice: Advice, origin: Provenance) -> str:
@@ -372,20 +251,25 @@ def _doubt_command(doubt: str, fit: str | None, scores: str, origin: Provenance)
     return f"{again} --pos-label {shlex.quote(str(origin.other))}"
 
 
-def _word(n: int) -> str:
-    if n < len(_NUMBERS):
-        return _NUMBERS[n]
-    return f"{n:,}"
-
-
 def conclusion(verdict: Verdict, name: str = "") -> Conclusion:
     """The verdict in words, which begin with the name of the model if there are several."""
     headline = verdict.headline
-    certainty = verdict.certainty
     opening = f"{quoted(name)}: {headline[0].lower()}{headline[1:]}" if name else headline
-    sentence = f"{opening} {certainty}".rstrip()
-    grounds = verdict.rejected, verdict.rare, verdict.doubt, verdict.all_rows
-    return Conclusion(verdict.code, headline, certainty, sentence, *grounds)
+    return Conclusion(
+        code=verdict.code,
+        headline=headline,
+        certainty=verdict.certainty,
+        sentence=f"{opening} {verdict.certainty}".rstrip(),
+        evidence=verdict.evidence,
+        error=verdict.error,
+        error_in_short=error(verdict, "points"),
+        questions=verdict.questions,
+        level=verdict.level,
+        rejected=verdict.rejected,
+        rare=verdict.rare,
+        doubt=verdict.doubt,
+        all_rows=verdict.all_rows,
+    )
 
 
 def adjusted_pvalues(models: Sequence[Model]) -> list[float | None]:
@@ -412,9 +296,7 @@ def overall_conclusion(models: Sequence[Model], alpha: float = 1) -> Conclusion:
         else:
             by_code.setdefault(model.verdict.code, []).append(quoted(model.name))
     codes = [code for code in CLAUSES if code in by_code]
-    clauses = [
-        f"{_joined(by_code[code])} {CLAUSES[code][len(by_code[code]) > 1]}" for code in codes
-    ]
+    clauses = [_clause(code, by_code[code]) for code in codes]
     if chance:
         names = list(chance)
         least = p_value(min(chance.values()))
@@ -422,8 +304,16 @@ def overall_conclusion(models: Sequence[Model], alpha: float = 1) -> Conclusion:
         clauses.append(
             f"{differ} no more than chance allows the worst of {len(models)} labels (adjusted {least})"
         )
-    text = f"{'; '.join(clauses)}."
-    return Conclusion(codes[0] if codes else "no-evidence", text, "", text)
+    text = _capitalized(f"{'; '.join(clauses)}.")
+    return Conclusion(codes[0] if codes else "no-evidence", text, certainty="", sentence=text)
+
+
+def _clause(code: Code, names: list[str]) -> str:
+    """What is said of the models with one kind of verdict."""
+    if code == "too-few-rows":
+        return f"there are too few rows to tell for {_joined(names)}"
+    one, several = CLAUSES[code]
+    return f"{_joined(names)} {several if len(names) > 1 else one}"
 
 
 def _joined(names: list[str]) -> str:

@@ -1,7 +1,6 @@
 """Compute the contents of a report, each number by the public function that a user would call."""
 
 import itertools
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -12,6 +11,8 @@ import numpy as np
 from trueness._assess.advice import advise
 from trueness._assess.asked import Asked
 from trueness._assess.notes import Notes, collect_warnings
+from trueness._assess.picture import first_picture
+from trueness._assess.where import Grounds, where
 from trueness._input.segment_columns import SegmentColumn
 from trueness._level import Level
 from trueness._numerics.clustered import effective_number
@@ -23,26 +24,25 @@ from trueness._report.records import (
     Contents,
     Explorer,
     Model,
-    Picture,
     Provenance,
     Segments,
     Settings,
 )
+from trueness._report.statements import answers_on_statement
 from trueness._report.subject import Groups, Options, Subject
 from trueness._report.summary import ALPHA, calibration_curve, summarize, top_k, validation_panel
 from trueness._tally.evidence import Evidence, Sums
 from trueness._tally.rows_or_sums import tally_of
-from trueness._tally.rules import BinRule, EqualMass, EqualWidth
+from trueness._tally.rules import BinRule
 from trueness._tally.tally import Binned
-from trueness._text.numbers import level_percent, percent, rule_in_words
+from trueness._text.numbers import level_percent, rule_in_words
 from trueness._version import __version__
-from trueness.errors import InputError, quietly
-from trueness.infer import curve_band
+from trueness.errors import quietly
 from trueness.infer.comparison._compare import compare_of
-from trueness.measure import bin_table, ece
+from trueness.measure import ece
 from trueness.recalibrate._segment import advice
-from trueness.results import Bands, Series, Slices
 from trueness.results import Segments as Tested
+from trueness.results import Series, Slices
 from trueness.typing import Ints
 
 _By: TypeAlias = tuple[SegmentColumn, ...]
@@ -50,8 +50,6 @@ _Found = TypeVar("_Found", Tested, Slices)
 _STEPS = 6
 _WORST = 3
 _MOST_VIEWS = 24
-_ORDINARY_BINS = 10
-_CROWDED = 0.8
 _MOST_SLICES = 40
 _CONSIDERED = (
     "verdict",
@@ -63,8 +61,6 @@ _CONSIDERED = (
     "decisions",
 )
 _IGNORED = ("noise floors", "TCE", "intervals of bins", "flagged bins", "test-based diagram")
-MOST_BINS = 1_000
-"""The most bins that a page can show."""
 
 
 def compute_contents(
@@ -142,7 +138,7 @@ def _model(
     with collect_warnings(notes):
         tally = data.tally  # what is unusual about the rows becomes a note
     step()
-    shown, first = _first_picture(data, rule, level, notes)
+    shown, first = first_picture(data, rule, level, notes)
     step()
     summary = summarize(a, options, notes)
     step()
@@ -152,7 +148,7 @@ def _model(
     parts = _segments(together, rule, subject.groups.get(name, {}), subject.by)
     step()
     fixes = quietly(a.ask, "remedies")
-    if fixes is None and data.dependent:
+    if fixes is None and data.dependent and data.events is None:
         notes.add(
             "Calibrators were not tried: there are too few rows or fewer than five clusters to split."
         )
@@ -160,7 +156,11 @@ def _model(
     largest = top_k(a, notes) if data.classwise is not None else None
     classes = quietly(a.ask, "class_rows")
     panel = validation_panel(a, options)
-    decided = replace(quietly(judged.ask, "verdict"), of_answers=provenance.of_answers)
+    decided = replace(
+        quietly(judged.ask, "verdict"),
+        of_answers=provenance.of_answers,
+        cluster_name=a.rows.labels.cluster or provenance.cluster_name,
+    )
     tested = quietly(together.ask, "segments")
     model = Model(
         name=name,
@@ -186,7 +186,9 @@ def _model(
         notes=tuple(notes.sentences),
     )
     step()
-    return replace(model, answers=answer_questions(model, provenance, top_label=top_label))
+    place = where(Grounds(decided, shown, tested, model.slices, classes, summary.brier))
+    answers = answer_questions(model, provenance, place)
+    return replace(model, answers=answers | answers_on_statement(decided, answers))
 
 
 def _clusters(cluster: Ints | None, models: int, multiclass: bool) -> Clusters | None:
@@ -274,45 +276,6 @@ def _omitted(subject: Subject, models: tuple[Model, ...]) -> str:
     return text
 
 
-def _picture(sums: Sums, rule: BinRule, level: float, notes: Notes) -> Picture:
-    with collect_warnings(notes):
-        table = bin_table(sums, bins=rule, level=level)
-        if isinstance(sums, Binned):  # a band needs the distinct scores
-            nothing = np.full(len(table), math.nan)
-            bands = Bands(
-                **vars(table) | {"low": nothing, "high": nothing}, band="", level_each=level
-            )
-        else:
-            bands = curve_band(
-                sums, bins=rule, level=level, band="simultaneous-consistency", method="bins"
-            )
-    return Picture(
-        bands, tuple(table.low.tolist()), tuple(table.high.tolist()), rule_in_words(rule)
-    )
-
-
-def _first_picture(
-    data: Evidence, rule: BinRule, level: float, notes: Notes
-) -> tuple[Picture, BinRule]:
-    """The picture of the first diagram, and its bins: of equal mass, if most rows lie in one bin of equal width."""
-    asked = _picture(data.sums, rule, level, notes)
-    if len(asked.bins) > MOST_BINS:
-        made = f"{rule!r} makes {len(asked.bins):,}"
-        raise InputError("bins", f"must make at most {MOST_BINS:,} bins for a report", made)
-    share = float(asked.bins.weight.max() / asked.bins.weight.sum())
-    tally = data.tally
-    if tally is None or not isinstance(rule, EqualWidth) or rule.n == 1 or share <= _CROWDED:
-        return asked, rule
-    if tally.coarsen(EqualMass(_ORDINARY_BINS)).parts[0].size <= 2:
-        return asked, rule
-    first = EqualMass(rule.n)
-    notes.add(
-        f"{percent(share)} of the rows lie in one bin of equal width: picture and table show {rule_in_words(first)}, "
-        f"the ECE of the summary keeps {rule_in_words(rule)}."
-    )
-    return _picture(data.sums, first, level, notes), first
-
-
 def _explorers(
     data: Evidence, classes: Any, rule: BinRule, level: float, subject: Subject
 ) -> tuple[Explorer, ...]:
@@ -335,7 +298,7 @@ def _explorers(
 _DEFINITIONS = {
     "ECE": "mean over rows of |{rate} − mean score| in {bins}; bins are closed on the left, the last one on both "
     "sides. It is biased upwards: compare it with its noise floor.",
-    "l2 calibration error": "root of the mean squared gap, debiased, in cells of the scores cut by mass and by width "
+    "typical error": "root of the mean squared gap, debiased, in cells of the scores cut by mass and by width "
     "(one per score if there are few), with a {level} confidence set (method 'score'); zero belongs to the set unless "
     "the test rejects it.",
     "noise floor": "mean of a measure over labels resampled from the scores, as for a calibrated model, and the value "

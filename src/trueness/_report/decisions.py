@@ -104,8 +104,8 @@ def decision_sentences(found: Decisions) -> tuple[str, ...]:
     one = float(useful[np.argmin(np.abs(useful - example))])
     worth = (1 - one) / one
     return (
-        f"Acting from a threshold on is better than acting on all rows and than acting on none for thresholds from "
-        f"{percent(useful[0])} to {percent(useful[-1])}{gaps} ({level} confidence at each). At a threshold of "
+        f"Using the scores with a threshold between {percent(useful[0])} and {percent(useful[-1])} beats acting on "
+        f"everyone or on no one{gaps} ({level} confidence at each). At a threshold of "
         f"{percent(one)}, one event found is worth {worth:{'.2g' if worth < 10 else '.0f'}} false alarms.",
         f"No increasing map of the scores raises the net benefit by more than {number(most)} / (1 − t) at any "
         f"threshold t ({level} confidence): by {number(most / (1 - one))} at {percent(one)}.",

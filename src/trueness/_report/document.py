@@ -2,6 +2,7 @@
 
 import datetime
 import math
+import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
@@ -9,7 +10,7 @@ from trueness._assess.advice import OFF
 from trueness._report.answers import CLAUSES
 from trueness._report.commands import as_options
 from trueness._report.decisions import decision_sentences
-from trueness._report.records import Contents, Model, Summary
+from trueness._report.records import Answer, Contents, Model, Summary
 from trueness._report.tables import INDEPENDENT, model_tables, report_tables
 from trueness._text.numbers import (
     changed,
@@ -17,17 +18,34 @@ from trueness._text.numbers import (
     count,
     level_percent,
     number,
+    p_value,
     percent,
     span,
 )
-from trueness._text.strings import display_width, markdown_text, quoted, shorten, visible, wrap
+from trueness._text.strings import (
+    align,
+    display_width,
+    markdown_text,
+    quoted,
+    shorten,
+    visible,
+    wrap,
+)
 from trueness._text.table import Table
 from trueness.results._remedies import PRIOR_CORRECTION, Remedies, Remedy
+from trueness.results._verdict_words import STATES
 
 _WIDTH = 100
+_LONGEST_NAME = 24
+_BRIEF = {
+    "how_far": "How far off",
+    "where": "Where",
+    "cost": "What it costs",
+    "action": "What to do",
+}
 _PER_CLASS = {"classwise": "classes", "top-label": "classes", "multilabel": "labels"}
 _HEADINGS = {
-    "summary": "Summary",
+    "summary": "Calibration errors",
     "bins": "Where it is wrong",
     "blocks": "Scores that a test rejects",
     "segments": "Segments",
@@ -108,7 +126,7 @@ def _outline(contents: Contents) -> Iterator[Piece]:
     tables = report_tables(contents)
     yield Heading(1, contents.title)
     yield " · ".join(what_was_judged(contents))
-    yield contents.verdict.sentence
+    yield f"{contents.verdict.headline} {contents.verdict.evidence}".rstrip()
     yield "" if contents.series is None else contents.series.headline
     if len(contents.models) > 1:
         worst = quoted(contents.models[worst_model(contents)].name)
@@ -126,12 +144,65 @@ def _outline(contents: Contents) -> Iterator[Piece]:
         if len(contents.models) > 1:
             class_name = f"{model.name[:1].upper()}{model.name[1:]}"
             yield Heading(2, class_name if contents.view in _PER_CLASS else f"Model {model.name}")
-            yield model.verdict.sentence
+            yield f"{model.verdict.headline} {model.verdict.evidence}".rstrip()
             yield from _answers(model)
         yield from _model_pieces(model, contents, 3 if len(contents.models) > 1 else 2)
     yield Heading(2, "How it was computed")
     yield dict(circumstances(contents))
     yield contents.definitions
+
+
+def brief(contents: Contents) -> str:
+    """The answers in a few lines for a terminal: of several models a line each."""
+    if len(contents.models) > 1:
+        return "\n".join([_strip(contents), *_worst_group(contents)])
+    (model,) = contents.models
+    lines = [(words, model.answers[key].phrase) for key, words in _BRIEF.items()]
+    lines[1] = (lines[1][0], _place_in_brief(model.answers["where"]))
+    evidence = model.verdict.evidence.removeprefix("The evidence is ")
+    lines.append(("Evidence", f"{evidence[:1].upper()}{evidence[1:]}"))
+    wide = max(len(words) for words, _ in lines) + 4
+    text = [wrap(model.verdict.headline, _WIDTH)]
+    for words, said in lines:
+        first, *others = wrap(said, _WIDTH - wide).split("\n")
+        text += [f"  {words}".ljust(wide) + first, *(" " * wide + line for line in others)]
+        if words == _BRIEF["action"] and model.answers["action"].command:
+            command = model.answers["action"].command.split("\n")
+            text += [" " * wide + line for line in command]
+    return "\n".join(text)
+
+
+def _place_in_brief(place: Answer) -> str:
+    """Where, and of a range what was predicted there and what happened."""
+    said = re.search(r"(?:Predicted|Confidence) [^(]* %(?= \()", place.detail)
+    if place.sections[:1] != ("bins",) or said is None:
+        return place.phrase
+    return f"{place.phrase}: {said[0][:1].lower()}{said[0][1:]}"
+
+
+def _strip(contents: Contents) -> str:
+    """A line per model: state, size, p-value and what to do."""
+    lines = []
+    for model in contents.models:
+        test = model.summary.test
+        lines.append(
+            [
+                shorten(visible(model.name), _LONGEST_NAME),
+                STATES[model.verdict.code],
+                model.verdict.error_in_short,
+                p_value(None if test is None else test.pvalue),
+                model.answers["action"].phrase,
+            ]
+        )
+    return align(lines, [False] * 5)
+
+
+def _worst_group(contents: Contents) -> Iterator[str]:
+    """The worst segment or slice of each model with one of its own."""
+    for model in contents.models:
+        place = model.answers["where"]
+        if place.sections and place.sections[0] in ("segments", "slices"):
+            yield f"{shorten(visible(model.name), _LONGEST_NAME)}: {place.detail}"
 
 
 def worst_model(contents: Contents) -> int:
@@ -184,7 +255,7 @@ def _model_pieces(model: Model, contents: Contents, depth: int) -> Iterator[Piec
     tables = model_tables(model, contents)
     fixes = model.remedies
     before: dict[str, tuple[str, ...]] = {"bins": (worst_sentence(model, tables["bins"]),)}
-    after: dict[str, tuple[str, ...]] = {"summary": model.notes}
+    after: dict[str, tuple[str, ...]] = {"summary_more": model.notes}
     after["segments"] = () if model.segments is None else model.segments.notes
     after["slices"] = () if model.slices is None else model.slices.notes
     if fixes is not None:
@@ -192,7 +263,8 @@ def _model_pieces(model: Model, contents: Contents, depth: int) -> Iterator[Piec
         after["remedies"] = guarantee_sentence(fixes), *fixes.notes
     heads = headings(contents)
     for name, table in tables.items():
-        yield Heading(depth, heads[name])
+        if name in heads:
+            yield Heading(depth, heads[name])
         yield from before.get(name, ())
         yield table
         yield from after.get(name, ())
@@ -288,6 +360,8 @@ def remedies_sentence(model: Model) -> str:
         recipe += f"{as_options(best.calibrator)} -o map.json."
     name = best.with_article
     which = f"{name[0].upper()}{name[1:]}"
+    recommended = best is model.advised and model.advice.kind != "optional"
+    reason = _reason(best, remedies) if recommended else ""
     if best is not model.advised:
         few = "These rows are too few to tell whether a map is needed"
         found = few if code == "too-few-rows" else "Nothing was found that needs a map of all rows"
@@ -295,7 +369,7 @@ def remedies_sentence(model: Model) -> str:
     return (
         f"{which} would lower the {best.score_from(remedies.before)} and change the ECE from "
         f"{changed(remedies.before.ece, best.ece)}, on held-out data, and {best.promise}."
-        f"{_reason(best, remedies) if best is model.advised else ''}{_parts_sentence(best)}{recipe}"
+        f"{reason}{_parts_sentence(best)}{recipe}"
     )
 
 
@@ -382,6 +456,8 @@ def circumstances(contents: Contents) -> Iterator[tuple[str, str]]:
         yield "clusters", f"{size}. Taken into account by: {', '.join(c.considered)}. {others}."
     yield "bins", f"{s.bins_in_words} ({s.bins})"
     yield "level", f"{level_percent(s.level)}, for all intervals, bands and decisions"
+    if questions := contents.models[0].verdict.questions:
+        yield "questions", f"{questions}."
     yield "seed", f"{s.seed}"
     found = contents.models[0].summary
     if found.noise_floor is not None:

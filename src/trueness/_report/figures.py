@@ -60,6 +60,7 @@ class Scale(NamedTuple):
 _LONGEST = 28
 _HUES = 8
 _FEW_ROWS = 5
+_FEWEST_TICKS = 3
 _ERRORS = ("l2", "low", "high")
 _POINTS = "percentage points"
 _RATIOS = ("ratio", "ratio_low", "ratio_high")
@@ -143,7 +144,8 @@ def models_charts(models: Sequence[Model]) -> list[str]:
     lines = []
     for model, name, kind in each:
         numbers = {key: model.answers["how_far"].numbers[key] for key in (*_ERRORS, "ece")}
-        lines.append(error_line(numbers, name, kind))
+        line = error_line(numbers, name, kind)
+        lines.append(line._replace(text=_short_size(model)))
     error = "typical error" if any(math.isfinite(line.high) for line in lines) else "ECE"
     charts.append(
         _forest_chart(lines, Scale(f"{error}, {_POINTS}", times=100), f"{error} of each", _HALF)
@@ -155,6 +157,12 @@ def models_charts(models: Sequence[Model]) -> list[str]:
             lines += [] if one is None else [_ratio_line(name, kind, one.value, one.low, one.high)]
         charts += [_forest_chart(lines, scale, f"{scale.title} of each", _HALF)] if lines else []
     return charts
+
+
+def _short_size(model: Model) -> str:
+    """The size of the error as the strip says it, without its words."""
+    words = model.verdict.error_in_short
+    return words.removeprefix("typically ").replace(" points", "").partition(" times as many")[0]
 
 
 def segments_chart(model: Model) -> str:
@@ -289,8 +297,13 @@ def _ends(lines: Iterable[Line], scale: Scale) -> tuple[float, float]:
 
 def _ticks(low: float, high: float, scale: Scale, most: int) -> list[tuple[float, str]]:
     if scale.ratios:
-        places = [(math.log(value), f"{value:g}") for value in _RATIO_TICKS]
-        return [(at, text) for at, text in places if low <= at <= high]
+        ticks = [value for value in _RATIO_TICKS if low <= math.log(value) <= high]
+        if len(ticks) < _FEWEST_TICKS:
+            least, most_ratio = math.exp(low), math.exp(high)
+            step = round_step(most_ratio - least, min(5, max(2, most)))
+            whole = range(math.ceil(least / step), math.floor(most_ratio / step) + 1)
+            ticks = [i * step for i in whole if i > 0]
+        return [(math.log(value), f"{round(value, 9):g}") for value in ticks]
     step = round_step(high - low, min(8, max(2, most)))
     numbers = range(math.ceil(low / step), math.floor(high / step) + 1)
     return [(i * step, f"{round(i * step, 9):g}".replace("-", "−")) for i in numbers]

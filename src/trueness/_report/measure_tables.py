@@ -11,21 +11,25 @@ from typing import NamedTuple, TypeAlias
 from trueness._assess.remedies import AUTOMATIC
 from trueness._report.records import Model, Summary
 from trueness._text.numbers import (
-    confidence_set,
     level_percent,
     number,
     p_value,
     percentage,
+    points,
     signed,
     span,
 )
 from trueness._text.table import Cell, Column, Table
 from trueness.infer._catalogue import MEASURES
 from trueness.measure._slope import contradicted_in_words
-from trueness.results import Estimate
+from trueness.results import Estimate, Interval
 from trueness.results._inference import INDEPENDENT_FLOOR
 
 Form: TypeAlias = Callable[[float], str]
+
+
+_FIRST = ("ece_interval", "test", "ece", "ece_classwise")
+"""The lines of the first table; the others are in a fold."""
 
 
 class _Line(NamedTuple):
@@ -41,8 +45,16 @@ class _Line(NamedTuple):
 
 
 def summary_table(model: Model, level: float, *, top_label: bool) -> Table:
-    """Rows, rates and calibration errors: a line each."""
-    return _measures(_errors(model, top_label), model, level, "summary", "Calibration errors")
+    """The typical error, the test and the ECE: what the first screen says, a line each."""
+    lines = {line.key: line for line in _errors(model, top_label)}
+    first = [lines[key] for key in _FIRST if key in lines]
+    return _measures(first, model, level, "summary", "The headline in numbers")
+
+
+def other_errors_table(model: Model, level: float, *, top_label: bool) -> Table:
+    """The rows, their means, and the other calibration errors: a line each."""
+    lines = [line for line in _errors(model, top_label) if line.key not in _FIRST]
+    return _measures(lines, model, level, "summary", "Rows, and other calibration errors")
 
 
 def panel_table(model: Model, level: float, *, top_label: bool) -> Table:
@@ -142,25 +154,31 @@ def _errors(model: Model, top_label: bool) -> Iterator[_Line]:
         yield _line(
             s, "ece_classwise", "ECE (class-wise)", "mean over classes, each against the rest"
         )
-    l2 = f"l2 calibration error{view}"
+    l2 = f"Typical error{view}"
     found = s.ece_interval
     value = number(None)
     interval = ""
     meaning = "root mean squared gap, debiased"
     if found is not None:
-        value = number(found.estimate)
-        whole = found.is_interval and found.low_closed
-        interval = span(found.low, found.high) if whole else confidence_set(found)
-        meaning += (
-            ": too small to be estimated" if found.estimate == 0 and not found.includes_zero else ""
-        )
+        value, interval = _error_and_limits(found, rejected=model.verdict.rejected)
     yield _Line("ece_interval", l2, value, interval, "0" if interval else "", meaning)
     test = "" if s.test is None else f"{s.test.method} test: "
-    p = p_value(None if s.test is None else s.test.pvalue)
+    p = p_value(None) if s.test is None else s.test.pvalue_in_words
     asked = "could the labels have been drawn from the scores?"
     yield _Line("test", f"Test of calibration{view}", p, meaning=f"{test}{asked}")
     # Without its floor the TCE misleads: even a calibrated model has one above 0.
     yield from (one for one in others if one.key != "tce" or _has_floor(s, "tce"))
+
+
+def _error_and_limits(found: Interval, *, rejected: bool) -> tuple[str, str]:
+    """The size that was shown with its limits, or the bound; an open end stays open."""
+    typical, low, high = points(found.estimate, *found.hull)
+    if not rejected:
+        return f"at most {high} points", f"0 to {high} points"
+    value = f"{typical} points" if float(typical) > 0 else "above 0"
+    if float(low) > 0:
+        return value, f"{low} to {high} points"
+    return value, f"above 0 to {high} points"
 
 
 def _has_floor(s: Summary, key: str) -> bool:

@@ -5,6 +5,7 @@ import hashlib
 import json
 import math
 import re
+from collections.abc import Mapping
 from functools import cache
 from html import escape
 from importlib import resources
@@ -15,7 +16,6 @@ from trueness._report.answers import TERMS
 from trueness._report.charts import blocks_chart, curve_chart, reliability_chart, series_chart
 from trueness._report.decisions import decision_chart, decision_sentences
 from trueness._report.figures import (
-    error_line,
     meter,
     models_charts,
     remedy_charts,
@@ -99,18 +99,20 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
     tables = model_tables(model, contents)
     heads = document.headings(contents)
     explained = set[str]()
-    sections = [key for key in tables if key not in ("blocks", "top_k")] + ["decisions"] * (
-        model.decisions is not None
-    )
+    sections = [key for key in tables if key not in ("blocks", "top_k", "summary_more")] + [
+        "decisions"
+    ] * (model.decisions is not None)
     floor = model.summary.estimates["tce"].floor if "tce" in model.summary.estimates else math.nan
     return {
         "id": f"m{i}",
         "model": model,
         "p": p_value(None if model.summary.test is None else model.summary.test.pvalue),
-        "error": error_line(model.answers["how_far"].numbers, "").text,
+        "error": model.verdict.error_in_short,
         "headline": _marked_up(model.verdict.headline, explained),
-        "certainty": _marked_up(model.verdict.certainty, explained),
-        "answers": [_answer(one, explained) for one in model.answers.values()],
+        "certainty": _marked_up(model.verdict.evidence, explained),
+        "answers": [
+            _answer(answer, explained, f"m{i}", heads) for answer in model.answers.values()
+        ],
         "heads": heads,
         "links": [(f"m{i}-{key}", heads[key]) for key in sections],
         "overview": Markup(reliability_chart(model.picture, first)),
@@ -145,7 +147,9 @@ def _unwrapped(text: str) -> str:
     )
 
 
-def _answer(answer: Answer, explained: set[str]) -> dict[str, Any]:
+def _answer(
+    answer: Answer, explained: set[str], place: str, heads: Mapping[str, str]
+) -> dict[str, Any]:
     """The variables of the template for one answer; a term is explained where it first occurs."""
     from markupsafe import Markup
 
@@ -154,6 +158,7 @@ def _answer(answer: Answer, explained: set[str]) -> dict[str, Any]:
         "phrase": _marked_up(answer.phrase, explained),
         "detail": _marked_up(answer.detail, explained),
         "command": answer.command,
+        "links": [(f"{place}-{key}", heads[key]) for key in answer.sections],
         "meter": Markup(meter(answer.numbers))
         if math.isfinite(answer.numbers.get("chance_high", math.nan))
         else "",
@@ -264,7 +269,8 @@ def _off(watch: Any) -> list[Any]:
     Otherwise the segments of the alarm, or else the clearest.
     """
     worst = max(watch.watched, key=lambda one: one.weight * one.evidence)
-    return [one for one in watch.watched if one.listed and worst.segment] or [worst]
+    segments = [one for one in watch.alarms if one.segment]
+    return segments if segments and worst.segment else [worst]
 
 
 def _advice(watch: Any) -> list[str]:
@@ -302,7 +308,7 @@ def _watch_table(watch: Any) -> Table:
         Column("since", "since"),
         Column("direction", "error"),
     ]
-    columns += [Column("listed", "alarm")] if watch.alarms else []
+    columns += [Column("listed", "alarm")] if any(one.segment for one in watch.alarms) else []
     lines = []
     for one in watch.watched[1:]:
         cells = {

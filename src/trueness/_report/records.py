@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-import numpy as np
-
 from trueness import results
 from trueness._tally.multiclass import View
 from trueness._text.strings import json_ready
+from trueness.results._first_screen import Answer, Picture
 from trueness.results._remedies import Advice, Remedies, Remedy
 from trueness.results._segments import ClassRow, Slices
 from trueness.results._verdict import Code, DetectionPower
@@ -102,23 +101,12 @@ class Provenance:
     """What a calibrator takes to be fitted on the rows, as Python."""
     cluster: str = ""
     """The further argument, or option of the command, for a map that takes clusters."""
+    cluster_name: str = ""
+    """The name of the column of clusters, if it has one."""
     other: Any = None
     """The label that the scores do not predict, if there are two."""
     of_answers: bool = False
     """Whether the rows are answers from evaluation logs."""
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A short answer to one question of the first screen."""
-
-    question: str
-    phrase: str
-    detail: str
-    numbers: Mapping[str, Any]
-    """The numbers in the answer, by name; probabilities, not percentages."""
-    command: str = ""
-    """What to copy in order to follow the advice."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +118,16 @@ class Conclusion:
     certainty: str
     sentence: str
     """Both; of one of several models, with its name."""
+    evidence: str = ""
+    """The part of the certainty that is not about the size of the error."""
+    error: str = ""
+    """How far off, in a few words."""
+    error_in_short: str = ""
+    """The same, with "points" in place of "percentage points"."""
+    questions: str = ""
+    """Which questions were asked, if there are several."""
+    level: float = math.nan
+    """Confidence level."""
     rejected: bool = False
     rare: bool = False
     doubt: str = ""
@@ -239,47 +237,6 @@ class Decisions:
     benefit: results.NetBenefit | None = None
     certificate: results.Estimate | None = None
     risk: results.RiskCoverage | None = None
-
-
-@dataclass(frozen=True)
-class Picture:
-    """The bins of the first diagram and its table: the requested ones, unless most rows lie in one of them."""
-
-    bins: results.Bands
-    interval_low: tuple[float, ...]
-    interval_high: tuple[float, ...]
-    words: str
-    """The bin rule in words."""
-
-    @property
-    def ratio_limits(self) -> tuple[Any, ...]:
-        """The limits of the rates over the mean scores."""
-        return tuple(
-            self.bins.over_score(np.array(ends)) for ends in (self.interval_low, self.interval_high)
-        )
-
-    @property
-    def worst(self) -> int | None:
-        """The flagged bin that contributes most to the error; None if none is flagged."""
-        b = self.bins
-        low = np.array(self.interval_low)
-        high = np.array(self.interval_high)
-        outside = np.nan_to_num(
-            np.fmax(low - b.score, b.score - high)
-        )  # empty bins have neither score nor rate
-        candidates = b.outside & (b.n > 0) if b.band else outside > 0
-        return next((i for i in self.costliest if candidates[i]), None)
-
-    @property
-    def shares(self) -> Any:
-        """The share of each bin in the ECE."""
-        damage = np.nan_to_num(self.bins.weight * np.abs(self.bins.gap))
-        return damage / max(float(damage.sum()), 1e-300)
-
-    @property
-    def costliest(self) -> tuple[int, ...]:
-        """The bins that contribute to the error, the largest share first."""
-        return tuple(int(i) for i in np.argsort(-self.shares, kind="stable") if self.shares[i] > 0)
 
 
 @dataclass(frozen=True)
@@ -397,7 +354,7 @@ def as_json(contents: Contents) -> dict[str, Any]:
     """Plain values by name; undefined and infinite numbers are None."""
     data: dict[str, Any] = {"schema": SCHEMA} | json_ready(contents)
     # The answers have them, with the name of the map.
-    for name in ("commands", "arguments", "cluster", "other", "of_answers"):
+    for name in ("commands", "arguments", "cluster", "cluster_name", "other", "of_answers"):
         del data["provenance"][name]
     data["models"] = [
         _model_json(model, own) for model, own in zip(data["models"], contents.models, strict=True)

@@ -13,16 +13,17 @@ from typing import Any
 import numpy as np
 
 from trueness._assess.asked import Asked
-from trueness._assess.assessment import Assessment
+from trueness._assess.assessment import Assessment, assess
 from trueness._assess.makers import MAKERS, joint_levels
+from trueness._assess.picture import MOST_BINS
 from trueness._assess.rows import ModelRows
-from trueness._input.arguments import Seed, whole_seed
+from trueness._input.arguments import Seed, labels_and_scores, whole_seed
 from trueness._input.segment_columns import SegmentColumn, read_by
 from trueness._keywords import suggests_keywords
 from trueness._level import check_drawn_level, checked_level
 from trueness._progress import Progress, reporter
-from trueness._report.contents import MOST_BINS, compute_contents
-from trueness._report.document import markdown, text
+from trueness._report.contents import compute_contents
+from trueness._report.document import brief, markdown, text
 from trueness._report.page import framed, page
 from trueness._report.records import Contents, Provenance, as_json
 from trueness._report.subject import (
@@ -36,15 +37,17 @@ from trueness._report.subject import (
 )
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.atomic import as_path, replace_file
+from trueness._tally.events import Events, events_of_models
 from trueness._tally.evidence import Sums
 from trueness._tally.rows_or_sums import row_options
-from trueness._tally.rules import BinRule, BinsLike, as_rule, blind_to_labels
+from trueness._tally.rules import BinRule, BinsLike, Distinct, as_rule, blind_to_labels
 from trueness._tally.tally import Parts
 from trueness._text.strings import visible_json
 from trueness.errors import InputError
 from trueness.infer.group._segment_rows import of_groups
 from trueness.results import Series
-from trueness.typing import ArrayLike, Kind, Missing, RowOptions
+from trueness.results._statements import KINDS
+from trueness.typing import ArrayLike, Kind, Missing, RowOptions, WeightType
 
 
 class Report:
@@ -60,6 +63,11 @@ class Report:
     def verdict(self) -> str:
         """The conclusion in one sentence."""
         return self._contents.verdict.sentence
+
+    @property
+    def brief(self) -> str:
+        """The verdict and the answers in a few lines; of several models a line each."""
+        return brief(self._contents)
 
     @property
     def series(self) -> Series | None:
@@ -115,6 +123,7 @@ def _write(content: str, path: str | Path | None) -> str:
     return content
 
 
+@labels_and_scores
 @suggests_keywords
 def report(
     y_true: ArrayLike
@@ -141,6 +150,7 @@ def report(
     labels: Sequence[Hashable] | None = None,
     pos_label: Hashable | None = None,
     sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
     missing: Missing = "raise",
     clip_tolerance: float = 0.0,
     sum_tolerance: float | None = None,
@@ -213,7 +223,12 @@ def report(
     pos_label : optional
         The label that a vector of scores predicts, if labels are not 0/1.
     sample_weight : array-like of shape (n,), optional
-        Frequencies: a weight of 2 counts the row twice, a weight of 0 leaves it out.
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
     missing : {'raise', 'drop'}, default 'raise'
         What to do with rows that have a missing value: raise an error, or drop them with a warning.
     clip_tolerance : float, default 0
@@ -259,6 +274,7 @@ def report(
         labels,
         pos_label,
         sample_weight,
+        weight_type,
         missing,
         clip_tolerance,
         sum_tolerance,
@@ -269,6 +285,18 @@ def report(
     settings: Any = {"bins": bins, "level": level, "intervals": intervals, "seed": seed}
     settings |= {"title": title, "progress": progress}
     origin = Provenance(_text("source", source), None, None, _day(date))
+    events = _events(y_true)
+    if events:
+        if y_prob is not None or rows or rounded_to is not None:
+            demand = "must be labels if scores or options of rows are passed"
+            raise InputError("y_true", demand, "got Events, which hold theirs")
+        how: Any = {"by": by, "crossed": crossed, "cluster": cluster, "level": level, "seed": seed}
+        assessed = {
+            name: assess(one, bins=bins_of_events(one, bins), **how) for name, one in events.items()
+        }
+        return report_assessments(
+            assessed, origin=origin, intervals=intervals, title=title, progress=progress
+        )
     models = _assessments(y_true)
     if models:
         if (
@@ -302,6 +330,21 @@ def report(
     origin = replace(origin, label=label if isinstance(label, str) else None)
     asked: Any = {"by": by, "crossed": crossed, "cluster": cluster, "rounded_to": rounded_to}
     return report_rows(y_true, y_prob, rows, origin=origin, **asked, **settings)
+
+
+def _events(y_true: Any) -> dict[str, Events]:
+    """The Events that were passed in place of labels and scores, by name."""
+    if isinstance(y_true, Events):
+        return {y_true.words: y_true}
+    found = events_of_models(y_true, None)
+    return {} if found is None else {str(name): one for name, one in found[0].items()}
+
+
+def bins_of_events(events: Events, bins: Any) -> Any:
+    """The bins of a page: one for each level that intervals or quantiles state."""
+    if bins is None and events.levels is not None:
+        return Distinct()
+    return bins
 
 
 def _assessments(y_true: Any) -> dict[str, Assessment]:
@@ -344,6 +387,9 @@ def report_assessments(
     arguments = _fit_arguments(subject, {"labels": ()} if named else {})
     cluster = "" if subject.cluster is None else "cluster=cluster"
     event = None if subject.event is None else str(subject.event)
+    if subject.first.events is not None:
+        event = KINDS[subject.first.events.kind].event
+        origin = replace(origin, label=None)
     origin = replace(origin, event=event, arguments=arguments, cluster=cluster, other=subject.other)
     if subject.view == "multilabel":
         each = first.ask("classes")
@@ -377,6 +423,7 @@ def report_rows(
         event=event,
         arguments=_fit_arguments(subject, rows),
         cluster=own,
+        cluster_name=origin.cluster_name or str(getattr(cluster, "name", None) or ""),
         other=subject.other,
     )
     first: Any = next(iter(subject.models.values())).rows

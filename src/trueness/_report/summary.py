@@ -84,7 +84,7 @@ def summarize(a: Asked, options: Options, notes: Notes) -> Summary:
         inference |= {"n_certain": inside.certain, "n_certain_wrong": inside.wrong}
         inference["prior_shift"] = quietly(a.ask, "prior_shift")
     return Summary(
-        n=data.sums.n,
+        n=data.n,
         rate=rate,
         mean_score=score,
         ece_confidence=None if classwise is None else values["ece"],

@@ -13,6 +13,7 @@ from trueness._report.answers import adjusted_pvalues
 from trueness._report.measure_tables import (
     bracketed,
     measure_with_limits,
+    other_errors_table,
     panel_table,
     summary_table,
 )
@@ -23,7 +24,6 @@ from trueness._text.numbers import (
     confidence_set,
     count,
     level_percent,
-    number,
     ratio,
     signed,
     span,
@@ -33,6 +33,7 @@ from trueness._text.table import Cell, Column, Kind, Table
 from trueness.results import Comparison, Series
 from trueness.results._remedies import Remedies, Remedy
 from trueness.results._segments import ClassRow, Slices
+from trueness.results._verdict_words import typical_error
 
 _KINDS: dict[str, Kind] = {
     "file": "name",
@@ -54,7 +55,7 @@ INDEPENDENT = "as if rows were independent: clusters are not taken into account"
 _MEASURES = {"test": "yes", "tce": "no, nor its floor"}
 _TABLES = {
     "summary": "Clusters: whether they are taken into account. Averages over all rows do not need to.",
-    "models": "Verdict, l2 error, confidence set and p take clusters into account; the noise floor does not. The other "
+    "models": "Verdict, typical error and p take clusters into account; the noise floor does not. The other "
     "columns are averages over rows.",
     "bins": f"Intervals and flags are computed {INDEPENDENT}, so more bins may be flagged than should be.",
     "blocks": f"Rejected: {INDEPENDENT}.",
@@ -65,11 +66,11 @@ _TABLES = {
 }
 # The columns of all tables, by how their values are written: key and title.
 _COLUMNS: dict[Kind, str] = {
-    "text": "flag Flag, verdict Verdict, source Source, rule Slice, name Scores, note Note, set Set, bins Bins, "
+    "text": "flag Flag, verdict Verdict, source Source, rule Slice, name Scores, note Note, bins Bins, "
     "result Result",
     "name": "model Model, task Task, column Column, value Value, label Class, first First, second Second",
     "count": "n Rows, k k, questions Questions",
-    "number": "bin Bin, block Block, score Mean score, rate Rate, interval Interval, ratio Obs./exp., l2 l2 error, "
+    "number": "set Set, bin Bin, block Block, score Mean score, rate Rate, interval Interval, ratio Obs./exp., l2 Typical error, "
     "ece ECE, floor Noise floor, brier Brier score, log_loss Log loss, slope Slope, observed_expected Obs./exp., "
     "accuracy Accuracy, mean_confidence Confidence, aurc AURC, accept_from Accept from, accepted Accepted, "
     "scores Scores, median Median score, shrunk Shrunk gap, expected Expected, observed Observed, limits Limits, "
@@ -122,6 +123,7 @@ def model_tables(model: Model, contents: Contents) -> dict[str, Table]:
     top_label = contents.view in ("confidence", "top-label")
     tables = {
         "summary": summary_table(model, level, top_label=top_label),
+        "summary_more": other_errors_table(model, level, top_label=top_label),
         "panel": panel_table(model, level, top_label=top_label),
         "bins": _bins(model),
         "blocks": None if model.blocks is None else _blocks(model.blocks),
@@ -133,7 +135,7 @@ def model_tables(model: Model, contents: Contents) -> dict[str, Table]:
         "top_k": _top_k(model.top_k) if model.top_k else None,
         "remedies": None
         if model.remedies is None
-        else _remedies(model.remedies, model.advised, level, _views(model)),
+        else _remedies(model.remedies, model, level, _views(model)),
     }
     return {
         name: _with_cluster_notes(table, contents.clusters)
@@ -161,9 +163,7 @@ def _models(contents: Contents) -> Table:
             code, code.replace("-", " "), "flag" if "miscalibrated" in code else ""
         )
         row["floor"] = None if s.noise_floor is None else s.noise_floor.mean
-        row["l2"] = s.ece_interval and bracketed(
-            s.ece_interval.estimate, *s.ece_interval.hull, number
-        )
+        row["l2"] = _error_cell(model)
         row["p"] = None if s.test is None else s.test.pvalue
         rows.append(
             row
@@ -177,6 +177,15 @@ def _models(contents: Contents) -> Table:
     return Table(_columns(keys, **titles), rows, notes, name="models", caption="On the same rows")
 
 
+def _error_cell(model: Model) -> Cell | None:
+    """The typical error in percentage points, as the first screen says it."""
+    interval = model.summary.ece_interval
+    if interval is None:
+        return None
+    words = typical_error(interval, rejected=model.verdict.rejected, unit="points")
+    return Cell(interval.estimate, words.removeprefix("typically "))
+
+
 def _views(model: Model) -> tuple[str, str]:
     """Suffixes for the names of calibration errors and of proper scores of a matrix."""
     if model.summary.ece_classwise is None:
@@ -188,7 +197,7 @@ def _files(contents: Contents) -> Table:
     by = contents.models[0].segments
     titles = _titles(
         "file File, flag Flag, group Group, n Rows, ece ECE, ece_interval interval, ece_floor Noise floor, "
-        "l2_error l2 error, confidence_set set, observed_expected Obs./exp., observed_expected_interval interval, "
+        "l2_error Typical error, confidence_set set, observed_expected Obs./exp., observed_expected_interval interval, "
         "adjusted_pvalue Adjusted p, prevalence Prevalence, ace ACE, brier Brier score"
     )
     titles["group"] = by.rows[0]["column"] if by and by.rows else "Group"
@@ -328,10 +337,9 @@ def _slices(slices: Slices) -> Table:
     )
 
 
-def _remedies(
-    remedies: Remedies, advised: Remedy | None, level: float, views: tuple[str, str]
-) -> Table:
+def _remedies(remedies: Remedies, model: Model, level: float, views: tuple[str, str]) -> Table:
     (confidence, all_classes), sure = views, level_percent(level)
+    word = "optional" if model.advice.kind == "optional" else "recommended"
     titles = {
         "ece": f"ECE{confidence}",
         "brier": f"Brier score{all_classes}",
@@ -340,7 +348,10 @@ def _remedies(
     columns = _columns(
         "name note ece l2 set brier gain chance log_loss", set=f"{sure} set", **titles
     )
-    rows = [_remedy_row(one, advised) for one in (remedies.before, *remedies.after)]
+    rows = [
+        _remedy_row(remedy, word if remedy is model.advised else "")
+        for remedy in (remedies.before, *remedies.after)
+    ]
     note = (
         f"{count(remedies.n, 'row')}, {remedies.folds} folds{', dealt twice' * (remedies.deals > 1)}: each row is "
         "scored by a calibrator fitted without it. "
@@ -350,22 +361,34 @@ def _remedies(
     return Table(columns, rows, [note], "remedies", "Before and after, on held-out data")
 
 
-def _remedy_row(one: Remedy, advised: Remedy | None) -> dict[str, Any]:
+def _remedy_row(one: Remedy, word: str) -> dict[str, Any]:
     gain = "" if math.isnan(one.gain) else span(one.gain_low, one.gain_high, _FIVE)
     if math.isnan(one.chance):
         chance = ""
     elif one.chance > 0.99:
         chance = "> 99 %"
+    elif one.chance < 0.01:
+        chance = "< 1 %"
     else:
         chance = numbers.percent(one.chance, 0)
     return vars(one) | {
         "name": f"{one.name[0].upper()}{one.name[1:]}",
-        "note": Cell("recommended", None, "good") if one is advised else "",
-        "l2": math.nan if one.ece_interval is None else one.ece_interval.estimate,
-        "set": confidence_set(one.ece_interval),
+        "note": Cell(word, None, "good") if word else "",
+        "l2": _points_cell(one.ece_interval and one.ece_interval.estimate),
+        "set": Cell(math.nan, confidence_set(one.ece_interval, _one_in_points)),
         "gain": Cell(one.gain, gain),
         "chance": Cell(one.chance, chance),
     }
+
+
+def _points_cell(error: float | None) -> Cell | None:
+    if error is None:
+        return None
+    return Cell(error, _one_in_points(error))
+
+
+def _one_in_points(error: float) -> str:
+    return numbers.points(error)[0]
 
 
 def _classes(classes: Iterable[ClassRow], level: float) -> Table:
@@ -392,7 +415,7 @@ def _classes(classes: Iterable[ClassRow], level: float) -> Table:
 def _top_k(found: tuple[Mapping[str, Any], ...]) -> Table:
     columns = _columns("k l2 set bins", set=f"{level_percent(found[0]['interval'].level)} set")
     sets = ((one["k"], one["interval"]) for one in found)
-    lines = ((k, one.estimate, confidence_set(one), one.bins) for k, one in sets)
+    lines = ((k, one.estimate, Cell(math.nan, confidence_set(one)), one.bins) for k, one in sets)
     note = "The k largest scores of each row, taken jointly."
     return Table.from_lines(
         columns, lines, notes=[note], name="top-k", caption="The largest scores jointly"
@@ -407,15 +430,18 @@ def _comparison(comparison: Comparison) -> Table:
         better = pair.first if pair.difference < 0 else pair.second
         differs = pair.adjusted_pvalue <= 1 - comparison.level
         cells: dict[str, Any] = {"p": pair.pvalue, "adjusted": pair.adjusted_pvalue}
-        cells["result"] = (
-            Cell(f"{shorten(better, _LONGEST_RESULT)} is better", None, "good") if differs else ""
-        )
+        cells["result"] = "not shown to differ"
+        if differs:
+            words = f"{shorten(better, _LONGEST_RESULT)} is better"
+            cells["result"] = Cell(words, None, "good")
         cells["difference"] = Cell(pair.difference, _FIVE(pair.difference))
         rows.append(
             vars(pair) | cells | {"interval": Cell(pair.low, span(pair.low, pair.high, _FIVE))}
         )
     adjusted = " P-values are adjusted by Holm's method." if len(comparison) > 1 else ""
-    note = f"Squared l2 calibration error, first − second, debiased.{adjusted}"
+    note = (
+        f"Difference: squared typical error of the first − that of the second, debiased.{adjusted}"
+    )
     return Table(columns, rows, [note], "comparison", "Differences between models")
 
 

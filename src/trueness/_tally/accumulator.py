@@ -10,13 +10,14 @@ from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 
-from trueness._input.arguments import check_flag
+from trueness._input.arguments import check_flag, checked_word
 from trueness._input.columns import column
 from trueness._input.labels import check_pos_label, checked_order
-from trueness._input.sample import Sample, check_weights, read_sample
+from trueness._input.sample import WEIGHT_TYPES, Sample, check_weights, read_sample
 from trueness._keywords import suggests_keywords
 from trueness._tally import group_keys, store
 from trueness._tally.buckets import RowClusters, check_buckets, read_clusters
+from trueness._tally.events import clusters_of
 from trueness._tally.group_keys import Group, names_of, plain_group
 from trueness._tally.multiclass import check_kind
 from trueness._tally.possible_sums import refuse
@@ -25,7 +26,7 @@ from trueness._tally.rules import BinsLike, EqualWidth, as_rule
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally, list_classes
 from trueness.errors import InputError, in_context
-from trueness.typing import ArrayLike, Ints, Kind, Missing
+from trueness.typing import ArrayLike, Ints, Kind, Missing, WeightType
 
 Sums: TypeAlias = Tally | Binned | Sketch
 _FORMS: dict[str, type[Sums]] = {"sketch": Sketch, "tally": Tally, "binned": Binned}
@@ -58,6 +59,11 @@ class Accumulator:
         first.
     percent : bool, default False
         Whether the scores are percentages, from 0 to 100.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
     by : str or list of str, optional
         What the groups are: "day", "region". Each group then has its own sums, and every `update`
         needs `group`. Of a list, each combination of names is a group, whose key is a tuple, as
@@ -110,6 +116,7 @@ class Accumulator:
         sum_tolerance: float | None = None,
         from_logits: bool = False,
         percent: bool = False,
+        weight_type: WeightType = "auto",
         buckets: int | None = None,
         about: Mapping[str, Any] | None = None,
     ) -> None:
@@ -130,6 +137,7 @@ class Accumulator:
         self.position: Any = None
         """Where the last batch ended, as passed to `update`."""
         check_flag(percent, "percent")
+        checked_weight_type = checked_word(weight_type, "weight_type", WEIGHT_TYPES)
         options = {
             "kind": check_kind(kind),
             "labels": None if labels is None else checked_order(labels),
@@ -139,6 +147,7 @@ class Accumulator:
             "sum_tolerance": sum_tolerance,
             "from_logits": from_logits,
             "percent": percent or None,
+            "weight_type": None if checked_weight_type == "auto" else checked_weight_type,
         }
         self._options: dict[str, Any] = {k: v for k, v in options.items() if v is not None}
         # No rows yet, but wrong options are an error now, not when the first rows arrive.
@@ -175,9 +184,9 @@ class Accumulator:
             Predicted probabilities: P(positive), one column per class or label, or dense, with
             classes second.
         sample_weight : array-like of shape (n,), optional
-            Frequencies: a weight of 2 counts the row twice, a weight of 0 leaves it out. A batch
-            may be empty, or consist only of rows of weight 0 or, with ``missing='drop'``, of rows
-            with missing values. Classes and labels must match those of earlier batches.
+            Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out. A
+            batch may be empty, or consist only of rows of weight 0 or, with ``missing='drop'``, of
+            rows with missing values. Classes and labels must match those of earlier batches.
         group : array-like of shape (n,), one value, or dict of these by column
             The group of each row, or of all rows, none of them missing; required if the Accumulator
             has `by`. For several columns a dict of these, or a frame. Names are strings, integers,
@@ -193,6 +202,7 @@ class Accumulator:
             or times as ISO text; of other text, lists and dicts only the last is known.
         """
         where = store.json_ready(position, "position")
+        cluster = clusters_of(y_true, cluster)
         for name, given, setting in (("group", group, "by"), ("cluster", cluster, "buckets")):
             if given is None and getattr(self, setting) is not None:
                 raise InputError(

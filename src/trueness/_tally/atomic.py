@@ -7,9 +7,9 @@ import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-from trueness.errors import InputError
+from trueness.errors import InputError, MissingLibraryError
 
 
 def as_path(path: object) -> Path:
@@ -50,3 +50,50 @@ def replace_file(target: Path, fill: Callable[[BinaryIO], object]) -> None:
             # The user asked for the target and does not know the temporary file.
             raise OSError(reason.errno, reason.strerror, str(target)) from reason
         raise
+
+
+def is_url(path: object) -> bool:
+    """Whether a name is a place such as ``s3://bucket/file``."""
+    return isinstance(path, str) and "://" in path
+
+
+def read_place(path: str | Path) -> bytes:
+    """The bytes of a file, or of a URL that fsspec reads."""
+    if not is_url(path):
+        return as_path(path).read_bytes()
+    with _opened(str(path), "rb") as file:
+        data: bytes = file.read()
+        return data
+
+
+def replace_place(path: str | Path, data: bytes) -> None:
+    """Replace a file in one step; object stores replace an object when it is closed."""
+    if not is_url(path):
+        replace_file(as_path(path), lambda file: file.write(data))
+        return
+    with _opened(str(path), "wb") as file:
+        file.write(data)
+
+
+def place_exists(path: str | Path) -> bool:
+    """Whether there is something to read."""
+    if not is_url(path):
+        return as_path(path).exists()
+    try:
+        with _opened(str(path), "rb"):
+            return True
+    except FileNotFoundError:
+        return False
+
+
+def _opened(url: str, mode: str) -> Any:
+    try:
+        import fsspec
+    except ImportError:
+        raise MissingLibraryError(f"{url!r} needs fsspec: `pip install fsspec`.") from None
+    try:
+        return fsspec.open(url, mode).open()
+    except FileNotFoundError:
+        raise
+    except (ImportError, ValueError) as reason:  # a scheme that is not known, or its library
+        raise InputError("", f"{url!r} cannot be opened", str(reason)) from None

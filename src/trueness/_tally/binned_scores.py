@@ -229,10 +229,10 @@ def of_matrix(sample: Sample, k: int, bins: int | None, smoothness: float = 1.0)
         if not kept.any():
             sample.explain()
         w = sample.w[kept]
-        if (w != np.floor(w)).any():
+        if sample.importance or (w != np.floor(w)).any():
             raise InputError(
                 "sample_weight",
-                "must be whole numbers when k > 1: a weight of 2 counts the row twice",
+                "must be whole numbers that count rows when k > 1: a weight of 2 is two rows",
             )
         z = z[kept]
         hits = hits[kept]

@@ -90,6 +90,13 @@ class Cells:
         return self.weight.dtype.kind == "i"
 
     @property
+    def row_counts(self) -> Numbers:
+        """Rows of each cell; a row of weight 2 is two rows if weights count rows."""
+        if self.whole:
+            return self.weight
+        return self.count
+
+    @property
     def totals(self) -> Totals:
         """Rows, Σw and Σwy over all cells."""
         if self._totals is None:

@@ -7,21 +7,22 @@ rows and which rows belong together is decided in this file only; the notes say 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._input.arguments import checked_fraction, checked_word
+from trueness._input.arguments import checked_fraction
 from trueness._input.sample import Sample
 from trueness._input.segment_columns import GROUPS, SegmentColumn, WholeNumbers, read_by
 from trueness._tally import multiclass, rows_or_sums
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.clusters import ClusteredRows, codes_by_content, warn_few_clusters
-from trueness._tally.models import INDEPENDENT, read_models, weights_in_words
+from trueness._tally.events import Events, clusters_of, events_of_models
+from trueness._tally.models import INDEPENDENT, read_models, warn_guessed_counts, weights_in_words
 from trueness._tally.multiclass import EACH_ROW, ClassParts, View, parts_of
-from trueness._tally.row_sums import are_whole, cells_of_rows
+from trueness._tally.row_sums import cells_of_rows, count_rows
 from trueness._tally.rows_or_sums import binned_of, rule_for, tally_of
 from trueness._tally.rules import BinRule, BinsLike, BySize, EqualMass
 from trueness._tally.sketch import Sketch
@@ -35,10 +36,9 @@ from trueness._tally.tally import (
     tally_of_sums,
 )
 from trueness.errors import InputError, TruenessWarning, collected_warnings, warn
-from trueness.typing import ArrayLike, Ints, Kind, RowOptions
+from trueness.typing import ArrayLike, Ints, Kind, RowOptions, WeightType
 
 Sums: TypeAlias = Tally | Binned | Sketch
-WeightType: TypeAlias = Literal["frequency", "importance", "auto"]
 TwoColumns: TypeAlias = Literal["binary", "keep"]
 _MOST_ROWS = 1 << 28
 # Scores of a matrix from which on the sums of its classes, six times its memory, are made when
@@ -74,6 +74,7 @@ class Evidence:
     )
     asked: bool = False  # whether the view of a matrix was asked for, so that every question has it
     notes: tuple[str, ...] = ()  # what was decided about the rows, in sentences
+    events: Events | None = None  # the statements that took the place of labels and scores
     memory: dict[Any, Any] = field(
         default_factory=dict, repr=False, compare=False
     )  # shared by several questions
@@ -88,7 +89,6 @@ class Evidence:
         kind: Kind = "classwise",
         two_columns: TwoColumns = "binary",
         cluster: ArrayLike | None = INDEPENDENT,
-        weight_type: WeightType = "auto",
     ) -> "Evidence":
         """Read labels and scores, or sums in place of both.
 
@@ -110,14 +110,13 @@ class Evidence:
                     "Buckets of clusters are not used here: rows count as independent.",
                     TruenessWarning,
                 )
+            weight_type = rows.get("weight_type", "auto")
+            if weight_type == "auto" and all(part.whole for part in y_true.parts):
+                warn_guessed_counts(y_true.n, float(y_true.weight))
             return cls.of_sums(y_true, two_columns=two_columns, weight_type=weight_type)
-        options: Any = {
-            "kind": kind,
-            "two_columns": two_columns,
-            "cluster": cluster,
-            "weight_type": weight_type,
-        }
-        return cls.several(y_true, {"": y_prob}, rows, **options)[""]
+        return cls.several(
+            y_true, {"": y_prob}, rows, kind=kind, two_columns=two_columns, cluster=cluster
+        )[""]
 
     @classmethod
     def of_sums(
@@ -155,7 +154,6 @@ class Evidence:
         kind: Kind = "classwise",
         two_columns: TwoColumns = "binary",
         cluster: ArrayLike | None = INDEPENDENT,
-        weight_type: WeightType = "auto",
         argument: str = "models",
     ) -> "dict[str, Evidence]":
         """Read the rows that several models scored.
@@ -165,10 +163,22 @@ class Evidence:
         `y_true` holds the labels of all models, or labels by model. `argument` is the name of
         `models` in messages.
         """
+        statements = events_of_models(y_true, models)
+        events: Events | None = None
+        if statements is not None:
+            y_true, models = statements
+            events = next(iter(y_true.values()))
+            rows = {**rows, "weight_type": events.weight_type}
+            cluster = _clusters_beside(events, cluster)
         samples, asked, fields = read_models(y_true, models, rows, kind, cluster, argument)
         first = next(iter(samples.values()))
-        if first.w is not None and weight_type == "auto":
-            fields["notes"] += weights_in_words(first.w)
+        weight_type = rows.get("weight_type", "auto")
+        if events is not None:
+            fields["notes"] += events.notes
+        if first.w is not None:
+            fields["notes"] += weights_in_words(first.w, weight_type)
+            if weight_type == "auto" and count_rows(first):
+                warn_guessed_counts(int((first.w > 0).sum()), float(first.w.sum()))
         fields |= {"view": "binary" if first.p.ndim == 1 else asked, "weight_type": weight_type}
         fields["asked"] = rows.get("kind") is not None
         if (
@@ -176,7 +186,10 @@ class Evidence:
             or rows.get("kind") not in (None, "classwise")
             or first.p.shape[1:] != (2,)
         ):
-            return {name: cls(rows=one, **fields) for name, one in samples.items()}
+            stated = y_true if events is not None else dict.fromkeys(samples)
+            return {
+                name: cls(rows=one, events=stated[name], **fields) for name, one in samples.items()
+            }
         fields |= {"view": "binary", "two_columns": True}
         fields["notes"] += (multiclass.two_columns_in_words(first.classes),)
         return {
@@ -244,6 +257,11 @@ class Evidence:
         kept = np.zeros(self.position.size + self.dropped, dtype=bool)
         kept[self.position] = True
         weight = None if self.rows is None else self.rows.w
+        row = None if self.events is None else self.events.row
+        if self.events is not None and row is not None:
+            every = np.ones(self.events.n_input, dtype=bool)
+            of_input = read_by(by, every, every, crossed, whole=whole, groups=groups)
+            return tuple(one.at(row[self.position]) for one in of_input)
         return read_by(by, y_true, kept, crossed, whole=whole, groups=groups, weight=weight)
 
     def has_weight(self, some: NDArray[Any]) -> bool:
@@ -356,6 +374,7 @@ class Evidence:
                 rows.tolerance,
                 rows.rows,
                 rows.dropped,
+                importance=rows.importance,
             )
         if rows.logits:
             return multiclass.with_probabilities(rows)
@@ -433,12 +452,14 @@ class Evidence:
 
     @cached_property
     def weights(self) -> Literal["none", "whole", "fractional"]:
-        """Whether rows have weights, and whether these are whole numbers that sum to less than 2³⁵, as in `Cells`."""
+        """Whether rows have weights, and whether these are whole numbers that count rows, as in `Cells`.
+
+        They then sum to less than 2³⁵; all others are sampling weights.
+        """
         if self.rows is not None:
-            w = self.rows.w
-            if w is None:
+            if self.rows.w is None:
                 return "none"
-            if are_whole(w):
+            if count_rows(self.rows):
                 return "whole"
             return "fractional"
         whole = all(part.whole for part in self.parts)
@@ -451,7 +472,7 @@ class Evidence:
     @property
     def whole(self) -> bool:
         """Whether weights, if any, count rows."""
-        return self.weights != "fractional" and self.weight_type != "importance"
+        return self.weights != "fractional"
 
     @property
     def n(self) -> int:
@@ -459,6 +480,11 @@ class Evidence:
         if self.whole:
             return round(self.weight)
         return self.sums.n
+
+    @property
+    def guessed_counts(self) -> bool:
+        """Whether weights were taken as counts only because they are whole numbers."""
+        return self.weight_type == "auto" and self.weights == "whole" and self.weight > self.sums.n
 
     @property
     def units(self) -> int:
@@ -472,9 +498,7 @@ class Evidence:
     @property
     def importance(self) -> bool:
         """Whether weights express importance."""
-        return self.weight_type == "importance" or (
-            self.weight_type == "auto" and self.weights == "fractional"
-        )
+        return self.weights == "fractional"
 
     @property
     def dependent(self) -> bool:
@@ -528,9 +552,7 @@ class Evidence:
         `counted`: weights count rows.
         """
         if counted and not self.whole:
-            raise InputError(
-                "sample_weight", "must be whole numbers, which count rows", "got fractions"
-            )
+            raise counts_needed(self.weight_type)
         if self.view == "multilabel":
             demand = f"must not be 'multilabel' for {what.removesuffix(' of a matrix')}"
             remedy = "Pass a column of labels and of scores at a time; `estimate` and `report` take all of them."
@@ -539,15 +561,6 @@ class Evidence:
             remedy = "For one class against the rest pass its column as a vector."
             raise InputError(
                 "kind", f"must be 'confidence' for {what}", f"got {self.view!r}", remedy=remedy
-            )
-
-    def require_weight_type(self) -> None:
-        """Raise if weights are to count rows, but are not whole numbers."""
-        checked_word(self.weight_type, "weight_type", get_args(WeightType))
-        if self.weight_type == "frequency" and self.weights == "fractional":
-            demand = "must be whole numbers that sum to less than 2³⁵, which count rows"
-            raise InputError(
-                "sample_weight", demand, remedy="For other weights use `weight_type='importance'`."
             )
 
     @cached_property
@@ -559,7 +572,6 @@ class Evidence:
         w = self.need_rows("This needs the rows").w
         if w is None:
             return self
-        self.require_weight_type()
         if self.whole:
             if w.sum() > _MOST_ROWS:
                 raise InputError(
@@ -661,6 +673,23 @@ class Evidence:
         """Warn of fewer rows than bins."""
         if rule.n_requested > self.weight:
             rows_or_sums.warn_few_rows(round(self.weight), rule)
+
+
+def counts_needed(weight_type: WeightType) -> InputError:
+    """The error for weights that do not count rows, where they must."""
+    got = "`weight_type` is 'importance'" if weight_type == "importance" else "got fractions"
+    return InputError("sample_weight", "must be whole numbers, which count rows", got)
+
+
+def _clusters_beside(events: Events, cluster: Any) -> Any:
+    """The clusters of events; functions that take rows as independent refuse dependent ones."""
+    if cluster is not INDEPENDENT:
+        return clusters_of(events, cluster)
+    if events.dependent:
+        got = f"got {events.words}, where several events belong to one row"
+        remedy = "`assess`, `estimate`, `calibration_test` and `ece_interval` take clusters."
+        raise InputError("y_true", "must have independent rows here", got, remedy=remedy)
+    return cluster
 
 
 def _same(part: Sample) -> Sample:

@@ -11,7 +11,7 @@ from trueness._kernels.grid import GRID_CELLS, cell_of, grid_edges
 from trueness._kernels.reference import faults, weight_faults
 from trueness._tally.bins import MOST_EXACT, Bins, fits, sums_from
 from trueness._tally.cells import MOST_WHOLE, Cells, Totals, check_row_total, same
-from trueness._tally.row_sums import are_whole, sum_rows
+from trueness._tally.row_sums import count_rows, sum_rows
 from trueness._tally.rules import Groups
 from trueness.errors import InputError
 from trueness.typing import Floats, Ints, Numbers
@@ -225,7 +225,7 @@ def _no_ends(size: int) -> Floats:
 
 def _weighted(sample: Sample, w: Floats) -> GridCells:
     sum_rows(sample, lambda p, y, rows: faults(p, y) | weight_faults(w[rows]))
-    whole = are_whole(w)
+    whole = count_rows(sample)
     table: Ints = np.zeros((GRID_CELLS, 2, 5), dtype=np.int64)
     ends = _no_ends(GRID_CELLS)
     floats = np.zeros((2, GRID_CELLS, 7, 2))

@@ -14,12 +14,13 @@ from trueness._tally.rows_or_sums import sample_and_kind
 from trueness.errors import (
     DroppedRowsWarning,
     InputError,
+    WeightsWarning,
     collected_warnings,
     dropped_rows,
     in_context,
     warn,
 )
-from trueness.typing import ArrayLike, Bools, Floats, Ints, Kind, RowOptions
+from trueness.typing import ArrayLike, Bools, Floats, Ints, Kind, RowOptions, WeightType
 
 INDEPENDENT: Any = object()
 """In place of clusters, for functions that take rows as independent: they refuse images, whose
@@ -118,18 +119,36 @@ def check_names(models: Mapping[Any, Any], argument: str) -> None:
             )
 
 
-def weights_in_words(w: Floats) -> tuple[str, ...]:
-    """A note that says what weights were taken for; whole numbers must not sum to too much."""
+def weights_in_words(w: Floats, weight_type: WeightType) -> tuple[str, ...]:
+    """A note that says what weights were taken for; those that count rows must not sum to too much."""
     whole = bool((w == np.floor(w)).all())
+    if weight_type == "importance":
+        return ("Weights are sampling weights: each row counts once.",) if whole else ()
     if whole and w.sum() >= MOST_WHOLE:
         demand = "must sum to less than 2³⁵ (3·10¹⁰) if it holds whole numbers, which count rows"
-        remedy = "Sampling weights have any unit: divide them by their mean."
+        remedy = "Sampling weights have any unit: pass `weight_type='importance'`."
         raise InputError("sample_weight", demand, f"it sums to {w.sum():.3g}", remedy=remedy)
     if not whole:
         return ("Weights are not whole numbers but sampling weights: each row counts once.",)
-    if (w > 1).any():
+    if weight_type == "auto" and (w > 1).any():
         return ("Weights are whole numbers and count rows: a weight of 2 is two rows.",)
     return ()
+
+
+def warn_guessed_counts(rows: int, weight: float) -> None:
+    """Warn of weights that were taken as counts because they are whole numbers."""
+    if weight <= rows:
+        return
+    sampling = "If they are sampling weights, pass `weight_type='importance'`"
+    warn(
+        f"{counts_in_words(rows, weight)}. {sampling}; `weight_type='frequency'` confirms counts.",
+        WeightsWarning,
+    )
+
+
+def counts_in_words(rows: int, weight: float) -> str:
+    """What was made of weights that are whole numbers, as a sentence without its end."""
+    return f"Weights were taken as counts: {rows:,} rows stand for {weight:,.0f}"
 
 
 def model_context(model: str) -> AbstractContextManager[None]:

@@ -39,14 +39,15 @@ def parts_of(sample: Sample, kind: Kind, make: Callable[[Sample], Part]) -> tupl
         return tuple(ClassParts(sample, make))
     top = top_of(sample)
     if kind == "confidence":
-        return (make(Sample(top.correct, top.confidence, sample.w)),)
+        return (make(Sample(top.correct, top.confidence, sample.w, importance=sample.importance)),)
     found = []
     for k in range(sample.p.shape[1]):
         rows = top.predicted == k
         if sample.w is not None:
             rows &= sample.w > 0
         w = None if sample.w is None else sample.w[rows]
-        found.append(make(Sample(top.correct[rows], top.confidence[rows], w)))
+        part = Sample(top.correct[rows], top.confidence[rows], w, importance=sample.importance)
+        found.append(make(part))
     return tuple(found)
 
 
@@ -72,7 +73,12 @@ class ClassParts(Sequence[Part]):
         if not isinstance(k, int):
             return tuple(self[one] for one in k)
         if k != self.last:
-            part = Sample((self.sample.y == k).view(np.uint8), self._scores(k), self.sample.w)
+            part = Sample(
+                (self.sample.y == k).view(np.uint8),
+                self._scores(k),
+                self.sample.w,
+                importance=self.sample.importance,
+            )
             self.part = self.make(part)
             self.last = k
         return self.part
@@ -90,7 +96,14 @@ class ClassParts(Sequence[Part]):
 
 def _label_part(sample: Sample, k: int, make: Callable[[Sample], Part]) -> Part:
     try:
-        return make(Sample(sample.y[:, k], sample.p[:, k], sample.w, None, 0.0, sample.rows))
+        part = Sample(
+            sample.y[:, k],
+            sample.p[:, k],
+            sample.w,
+            rows=sample.rows,
+            importance=sample.importance,
+        )
+        return make(part)
     except InputError as error:
         if isinstance(error.remedy, Remedy) and error.remedy.name in ("pos-label", "matrix"):
             error = error.but(remedy="")
@@ -108,7 +121,14 @@ def binary_of_two_columns(sample: Sample) -> Sample:
     if sample.p.ndim == 1 or sample.p.shape[1] != 2:
         return sample
     _, second = parts_of(sample, "classwise", lambda part: part)
-    return Sample(second.y, second.p, sample.w, None, 0.0, sample.rows, sample.dropped)
+    return Sample(
+        second.y,
+        second.p,
+        sample.w,
+        rows=sample.rows,
+        dropped=sample.dropped,
+        importance=sample.importance,
+    )
 
 
 TWO_COLUMNS = "The two columns of scores are one binary problem: the event is the second."
@@ -218,5 +238,12 @@ def with_probabilities(sample: Sample) -> Sample:
     for rows, Z in blocks(sample.p):
         softmax.fill(Z, rows, P[rows])
     return Sample(
-        sample.y, P, sample.w, sample.classes, sample.tolerance, sample.rows, sample.dropped
+        sample.y,
+        P,
+        sample.w,
+        sample.classes,
+        sample.tolerance,
+        sample.rows,
+        sample.dropped,
+        importance=sample.importance,
     )

@@ -74,7 +74,12 @@ def _weighted(sample: Sample, edges: Floats, uniform: bool) -> Bins:
     if not total[:, 1].sum() > 0:
         sample.explain()
     return Bins(
-        edges, None, total[:, 1:], total[:, 0].astype(np.int64), moments=True, whole=are_whole(w)
+        edges,
+        None,
+        total[:, 1:],
+        total[:, 0].astype(np.int64),
+        moments=True,
+        whole=count_rows(sample),
     )
 
 
@@ -135,11 +140,18 @@ def _weighted_cells(sample: Sample, p: NDArray[Any], y: NDArray[Any], split_ties
     if score.size == 0:
         sample.explain()
     weight, events, squares, event_squares = sums
-    if are_whole(sample.w):
+    if count_rows(sample):
         return Cells(
             score, count, weight.astype(np.int64), events.astype(np.int64), squares, event_squares
         )
     return Cells(score, count, weight, events, squares, event_squares)
+
+
+def count_rows(sample: Sample) -> bool:
+    """Whether weights, if any, count rows: they are whole numbers, and not said to be sampling weights."""
+    if sample.w is None:
+        return True
+    return not sample.importance and are_whole(sample.w)
 
 
 def are_whole(w: Floats) -> bool:

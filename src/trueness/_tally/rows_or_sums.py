@@ -7,10 +7,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from trueness._input.arguments import spell_out
-from trueness._input.sample import Sample, plain_sample, read_sample
+from trueness._input.arguments import checked_word, spell_out
+from trueness._input.sample import WEIGHT_TYPES, Sample, plain_sample, read_sample
 from trueness._keywords import suggests_keywords
 from trueness._tally.buckets import RowClusters, read_clusters, refuse_unused
+from trueness._tally.events import Events, clusters_of
 from trueness._tally.grid import grid_of_rows
 from trueness._tally.multiclass import (
     EACH_ROW,
@@ -42,7 +43,7 @@ from trueness.errors import (
     dropped_rows,
     warn,
 )
-from trueness.typing import ArrayLike, Kind, Missing, RowOptions
+from trueness.typing import ArrayLike, Kind, Missing, RowOptions, WeightType
 
 Measure = TypeVar("Measure", bound=Callable[..., Any])
 Sums = TypeVar("Sums", Tally, Binned, Sketch)
@@ -61,6 +62,7 @@ ROW_OPTIONS = {
 
 
 _RAISE = "raise"
+_AUTO = "auto"
 
 
 def row_options(
@@ -68,6 +70,7 @@ def row_options(
     labels: Sequence[Hashable] | None,
     pos_label: Hashable | None,
     sample_weight: ArrayLike | None,
+    weight_type: WeightType,
     missing: Missing,
     clip_tolerance: float,
     sum_tolerance: float | None,
@@ -80,6 +83,7 @@ def row_options(
         labels is None
         and pos_label is None
         and sample_weight is None
+        and weight_type is _AUTO
         and missing is _RAISE
         and sum_tolerance is None
         and from_logits is False
@@ -95,6 +99,7 @@ def row_options(
         "labels": labels,
         "pos_label": pos_label,
         "sample_weight": sample_weight,
+        "weight_type": weight_type,
         "missing": missing,
         "clip_tolerance": clip_tolerance,
         "sum_tolerance": sum_tolerance,
@@ -246,6 +251,8 @@ def sample_and_kind(
     A matrix of logits becomes one of probabilities, unless `keep_logits`: only the functions of
     this file read logits.
     """
+    if isinstance(y_true, Events):
+        y_true, y_prob, options = y_true.as_rows(y_prob, options, ROW_OPTIONS)
     if y_prob is None:
         raise InputError(
             "y_prob", "is missing: pass labels and scores, or a Tally in place of both"
@@ -293,7 +300,10 @@ def refuse_row_arguments(
     kind = check_kind(options["kind"]) if "kind" in options else sums.kind
     if kind != sums.kind and (sums.kind, kind) != ("binary", "classwise"):
         raise InputError("kind", f"is {kind!r}, but this {what} was made with kind={sums.kind!r}")
+    check_sums_of(sums, options.get("weight_type", "auto"))
     for name, value in options.items():
+        if name == "weight_type":
+            continue
         default = value is None or (
             isinstance(value, str | bool | float | int) and value == ROW_OPTIONS.get(name)
         )
@@ -303,6 +313,22 @@ def refuse_row_arguments(
         raise InputError(
             "", f"An empty {what} has no calibration error", remedy="Add rows to it first."
         )
+
+
+def check_sums_of(sums: Tally | Binned | Sketch, weight_type: WeightType) -> None:
+    """Raise unless these sums are of weights of this type."""
+    checked_word(weight_type, "weight_type", WEIGHT_TYPES)
+    if weight_type == "auto" or sums.weight == sums.n:
+        return
+    counted = all(part.whole for part in sums.parts)
+    what = type(sums).__name__
+    remedy = f"Pass `weight_type={weight_type!r}` where the {what} is made."
+    if weight_type == "importance" and counted:
+        got = f"the weights of this {what} count rows: {sums.n:,} stand for {sums.weight:,.0f}"
+        raise InputError("weight_type", "must be 'frequency' or 'auto'", got, remedy=remedy)
+    if weight_type == "frequency" and not counted:
+        got = f"this {what} holds sampling weights"
+        raise InputError("weight_type", "must be 'importance' or 'auto'", got, remedy=remedy)
 
 
 def _give_warnings(sums: Parts[Any], rule: BinRule | None = None) -> None:
@@ -330,7 +356,7 @@ def warn_one_class(n: int) -> None:
 @suggests_keywords
 def tally(
     y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_prob: ArrayLike | None = None,
     *,
     cluster: ArrayLike | None = None,
     buckets: int = 64,
@@ -338,6 +364,7 @@ def tally(
     labels: Sequence[Hashable] | None = None,
     pos_label: Hashable | None = None,
     sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
     missing: Missing = "raise",
     clip_tolerance: float = 0.0,
     sum_tolerance: float | None = None,
@@ -376,7 +403,12 @@ def tally(
     pos_label : optional
         The label that a vector of scores predicts, if labels are not 0/1.
     sample_weight : array-like of shape (n,), optional
-        Frequencies: a weight of 2 counts the row twice, a weight of 0 leaves it out.
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
     missing : {'raise', 'drop'}, default 'raise'
         What to do with rows that have a missing value: raise an error, or drop them with a warning.
     clip_tolerance : float, default 0
@@ -408,6 +440,7 @@ def tally(
         labels,
         pos_label,
         sample_weight,
+        weight_type,
         missing,
         clip_tolerance,
         sum_tolerance,
@@ -415,6 +448,7 @@ def tally(
         percent,
         ignore_index,
     )
+    cluster = clusters_of(y_true, cluster)
     return _by_bucket(
         partial(tally_of, piece=cluster is not None), y_true, y_prob, rows, cluster, buckets
     )
@@ -423,7 +457,7 @@ def tally(
 @suggests_keywords
 def sketch(
     y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_prob: ArrayLike | None = None,
     *,
     cluster: ArrayLike | None = None,
     buckets: int = 64,
@@ -431,6 +465,7 @@ def sketch(
     labels: Sequence[Hashable] | None = None,
     pos_label: Hashable | None = None,
     sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
     missing: Missing = "raise",
     clip_tolerance: float = 0.0,
     sum_tolerance: float | None = None,
@@ -463,7 +498,12 @@ def sketch(
     pos_label : optional
         The label that a vector of scores predicts, if labels are not 0/1.
     sample_weight : array-like of shape (n,), optional
-        Frequencies: a weight of 2 counts the row twice, a weight of 0 leaves it out.
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
     missing : {'raise', 'drop'}, default 'raise'
         What to do with rows that have a missing value: raise an error, or drop them with a warning.
     clip_tolerance : float, default 0
@@ -502,6 +542,7 @@ def sketch(
         labels,
         pos_label,
         sample_weight,
+        weight_type,
         missing,
         clip_tolerance,
         sum_tolerance,
@@ -509,6 +550,7 @@ def sketch(
         percent,
         ignore_index,
     )
+    cluster = clusters_of(y_true, cluster)
     return _by_bucket(
         partial(sketch_of, piece=cluster is not None), y_true, y_prob, rows, cluster, buckets
     )
@@ -517,7 +559,7 @@ def sketch(
 @suggests_keywords
 def binned(
     y_true: ArrayLike,
-    y_prob: ArrayLike,
+    y_prob: ArrayLike | None = None,
     *,
     bins: BinsLike = 10,
     cluster: ArrayLike | None = None,
@@ -526,6 +568,7 @@ def binned(
     labels: Sequence[Hashable] | None = None,
     pos_label: Hashable | None = None,
     sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
     missing: Missing = "raise",
     clip_tolerance: float = 0.0,
     sum_tolerance: float | None = None,
@@ -558,7 +601,12 @@ def binned(
     pos_label : optional
         The label that a vector of scores predicts, if labels are not 0/1.
     sample_weight : array-like of shape (n,), optional
-        Frequencies: a weight of 2 counts the row twice, a weight of 0 leaves it out.
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
     missing : {'raise', 'drop'}, default 'raise'
         What to do with rows that have a missing value: raise an error, or drop them with a warning.
     clip_tolerance : float, default 0
@@ -598,6 +646,7 @@ def binned(
         labels,
         pos_label,
         sample_weight,
+        weight_type,
         missing,
         clip_tolerance,
         sum_tolerance,
@@ -606,6 +655,7 @@ def binned(
         ignore_index,
     )
     rule = as_rule(bins)
+    cluster = clusters_of(y_true, cluster)
     fixed = rule.fixed_edges is not None
     if cluster is not None and not fixed:
         make = partial(tally_of, piece=True)

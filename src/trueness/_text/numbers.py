@@ -92,19 +92,20 @@ def common_decimals(values: Sequence[float]) -> int:
 def percent(value: float, decimals: int = 1) -> str:
     """A fraction as a percentage.
 
-    Whole ones without decimals, those near 0 or 1 with two digits of the distance.
+    Whole ones without decimals, those near 0 with two digits, those near 1 with one of the distance.
 
     >>> percent(1 - 0.05), percent(0.2038), percent(0.00112), percent(0.99996), percent(math.nan)
-    ('95 %', '20.4 %', '0.11 %', '99.9960 %', '–')
+    ('95 %', '20.4 %', '0.11 %', '99.996 %', '–')
     """
     if math.isnan(value):
         return MISSING
     hundred = round(100 * value, 9)
     if hundred == round(hundred):
         return f"{hundred:.0f} %"
-    distance = min(abs(hundred), abs(100 - hundred))
-    if distance < 1:
-        decimals = 1 - math.floor(math.log10(distance))
+    if abs(hundred) < 1:
+        decimals = 1 - math.floor(math.log10(abs(hundred)))
+    elif abs(100 - hundred) < 1:
+        decimals = -math.floor(math.log10(abs(100 - hundred)))
     return f"{hundred:.{decimals}f} %"
 
 
@@ -121,6 +122,23 @@ def percents(*values: float) -> tuple[str, ...]:
     decimals = max(0, min(_MOST_COMMON_DECIMALS, 1 - math.floor(math.log10(size))))
     return tuple(
         MISSING if math.isnan(v) else f"{100 * v:.{decimals}f}".replace("-", "−") for v in values
+    )
+
+
+def shares(*values: float) -> tuple[str, ...]:
+    """Fractions as percentages without their sign, all with two digits of the largest.
+
+    >>> shares(0.0284, 0.019, 0.0371), shares(0.00042, -0.00011, 0.0009), shares(0.18, 0.1, 0.26)
+    (('2.8', '1.9', '3.7'), ('0.042', '−0.011', '0.090'), ('18', '10', '26'))
+    """
+    largest = max((100 * abs(v) for v in values if math.isfinite(v)), default=0.0)
+    size = math.floor(math.log10(largest)) if largest > _ROUNDING else 0
+    decimals = max(0, min(_MOST_COMMON_DECIMALS, 1 - size))
+    return tuple(
+        MISSING
+        if math.isnan(v)
+        else f"{round(100 * v, decimals) + 0.0:.{decimals}f}".replace("-", "−")
+        for v in values
     )
 
 

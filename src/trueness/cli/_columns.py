@@ -4,20 +4,35 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from trueness._text.table import Column
+from trueness.cli._events import Statements, statements_of
 from trueness.cli._printing import note, warning
 from trueness.errors import InputError
 
 if TYPE_CHECKING:
-    from trueness.typing import Missing
+    from trueness.typing import Missing, WeightType
 
 LABELS = ("label", "y", "y_true", "target")
 SCORES = ("prob", "p", "y_prob", "score", "probability", "confidence")
 _SHOWN = 12
+
+
+LOG_FIELDS = (
+    "label_field",
+    "confidence_field",
+    "rows_field",
+    "text_field",
+    "answer_field",
+    "target_field",
+    "id_field",
+    "targets",
+)
+"""The options that name fields of a log, and the key of its answers."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +49,7 @@ class Request:
     probs: tuple[str, ...] = ()
     matrices: tuple[str, ...] = ()
     weight: str | None = None
+    weight_type: "WeightType" = "auto"
     by: tuple[str, ...] = ()
     model_column: str | None = None
     """The column that says whose score and label a row has; `pair` says which rows of two models
@@ -57,8 +73,23 @@ class Request:
     confidence: str | None = None
     label_field: str | None = None
     confidence_field: str | None = None
+    rows_field: str | None = None
+    text_field: str | None = None
+    answer_field: str | None = None
+    target_field: str | None = None
+    id_field: str | None = None
+    targets: str | None = None
+    """A CSV file with the right answer of each id."""
     multilabel: bool = False
     """Whether `label` and the one of `matrices` name a column for each of several labels."""
+    outcome: str | None = None
+    lower: tuple[str, ...] = ()
+    upper: tuple[str, ...] = ()
+    coverage: float | None = None
+    quantiles: tuple[str, ...] = ()
+    followup: str | None = None
+    event: str | None = None
+    horizon: float | None = None
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -79,6 +110,8 @@ class Request:
                 "label": typed[0] if typed else None,
                 "own_labels": typed if len(typed) > 1 else (),
             }
+        if taken.get("weight_type", "auto") != "auto" and taken.get("weight") is None:
+            raise click.UsageError("--weight-type needs --weight.")
         if isinstance(taken.get("labels"), str):
             taken["labels"] = tuple(name.strip() for name in taken["labels"].split(","))
         return cls(**taken)
@@ -161,6 +194,8 @@ class Choice:
     judge: str | None = None
     long: tuple[str, ...] = ()
     """The columns of models and of questions, if each row is of one model."""
+    statements: Statements | None = None
+    """Intervals, quantiles or risks in place of labels and scores."""
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -176,9 +211,12 @@ class Choice:
     @property
     def numbers(self) -> tuple[str, ...]:
         named = [column for model in self.models for column in model.columns]
-        return tuple(dict.fromkeys([*named, *filter(None, [self.weight])]))
+        more = () if self.statements is None else self.statements.numbers
+        return tuple(dict.fromkeys([*named, *more, *filter(None, [self.weight])]))
 
     def in_words(self, source: str) -> str:
+        if self.statements is not None:
+            return f"Data: {source}, {'events' if self.statements.followup else 'outcomes'} {self.label!r}"
         label = self.label if self.models[0].label is None else None  # else each model has its own
         named = {"labels": label, "weights": self.weight, "clusters": self.cluster}
         named |= {"models": self.long[0]} if self.long else {}
@@ -208,6 +246,14 @@ def choose(names: Sequence[str], source: str, request: Request) -> Choice:
             request, label=models[0].label, probs=models[0].columns, matrices=(), multilabel=False
         )
         return replace(choose(names, source, own), models=models)
+    stated = statements_of(
+        names,
+        request,
+        partial(_guess, source=source),
+        partial(_check_column, source=source),
+    )
+    if stated is not None:
+        return _choose_statements(names, source, request, stated)
     label = request.label
     weight = request.weight
     guesses = []
@@ -256,6 +302,18 @@ def choose(names: Sequence[str], source: str, request: Request) -> Choice:
         request.judge,
         long,
     )
+
+
+def _choose_statements(
+    names: Sequence[str], source: str, request: Request, stated: Statements
+) -> Choice:
+    """The columns of intervals, quantiles or risks."""
+    by = tuple(dict.fromkeys(request.by))
+    for option, name in (("--cluster", request.cluster), *(("--by", name) for name in by)):
+        if name is not None:
+            _check_column(names, name, option, source)
+    models = tuple(Model(name, columns[:1]) for name, columns in stated.models.items())
+    return Choice(stated.outcome, models, None, by=by, cluster=request.cluster, statements=stated)
 
 
 def _label_models(names: Sequence[str], source: str, request: Request) -> tuple[Model, ...]:

@@ -7,27 +7,24 @@ from typing import Any, NamedTuple
 import trueness as tn
 import trueness.cli._options as opt
 from trueness._progress import progress_bar
-from trueness._text.numbers import common_decimals, level_percent, rule_in_words
+from trueness._text.numbers import common_decimals, level_percent, points, rule_in_words
 from trueness._text.table import Cell, Column, Kind, Table, written
 from trueness.cli._answers import paired_rows
 from trueness.cli._columns import Group, Request, group_columns
-from trueness.cli._dataset import IMPORTANCE, Rows, read_rows, uses_logs
+from trueness.cli._dataset import Rows, read_rows, uses_logs
 from trueness.cli._printing import (
     Output,
     Target,
     interval_cell,
     limits_notes,
-    note,
     warning,
     with_limits,
 )
 from trueness.errors import InputError
 
-_WITH_INFLUENCES = ("squared-ece", "brier", "log-loss")
-
 
 @opt.command("compare")
-@opt.data(label="own")
+@opt.data(label="own", events=True)
 @opt.cluster
 @opt.text(
     "--measure",
@@ -83,13 +80,7 @@ def compare(**options: Any) -> None:
         demand = "must name two models or more to compare"
         got = f"got {rows.choice.models[0].name!r} alone"
         raise InputError("--prob", demand, got)
-    if (
-        rows.weight_type == "importance"
-        and settings["method"] != "bootstrap"
-        and measure in _WITH_INFLUENCES
-    ):
-        settings["weight_type"] = rows.weight_type
-        note(IMPORTANCE)
+    rows.note_importance()
     own = {"level": options["level"], "seed": options["seed"]} | (
         {} if bins is None else {"bins": bins}
     )
@@ -186,10 +177,11 @@ def _models_table(rows: Rows, results: Sequence[_Compared]) -> Table:
     values = [value for one in results for value in one.comparison.estimates.values()]
     kind: Kind = "percent" if first.measure == "tce" else "fraction"
     decimals = common_decimals(values)
+    is_squared = first.measure == "squared_ece"
     columns = [
         *group_columns(rows.choice.by),
         Column("model", "model", "name"),
-        Column("value", first.measure, "number"),
+        Column("value", "typical error" if is_squared else first.measure, "number"),
         Column("interval", f"{level_percent(first.level)} interval", "number"),
         Column("floor", "if calibrated", "number"),
     ]
@@ -201,7 +193,9 @@ def _models_table(rows: Rows, results: Sequence[_Compared]) -> Table:
                 "model": name,
                 "value": Cell(value, written(value, kind, decimals)),
             }
-            if own:
+            if is_squared:
+                line |= _typical_error(value, own.get(name))
+            elif own:
                 line["interval"] = interval_cell(own[name].low, own[name].high, kind)
                 floor = own[name].floor
                 line |= (
@@ -211,6 +205,16 @@ def _models_table(rows: Rows, results: Sequence[_Compared]) -> Table:
                 )
             lines.append(line)
     return Table(columns, lines)
+
+
+def _typical_error(square: float, own: "tn.Estimate | None") -> dict[str, Cell]:
+    """The root of a squared error in percentage points, with its limits."""
+    squares = (square,) if own is None else (square, own.low, own.high)
+    error, *limits = points(*(max(0.0, value) ** 0.5 for value in squares))
+    cells = {"value": Cell(square, f"{error} points")}
+    if own is not None and math.isfinite(own.high):
+        cells["interval"] = Cell(own.low, "{} to {}".format(*limits))
+    return cells
 
 
 def _entry(compared: _Compared) -> dict[str, Any]:

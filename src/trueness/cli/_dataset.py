@@ -2,6 +2,7 @@
 
 from __future__ import annotations  # the types of arrays, which help does not need
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -11,7 +12,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import trueness as tn
 from trueness._progress import progress_bar
-from trueness.cli._columns import Choice, Group, Model, Request, choose, columns_of_answers, paired
+from trueness.cli._columns import (
+    LOG_FIELDS,
+    Choice,
+    Group,
+    Model,
+    Request,
+    choose,
+    columns_of_answers,
+    paired,
+)
 from trueness.cli._printing import note, reword_messages, warning, wording
 from trueness.errors import InputError, Place, dropped_rows
 
@@ -22,11 +32,12 @@ if TYPE_CHECKING:
     from trueness.sources._table import Columns, Table
     from trueness.typing import RowOptions
 
-IMPORTANCE = (
+_IMPORTANCE = (
     "Weights are not whole numbers: they are taken as importance weights, not as counts of rows."
 )
 _LARGE = 256 * 1000 * 1000
 _MOST_MODELS = 50
+_NUMBER = re.compile(r"[+-]?(0|[1-9]\d*)?(\.\d*)?([eE][+-]?\d+)?(?<=[\d.])", re.ASCII)
 Answer = TypeVar("Answer")
 
 
@@ -35,7 +46,8 @@ class Arguments:
     """Labels and scores of one model as the library takes them."""
 
     y_true: NDArray[Any]
-    y_prob: NDArray[Any]
+    y_prob: Any
+    """Scores; None beside Events in place of labels."""
     rows: RowOptions
     remark: str | None = None
     """How the classes were inferred."""
@@ -75,9 +87,16 @@ class Rows:
         """What weights mean: counts of rows or, if they are not whole numbers, importance."""
         if self.choice.weight is None:
             return "frequency"
+        if self.request.weight_type != "auto":
+            return self.request.weight_type
         w = self.columns.numbers[self.choice.weight]
         whole = w.round() if w.dtype.kind == "f" else w
         return "importance" if ((w < whole) | (w > whole)).any() else "frequency"  # nan is neither
+
+    def note_importance(self) -> None:
+        """Say that weights were taken as importance weights because they are not whole numbers."""
+        if self.request.weight_type == "auto" and self.weight_type == "importance":
+            note(_IMPORTANCE)
 
     def is_matrix(self, model: Model) -> bool:
         return len(model.columns) > 1 or self.columns.numbers[model.columns[0]].ndim == 2
@@ -190,12 +209,16 @@ class Rows:
         import numpy as np
 
         numbers = self.columns.numbers
+        if self.choice.statements is not None:
+            events: Any = self.choice.statements.make(model.name, numbers)
+            return Arguments(events, None, {})
         request = self.request
         scores = [as_fractions(numbers[name], request.percent) for name in model.columns]
         described = ("missing", "clip_tolerance", "sum_tolerance", "from_logits")
         rows: RowOptions = {name: getattr(request, name) for name in described}  # type: ignore[assignment]  # names of row options
         if self.choice.weight is not None:
             rows["sample_weight"] = numbers[self.choice.weight]
+            rows["weight_type"] = request.weight_type
         label = self.columns.labels[model.label or self.choice.label]
         matrix = self.is_matrix(model)
         if request.pos_label is not None:
@@ -253,6 +276,8 @@ class Rows:
 
     def own_labels(self) -> dict[str, NDArray[Any]] | NDArray[Any]:
         """The labels, or those of each model if models have their own."""
+        if self.choice.statements is not None:
+            return {model.name: self.arguments(model).y_true for model in self.choice.models}
         if self.choice.models[0].label is None:
             return self.label
         return {model.name: self.columns.labels[str(model.label)] for model in self.choice.models}
@@ -295,6 +320,9 @@ class Rows:
         }
         arguments = {name: f"column {column!r}" for name, column in columns.items()}
         arguments["y_prob"] = " and ".join(f"{what} {name!r}" for what, name in named)
+        if choice.statements is not None:
+            stated = choice.statements.arguments(models[0].name)
+            arguments |= {name: f"column {column!r}" for name, column in stated.items()}
 
         def place(place: Place) -> str:
             row = place.row if self.kept is None else int(self.kept[place.row])
@@ -304,6 +332,14 @@ class Rows:
             return f"{where}, column {place.column}"
 
         return reword_messages(wording(arguments, place, **words), context)
+
+
+def as_numbers(column: Any) -> Any:
+    """A column of text as numbers, if every cell is one; 007 is a name."""
+    cells = [one for one in column.tolist() if one is not None] if column.dtype.kind in "OU" else []
+    if not cells or not all(isinstance(one, str) and _NUMBER.fullmatch(one) for one in cells):
+        return column
+    return column.astype(object).astype(float)
 
 
 def require_rows(source: str, rows: int, complete: int | None = None) -> None:
@@ -356,7 +392,8 @@ class Dataset:
 
     def streamed(self, asked: bool | None) -> bool:
         """Whether to read in pieces: as asked, or by default if the file is large and no option needs all rows."""
-        whole = [name for name in ("by", "cluster", "model_column") if getattr(self.request, name)]
+        named = ("by", "cluster", "model_column", "outcome", "lower", "quantiles", "horizon")
+        whole = [name for name in named if getattr(self.request, name)]
         if asked and whole:
             raise InputError(
                 f"--{whole[0].replace('_', '-')}", "needs all rows at once", "leave `--stream` out"
@@ -480,8 +517,10 @@ def uses_logs(request: Request) -> bool:
     """Whether the files are logs of evaluations, or are to be read as such."""
     from trueness.sources._eval_log import is_eval_log
 
-    asked = request.label_field or request.confidence_field or request.confidence or request.scorer
-    return bool(asked) or (request.input_format is None and any(map(is_eval_log, request.files)))
+    names_log = any(getattr(request, name) for name in ("confidence", "scorer", *LOG_FIELDS))
+    if names_log or request.input_format is not None:
+        return names_log
+    return any(is_eval_log(file) for file in request.files)
 
 
 def read_logs(request: Request, files: Sequence[str], *more: str) -> Any:
@@ -490,9 +529,7 @@ def read_logs(request: Request, files: Sequence[str], *more: str) -> Any:
 
     others = (name for name in (*request.named, *more) if not name.startswith("option_"))
     fields = [name for name in others if name not in AnswersTable.columns]
-    options = {
-        name: getattr(request, name) for name in ("scorer", "label_field", "confidence_field")
-    }
+    options = {name: getattr(request, name) for name in ("scorer", *LOG_FIELDS)}
     spelled = {name: f"--{name.replace('_', '-')}" for name in (*options, "confidence")}
     with reword_messages(wording(options=spelled)):
         found = eval_log(files, confidence=request.confidence or "auto", fields=fields, **options)

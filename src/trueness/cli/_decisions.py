@@ -1,10 +1,13 @@
 """``trueness gate`` and ``trueness decide``: decisions."""
 
+import hashlib
 import math
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -14,8 +17,16 @@ import trueness.cli._options as opt
 from trueness._progress import progress_bar
 from trueness._text.table import Column, Table
 from trueness.cli._columns import Group, Model, Request, group_columns, model_column
-from trueness.cli._dataset import IMPORTANCE, Arguments, Dataset, Rows, open_dataset, read_rows
+from trueness.cli._dataset import (
+    Arguments,
+    Dataset,
+    Rows,
+    as_numbers,
+    open_dataset,
+    read_rows,
+)
 from trueness.cli._printing import Output, Target, note, reword_messages, warning, wording
+from trueness.cli._receipt import receipt_of, write_receipt
 from trueness.cli._tally import ModelSums, file_names, own_bins, read_total, stream_sums
 from trueness.errors import InputError
 
@@ -28,6 +39,7 @@ _BOUNDS = ("max_ece", "max_l2", "oe_within")
 _TOP = "For several classes: the error of the largest score as the probability that its class is right."
 _LATTICE = 4096
 _SHOWN = 6
+EXIT_CODES = {"pass": 0, "fail": 1, "investigate": 3}
 _REQUIRE = (
     "Fail unless an equivalence test shows that every quantity is within its bound: its p-value is at most 1 - level, "
     "and its upper confidence limit is within the bound. Without --require, the gate fails if a quantity is shown to "
@@ -49,7 +61,7 @@ _ABOVE_0 = click.FloatRange(0, 1, min_open=True)
 _share = partial(opt.number, kind=opt.Between(0, 1), metavar="X")
 _criteria = opt.combine(
     _share("--max-ece", "The largest ECE allowed, in the bins of --bins."),
-    _share("--max-l2", "The largest l2 calibration error allowed."),
+    _share("--max-l2", "The largest typical error (l2) allowed."),
     _share("--oe-within", "How far observed/expected events may be from 1: 0.1 allows 0.9 to 1.1."),
     click.option("--require", is_flag=True, help=_REQUIRE),
     opt.bins(None, "Bins of the ECE; by default 10 of equal width", blind=True),
@@ -60,11 +72,24 @@ _criteria = opt.combine(
         is_flag=True,
         help="Judge each group of .tally files instead of all their rows together.",
     ),
+    opt.text(
+        "--policy",
+        "A TOML file with the bounds: level, require, min_rows, max_ece, max_l2, oe_within, by with "
+        "segment_gap, columns with slice_gap, baseline with margin, seed. Of pyproject.toml, the "
+        "section [tool.trueness.gate], which is also read if no bound is given.",
+        metavar="FILE",
+    ),
+    opt.text(
+        "--receipt",
+        "Write what was asked, found and decided, for `trueness verify`.",
+        metavar="FILE",
+    ),
 )
+_SAID_BY_POLICY = (*_BOUNDS, "require", "level", "seed", "by", "groups")
 
 
 @opt.command("gate")
-@opt.data(label="own")
+@opt.data(label="own", events=True)
 @opt.cluster
 @_criteria
 @opt.stream
@@ -79,26 +104,42 @@ def gate(**options: Any) -> None:
     \b
       trueness gate rows.csv --label churned --prob model --max-ece 0.03
       trueness gate rows.csv --label churned --prob model --max-ece 0.05 --require
-      trueness gate rows.csv --label churned --prob p --oe-within 0.1 --by region
+      trueness gate rows.csv --label churned --prob p --policy calibration.toml
+      trueness gate rows.csv --policy calibration.toml --receipt receipt.json
 
-    Exit code 0: passed. 1: failed or undecided. 2: the options or the data are wrong, or there is
-    nothing to judge.
+    Exit code 0: passed. 1: failed. 3: these rows cannot decide, or do not show what --require
+    demands. 2: the options or the data are wrong, or there is nothing to judge.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    stream = options["stream"]
-    if options["groups"]:
-        raise click.UsageError("--groups is for .tally files; for rows, use --by.")
     target = Target.pop_from(options)
-    rule = _checked_rule(options)
-    with open_dataset(Request.pop_from(options)) as data:
-        if data.streamed(stream):
+    _finish(judged(_with_policy(options)), target, options["receipt"])
+
+
+def judged(options: dict[str, Any]) -> "Judged":
+    """What the gate finds in rows; `options` are those of the command, with a policy as a dict."""
+    options = dict(options)
+    asked = plain_options(options)
+    if options.pop("groups"):
+        raise click.UsageError("--groups is for .tally files; for rows, use --by.")
+    stream = options.pop("stream")
+    receipt = options.pop("receipt")
+    policy = options.pop("policy")
+    rule = _checked_rule(options, policy)
+    request = Request.pop_from(options)
+    if policy is not None:
+        return _by_policy(request, policy, rule, asked)
+    with open_dataset(request) as data:
+        digest = ""
+        if receipt is None and data.streamed(stream):
             subjects = _from_stream(
                 data, rule if options["max_ece"] is not None else None, asked=stream is not None
             )
         else:
-            subjects = _from_rows(data.rows().validate())
+            rows = data.rows().validate()
+            digest = digest_of(rows) if receipt is not None else ""
+            subjects = _from_rows(rows)
         about = data.choice.about(data.source.name)
         notes = [f"{data.choice.in_words(data.source.name)}."]
-        _deliver(list(subjects), rule, options, about, notes, target)
+        return _judged(list(subjects), rule, options, about, notes, digest, asked)
 
 
 @opt.command("gate")
@@ -115,18 +156,56 @@ def gate_of_sums(**options: Any) -> None:
       trueness gate monday.tally tuesday.tally --max-ece 0.03
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     target = Target.pop_from(options)
-    rule = _checked_rule(options)
-    sums, total = read_total(options["files"], target.path)
+    _finish(judged_sums(_with_policy(options), target.path), target, options["receipt"])
+
+
+def judged_sums(options: dict[str, Any], path: str | None = None) -> "Judged":
+    """What the gate finds in stored sums."""
+    asked = plain_options(options)
+    policy = options["policy"]
+    rule = _checked_rule(options, policy)
+    sums, total = read_total(options["files"], path)
     rule = rule if options["bins"] else own_bins(total)
     labels, scores = (total.about.get(key) for key in ("label", "prob"))
     notes = [f"{file_names(sums)}: {total.n:,} rows; labels {labels!r}, scores {scores!r}."]
     if total.bins == "sketch" and options["max_l2"] is not None:
-        notes.append("The l2 error of a sketch takes all rows of a cell at their mean score.")
+        notes.append("The typical error of a sketch takes all rows of a cell at their mean score.")
     about = {"sources": list(sums), **total.about, "by": total.by}
     in_groups = (
         options["groups"] or total.by == "origin"
     )  # of logs, whose models and sources are not pooled
-    _deliver(list(_from_sums(total, in_groups=in_groups)), rule, options, about, notes, target)
+    subjects = list(_from_sums(total, in_groups=in_groups))
+    digest = hashlib.sha256(total.total.to_bytes()).hexdigest()
+    if policy is None:
+        return _judged(subjects, rule, options, about, notes, digest, asked)
+    from trueness.infer.decision._gate import judge_by_policy
+    from trueness.infer.decision._policy import Policy
+
+    models = {one.group.name(one.model): one for one in subjects}
+    evidence = {name: one.data for name, one in models.items()}
+    checked = Policy.of(policy)
+    if checked.needs_columns:
+        demand = "needs rows for 'by', 'columns' and 'baseline'"
+        raise InputError("--policy", demand, f"{file_names(sums)} holds sums")
+    with reword_messages(wording()) as warned:
+        found = judge_by_policy(checked, evidence, bins=rule)
+    warning(*warned)
+    return Judged(found, {}, about, notes, {"policy": policy}, digest, asked)
+
+
+class Judged(NamedTuple):
+    """A gate, and what is printed and kept of it."""
+
+    found: "Gate"
+    groups: dict[tuple[str, str], Group]
+    """The group of each finding, by its name and model."""
+    about: dict[str, Any]
+    notes: list[str]
+    bounds: dict[str, Any]
+    digest: str
+    asked: dict[str, Any]
+    model: str = ""
+    """The name of a model that findings leave out."""
 
 
 class Subject(NamedTuple):
@@ -136,8 +215,91 @@ class Subject(NamedTuple):
     context: Callable[[], AbstractContextManager[list[str]]]
 
 
-def _checked_rule(options: dict[str, Any]) -> Any:
-    """The bins of the ECE; one option at least must be a bound."""
+def plain_options(options: dict[str, Any]) -> dict[str, Any]:
+    """The options as JSON keeps them, without those that say where the answer goes."""
+    left_out = ("receipt", "stream")
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in options.items()
+        if name not in left_out
+    }
+
+
+def _with_policy(options: dict[str, Any]) -> dict[str, Any]:
+    """The options, with the content of the policy in place of its file."""
+    from trueness.infer.decision._policy import Policy
+
+    path = options["policy"]
+    if path is None and all(options[name] is None for name in _BOUNDS) and _has_section():
+        path = "pyproject.toml"
+        note("the bounds are those of [tool.trueness.gate] in pyproject.toml.")
+    if path is None:
+        return options
+    for name in _SAID_BY_POLICY:
+        if name in options and opt.is_typed(name):
+            demand = "must not be given beside `--policy`, which says it"
+            raise InputError(f"--{name.replace('_', '-')}", demand)
+    with reword_messages(wording(options={"policy": "--policy"})):
+        policy = Policy.of(path).to_dict()
+    return {**options, "policy": policy}
+
+
+def _has_section() -> bool:
+    """Whether the folder has a pyproject.toml with a policy."""
+    try:
+        table = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return "gate" in table.get("tool", {}).get("trueness", {})
+
+
+def _by_policy(
+    request: Request, policy: dict[str, Any], rule: Any, asked: dict[str, Any]
+) -> Judged:
+    """Judge rows by a policy, with the columns that it names."""
+    columns = tuple(dict.fromkeys((*policy.get("by", ()), *policy.get("columns", ()))))
+    baseline = policy.get("baseline")
+    if baseline is not None and not request.probs:
+        raise click.UsageError("Name the scores: --prob is needed beside a baseline.")
+    if baseline is not None and baseline not in request.probs:
+        request = replace(request, probs=(*request.probs, baseline))
+    rows = read_rows(replace(request, by=columns), gaps=True)
+    if rows.choice.long or rows.choice.models[0].label is not None:
+        raise InputError("--policy", "needs one column of labels for all models")
+    frame: dict[str, Any] = {name: as_numbers(rows.columns.groups[name]) for name in columns}
+    whole = replace(rows, choice=replace(rows.choice, by=()))
+    models, first = whole.model_scores()
+    if baseline is not None:
+        frame[baseline] = models.pop(baseline)
+    alone = next(iter(models)) if len(models) == 1 else ""  # sentences need not name it
+    with whole.about(*rows.choice.models) as warned:
+        found = tn.gate(
+            first.y_true,
+            models[alone] if alone else models,
+            policy=policy,
+            data=frame or None,
+            bins=rule,
+            cluster=whole.cluster,
+            **first.rows,
+        )
+    warning(*warned)
+    notes = [f"{rows.choice.in_words(rows.source)}."]
+    about = rows.choice.about(rows.source)
+    return Judged(found, {}, about, notes, {"policy": policy}, digest_of(rows), asked, alone)
+
+
+def digest_of(rows: Rows) -> str:
+    """The digest of the rows that were judged: labels, scores, weights, clusters and groups."""
+    from trueness._input.digest import rows_digest
+
+    columns = rows.columns
+    return rows_digest({**columns.groups, **columns.numbers, **columns.labels})
+
+
+def _checked_rule(options: dict[str, Any], policy: dict[str, Any] | None) -> Any:
+    """The bins of the ECE; one option at least must be a bound, unless a policy has them."""
+    if policy is not None:
+        return opt.bin_rule(options["bins"] or "10")
     if all(options[name] is None for name in _BOUNDS):
         raise click.UsageError("Give at least one bound: --max-ece, --max-l2 or --oe-within.")
     if options["bins"] is not None and options["max_ece"] is None:
@@ -149,12 +311,12 @@ def _from_rows(rows: Rows) -> Iterator[Subject]:
     from trueness._tally.evidence import Evidence
 
     rows.warn_of_dropped()
-    if rows.weight_type == "importance":
-        note(IMPORTANCE)
+    rows.note_importance()
 
     def ask(one: Arguments, part: Rows) -> "tuple[Rows, Evidence]":
-        how: Any = {"kind": "confidence", "cluster": part.cluster, "weight_type": rows.weight_type}
-        return part, Evidence.of(one.y_true, one.y_prob, one.rows, **how)
+        return part, Evidence.of(
+            one.y_true, one.y_prob, one.rows, kind="confidence", cluster=part.cluster
+        )
 
     first = None
     for group, model, (part, data) in rows.each("Reading the groups", ask):
@@ -220,15 +382,16 @@ def _from_sums(total: "tn.Accumulator", *, in_groups: bool) -> Iterator[Subject]
             yield Subject(group, name, Evidence.of_sums(one), partial(reword_messages, wording()))
 
 
-def _deliver(
+def _judged(
     subjects: Sequence[Subject],
     rule: Any,
     options: dict[str, Any],
     data: dict[str, Any],
     notes: list[str],
-    to: Target,
-) -> None:
-    """Judge as the library does, print the findings, and exit with 1 unless all pass."""
+    digest: str,
+    asked: dict[str, Any],
+) -> Judged:
+    """Judge as the library does."""
     from trueness.infer.decision._gate import checked_bounds, gate_of
 
     named = {
@@ -246,10 +409,22 @@ def _deliver(
     with progress_bar("Judging"):
         evidence = {names: one.data for names, one in named.items()}
         found = gate_of(evidence, checked_bounds(**bounds, bins=rule), about=about, **how)
-    by = group_columns(one.group.by for one in subjects)
+    if any(one.data.view == "confidence" for one in subjects):
+        notes = [*notes, _TOP]
+    groups = {names: one.group for names, one in named.items()}
+    return Judged(found, groups, data, notes, bounds, digest, asked)
+
+
+def output_of(judged: Judged) -> Output:
+    """The table and the JSON of a gate."""
+    found = judged.found
+    of_finding = [_group_of(judged, finding) for finding in found.findings]
+    by = group_columns(group.by for group in judged.groups.values())
+    if not judged.groups and any(finding.group for finding in found.findings):
+        by = [Column("group", "group", "name")]
     columns = [
         *by,
-        model_column((one.model for one in subjects), by),
+        model_column((finding.model or judged.model for finding in found.findings), by),
         Column("n", "rows", "count", optional=True),
         Column("quantity", "judged", forms="data"),
         Column("judged", "judged", forms="table"),
@@ -260,20 +435,44 @@ def _deliver(
         ),
         Column("pvalue", "p", "p", forms="all" if found.require else "data"),
         Column("verdict", "verdict"),
-        *(Column(key, key, forms="data") for key in ("passed", "level", "reason")),
+        *(Column(key, key, forms="data") for key in ("passed", "level", "needed", "reason")),
     ]
-    top = [_TOP] if any(one.data.view == "confidence" for one in subjects) else []
-    table = Table(
-        columns, [_line(one, named[one.group, one.model].group) for one in found.findings]
-    )
-    gate = {**bounds, "require": found.require, "level": found.level, "passed": found.passed}
-    output = {"data": data, "gate": gate, "findings": table.to_dict()}
-    to.deliver(Output(replace(table, notes=[*notes, *_in_words(found, top)]), output))
-    if not found.passed:
-        raise click.exceptions.Exit(1)
+    lines = [
+        _line(one, group) | {"model": one.model or judged.model}
+        for one, group in zip(found.findings, of_finding, strict=True)
+    ]
+    table = Table(columns, lines)
+    gate = {
+        **judged.bounds,
+        "require": found.require,
+        "level": found.level,
+        "passed": found.passed,
+        "outcome": found.outcome,
+        "needed": found.needed,
+    }
+    data = {"data": judged.about, "gate": gate, "findings": table.to_dict()}
+    return Output(replace(table, notes=[*judged.notes, *found.notes, *_in_words(found)]), data)
 
 
-def _in_words(found: "Gate", top: Sequence[str]) -> list[str]:
+def _group_of(judged: Judged, finding: "Finding") -> Group:
+    known = judged.groups.get((finding.group, finding.model))
+    if known is not None:
+        return known
+    return Group("group", finding.group)
+
+
+def _finish(judged: Judged, target: Target, receipt: str | None) -> None:
+    """Print a gate, keep its receipt, and exit by its outcome."""
+    output = output_of(judged)
+    if receipt is not None:
+        write_receipt(receipt, receipt_of(judged.found, judged.asked, judged.digest, output))
+    target.deliver(output)
+    code = EXIT_CODES[judged.found.outcome]
+    if code:
+        raise click.exceptions.Exit(code)
+
+
+def _in_words(found: "Gate") -> list[str]:
     """The limits, the findings that decide, and the outcome."""
     failed = [one for one in found.findings if not one.passed]
     shown = failed or (found.findings if len(found.findings) <= _SHOWN else ())
@@ -281,21 +480,13 @@ def _in_words(found: "Gate", top: Sequence[str]) -> list[str]:
     sentences = [str(one) if several else f"{one.sentence}." for one in shown[:_SHOWN]]
     if len(shown) > _SHOWN:
         sentences.append(f"{len(shown) - _SHOWN} more did not pass.")
-    share = f"{len(failed)} of {len(found.findings)}"
-    unknown = all(one.outcome == "unknown" for one in failed)
-    failure = f"Not passed: {share} cannot be determined." if unknown else f"Failed: {share}."
-    return [
-        _limits_in_words(found, named=bool(shown)),
-        *top,
-        *sentences,
-        failure if failed else "Passed.",
-    ]
+    return [_limits_in_words(found, named=bool(shown)), *sentences, found.headline]
 
 
 def _limits_in_words(found: "Gate", *, named: bool) -> str:
     """The level of the limits, what the gate risks and, unless sentences that follow name them, the bins of the ECE."""
     first = found.findings[0]
-    judged = len(found.findings)
+    judged = found.tests or len(found.findings)
     bins = f"{first.words}. " if first.quantity == "ece" and not named else ""
     level, alpha = (
         f"{100 * v:.4g} %" for v in (max(one.level for one in found.findings), 1 - found.level)
@@ -309,7 +500,10 @@ def _limits_in_words(found: "Gate", *, named: bool) -> str:
 
 
 def _line(one: "Finding", group: Group) -> dict[str, Any]:
-    allowed = one.demand if one.quantity != "oe" else f"{1 - one.bound:g} to {1 + one.bound:g}"
+    if one.quantity == "oe":
+        allowed = f"{1 - one.bound:g} to {1 + one.bound:g}"
+    else:
+        allowed = "" if one.quantity == "labels" else one.demand
     line = {
         **group.entry(),
         **one.to_dict(),
@@ -317,7 +511,11 @@ def _line(one: "Finding", group: Group) -> dict[str, Any]:
         "reason": one.sentence,
         "verdict": one.outcome,
     }
-    line |= {"group": group.value, "bins": one.bins or None, "judged": f"{one.name} {allowed}"}
+    line |= {
+        "group": group.value,
+        "bins": one.bins or None,
+        "judged": f"{one.name} {allowed}".rstrip(),
+    }
     return line | (dict.fromkeys(("n", *_NUMBERS)) if math.isnan(one.estimate) else {})
 
 

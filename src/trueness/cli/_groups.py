@@ -1,6 +1,5 @@
 """``trueness segments``, ``trueness slices`` and ``trueness grades``: rows in groups."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
@@ -12,12 +11,11 @@ import trueness.cli._options as opt
 from trueness._text.numbers import level_percent, signed, span, total
 from trueness._text.table import Cell, Column, Table
 from trueness.cli._columns import Group, Request, group_columns
-from trueness.cli._dataset import Arguments, Rows, read_rows
+from trueness.cli._dataset import Arguments, Rows, as_numbers, read_rows
 from trueness.cli._printing import Output, Target, reword_messages, warning, wording
 from trueness.cli._tally import file_names, read_total
 from trueness.errors import InputError
 
-_NUMBER = re.compile(r"[+-]?(0|[1-9]\d*)?(\.\d*)?([eE][+-]?\d+)?(?<=[\d.])", re.ASCII)
 _CORRELATION = "Asset correlation: how strongly events depend on each other."
 _PORTFOLIO = "With a correlation: limits for infinitely many rows, or for the actual number."
 _BINS = "Grades by score: names with upper cut-offs, A=0.01,B=0.05,C=1; or edges 0,0.01,0.05,1, or mass:10."
@@ -25,7 +23,7 @@ _KINDS: dict[str, Any] = {"grade": "name", "light": "text", "few": "text"}
 
 
 @opt.command("segments")
-@opt.data()
+@opt.data(events=True)
 @opt.count(
     "--crossed", "With several --by: cross up to this many columns; 2 adds every pair of values.", 1
 )
@@ -77,9 +75,9 @@ def segments(**options: Any) -> None:
 
 
 @opt.command("slices")
-@opt.data(by=False)
+@opt.data(by=False, events=True)
 @opt.text(
-    "--columns",
+    "--by",
     "Columns to look at, separated by commas. Repeatable.",
     metavar="NAMES",
     multiple=True,
@@ -112,27 +110,20 @@ def slices(**options: Any) -> None:
     and JSON have them.
 
     \b
-      trueness slices rows.csv --label y --prob p --columns age,region,shop
-      trueness slices rows.csv --label y --prob p --columns age,region --depth 3
+      trueness slices rows.csv --label y --prob p --by age,region,shop
+      trueness slices rows.csv --label y --prob p --by age,region --depth 3
 
     Exit code 0: tested, whatever the result. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    listed = (name.strip() for name in ",".join(options.pop("columns")).split(","))
+    listed = (name.strip() for name in ",".join(options["by"]).split(","))
     options["by"] = tuple(dict.fromkeys(name for name in listed if name))
     if not options["by"]:
-        raise click.UsageError("Give the columns to look at: --columns NAME,NAME.")
+        raise click.UsageError("Give the columns to look at: --by NAME,NAME.")
     target = Target.pop_from(options)
     most = options.pop("most")
     settings = {name: options[name] for name in ("depth", "min_rows", "level", "resamples", "seed")}
-    try:
-        rows = read_rows(Request.pop_from(options), gaps=True)
-    except InputError as error:
-        named = {
-            part: getattr(error, part).replace("--by", "--columns")
-            for part in ("argument", "context")
-        }
-        raise error.but(**named) from None
-    columns = {name: _numbers(rows.columns.groups[name]) for name in rows.choice.by}
+    rows = read_rows(Request.pop_from(options), gaps=True)
+    columns = {name: as_numbers(rows.columns.groups[name]) for name in rows.choice.by}
     found = _of_models(rows, tn.worst_slices, columns, settings, "Testing the slices")
     gap = (
         "Gap: observed minus expected rate of events, in percentage points; its limits hold for all slices that were "
@@ -140,14 +131,6 @@ def slices(**options: Any) -> None:
     )
     keys = ("rows", "observed", "adjusted_p")
     target.deliver(_gap_output(rows, found, [Column("rule", "slice")], keys, gap, most))
-
-
-def _numbers(column: Any) -> Any:
-    """A column of text as numbers, if every cell is one; 007 is a name."""
-    cells = [one for one in column.tolist() if one is not None] if column.dtype.kind in "OU" else []
-    if not cells or not all(isinstance(one, str) and _NUMBER.fullmatch(one) for one in cells):
-        return column
-    return column.astype(object).astype(float)
 
 
 def _of_models(
@@ -160,6 +143,8 @@ def _of_models(
 
     def ask(one: Arguments, part: Rows) -> Any:
         found = test(one.y_true, one.y_prob, columns, cluster=part.cluster, **settings, **one.rows)
+        if part.choice.statements is not None:
+            return found
         own: Any = {name: one.rows.get(name) for name in ("labels", "pos_label", "sample_weight")}
         said = advice(found, one.y_prob, one.y_true, columns, cluster=part.cluster, **own)
         return replace(found, notes=(*found.notes, *said))

@@ -29,17 +29,30 @@ _VERBS = (
         "grades",
         "compare",
         "gate",
+        "verify",
         "decide",
+        "route",
         "answers",
     ),
-    *("watch", "tally", "plot", "plan", "fit", "apply", "export"),
+    *("watch", "tally", "plot", "plan", "next", "fit", "apply", "export"),
 )
+_QUESTIONS = {
+    "Judge": ("report", "measure", "test", "answers", "plot"),
+    "Find where": ("segments", "slices", "grades"),
+    "Decide": ("compare", "gate", "verify", "decide", "route", "plan", "next"),
+    "Repair": ("fit", "apply", "export"),
+    "Watch": ("watch",),
+    "Scale": ("tally",),
+}
+"""The commands that help shows, by question."""
 _FILES = {
     **dict.fromkeys(("segments", "slices", "grades"), "groups"),
     **dict.fromkeys(("gate", "decide"), "decisions"),
     **dict.fromkeys(("fit", "apply", "export"), "maps"),
 }
 """Where a command is, if not in a file of its own."""
+_FUNCTIONS = {"next": "next_"}
+"""The function of a command whose name Python has taken."""
 _SLOW_TO_IMPORT = ("pandas", "scipy.stats", "numpy.f2py", "numpy.testing")
 """Modules that scikit-learn and SciPy import and that commands hardly ever use."""
 _OTHER_NAMES = {
@@ -49,12 +62,35 @@ _OTHER_NAMES = {
     "--seed": ("--random-state", "--random-seed"),
     "--level": ("--confidence-level", "--ci"),
     "--separator": ("--sep", "--delimiter"),
+    "--by": ("--columns", "--group", "--groups", "--group-by", "--groupby"),
 }
 """Options, and what other libraries call them."""
+_INSTEAD = {
+    "--json": "--format json",
+    "--csv": "--format csv",
+    "--markdown": "--format markdown",
+    "--html": "-o page.html",
+    "--state": "the file of the watch as the first argument, without an option",
+}
+"""Options that there are not, and what is typed in their place."""
 
 
 class Verbs(click.Group):
     """Commands that are imported when they are used."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands below the questions that they answer."""
+        wide = max(map(len, _VERBS))
+        for question, names in _QUESTIONS.items():
+            with formatter.section(question):
+                commands = {name: self.get_command(ctx, name) for name in names}
+                formatter.write_dl(
+                    [
+                        (name.ljust(wide), command.get_short_help_str(limit=80))
+                        for name, command in commands.items()
+                        if command is not None
+                    ]
+                )
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
         return list(_VERBS)
@@ -62,7 +98,7 @@ class Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # click's signature
         if cmd_name not in _VERBS:
             return None
-        return _load(cmd_name, cmd_name)
+        return _load(cmd_name, _FUNCTIONS.get(cmd_name, cmd_name))
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """Find the command, or suggest one; some commands have another form for .tally files."""
@@ -90,6 +126,9 @@ class Verbs(click.Group):
                 return super().invoke(ctx)
             except click.NoSuchOption as error:
                 typed = error.option_name.replace("_", "-")
+                if typed in _INSTEAD:
+                    message = f"No such option {error.option_name!r}. Type {_INSTEAD[typed]}."
+                    raise click.NoSuchOption(error.option_name, message, ctx=error.ctx) from None
                 usual = next(
                     (ours for ours, others in _OTHER_NAMES.items() if typed in others), None
                 )
@@ -160,7 +199,7 @@ def main() -> None:
       trueness report --demo
       trueness measure rows.csv --label churned --prob model
 
-    Exit codes: 0 done, 1 a gate failed, 2 the options or the data are wrong, 129, 130 and 143 ended
+    Exit codes: 0 done, 1 a gate failed, 2 the options or the data are wrong, 3 a gate cannot decide, 129, 130 and 143 ended
     by a signal (130: Ctrl-C), 141 the reader of the output has closed the pipe.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     # A terminal that lacks a character shows its code.

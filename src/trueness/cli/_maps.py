@@ -37,7 +37,10 @@ if TYPE_CHECKING:
 
     from trueness.sources._table import Table
 
-DIALECTS = ("duckdb", "sqlite", "postgresql", "spark", "bigquery")
+DIALECTS = (
+    *("duckdb", "sqlite", "postgresql", "postgres", "spark", "bigquery"),
+    *("snowflake", "redshift", "databricks", "trino", "clickhouse", "mysql", "tsql", "oracle"),
+)
 _ONLY = {"dialect": "sql", "prob": "sql", "matrices": "sql", "table": "sql", "dtype": "onnx"}
 """Options of one format of `export`."""
 _CALIBRATOR = (
@@ -50,7 +53,7 @@ _FOLDED = ("AutoCalibration", "SegmentCalibration")
 
 
 @opt.command("fit")
-@opt.data(by=False, scale=False)
+@opt.data(by=False, scale=False, events=True)
 @opt.text(
     "--by",
     "Column whose values get shifts of their own, as far as rows justify. Repeatable.",
@@ -136,7 +139,10 @@ def _fit_map(calibrator: Any, rows: Rows) -> Any:
             if rows.choice.by
             else {}
         )
-        calibrator.fit(arguments.y_prob, arguments.y_true, **own)
+        if rows.choice.statements is not None:
+            calibrator.fit(arguments.y_true, **own)
+        else:
+            calibrator.fit(arguments.y_prob, arguments.y_true, **own)
     calibrator.label_name_ = ", ".join(rows.choice.labels)
     calibrator.score_names_ = tuple(column for model in models for column in model.columns)
     note(*filter(None, [arguments.remark]))
@@ -431,16 +437,14 @@ def export(path: str, **options: Any) -> None:
     if options["table"] is not None:
         target.write(f"{found}\n")
         return
-    from trueness.recalibrate._sql import WRITERS
+    from trueness.recalibrate._sql import quoted
 
     several = isinstance(found, dict)
     names = columns or calibrator.score_names_ or (list(found) if several else ["p"])
     names = [names] if isinstance(names, str) else names
     items = zip(names, found.values() if several else [found], strict=True)
     target.write(
-        ",\n".join(
-            f"{text} AS {WRITERS[dialect].name(f'{name}_calibrated')}" for name, text in items
-        )
+        ",\n".join(f"{text} AS {quoted(f'{name}_calibrated', dialect)}" for name, text in items)
         + "\n"
     )
 

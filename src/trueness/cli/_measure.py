@@ -28,7 +28,7 @@ _KINDS = "What to compare for several classes or labels; repeatable.  [default: 
 
 
 @opt.command("measure")
-@opt.data(label="own")
+@opt.data(label="own", events=True)
 @opt.cluster
 @opt.judge
 @opt.seed("Seed of the demo data, and of the test of --judge.")

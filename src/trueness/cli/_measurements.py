@@ -26,7 +26,7 @@ from trueness.infer._estimate import value_of
 from trueness.measure._slope import inside_cells
 from trueness.typing import Kind, RowOptions
 
-_IMPORTANCE = "Weights are not whole numbers: TCE, which counts rows, is left out, and the l2 error takes them as importance."
+_IMPORTANCE = "Weights are sampling weights: TCE, which counts rows, is left out, and the typical error takes them as importance."
 _SKETCH = (
     "From a sketch: rows count at the mean score of their cell. The largest errors seen in experiments are in "
     "docs/guide/sketch.md. Equal-width bins are exact if their number is a power of two up to 512."

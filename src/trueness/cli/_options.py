@@ -22,14 +22,36 @@ _OTHER_BINS = {
 }
 """What other libraries call bins, and how they are typed here."""
 _HEADINGS = {
-    "Columns": "label prob probs matrices weight by model_column pair time cluster judge grades",
+    "Columns": "label prob probs matrices weight weight_type by model_column pair time cluster judge grades",
+    "Intervals, quantiles, risks": "outcome lower upper coverage quantiles followup event horizon",
     "Analysis": "",
     "Labels and scores": "pos_label labels missing from_logits percent clip_tolerance sum_tolerance rounded_to",
     "Files": "demo rows input_format separator decimal stream each groups",
-    "Evaluation logs": "scorer confidence label_field confidence_field",
+    "Evaluation logs": (
+        "scorer confidence label_field confidence_field rows_field text_field answer_field"
+        " target_field id_field targets"
+    ),
     "Output": "form output title name page debug help",
 }
 """Headings of help, and the options below each; the others are the analysis."""
+
+
+_EVERYDAY = ("label", "prob", "probs", "by", "cluster", "demo", "output", "help")
+_OWN = {
+    "compare": ("measure",),
+    "gate": ("max_ece", "max_l2", "oe_within", "require"),
+    "decide": ("cost_fp", "cost_fn", "accept_accuracy"),
+    "fit": ("calibrator",),
+    "apply": ("calibrator",),
+    "measure": ("measures", "bins"),
+    "test": ("method",),
+    "watch": ("time", "every", "page"),
+    "tally": ("total",),
+}
+"""What help shows of each command besides the everyday options."""
+_FEW = 12
+"""Options that help shows all at once."""
+_ALL = "trueness.all"
 
 
 class Command(click.Command):
@@ -39,6 +61,9 @@ class Command(click.Command):
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if "--all" in args and any(word in args for word in ("-h", "--help")):
+            ctx.meta[_ALL] = True
+            args = [word for word in args if word != "--all"]
         _, _, typed = self.make_parser(ctx).parse_args(args=list(args))
         for i, one in enumerate(typed):
             if (
@@ -66,6 +91,10 @@ class Command(click.Command):
             ("help" if "--help" in one.opts else str(one.name), one.get_help_record(ctx))
             for one in options
         ]
+        shown = [record for record in records if record[1]]
+        if len(shown) > _FEW and not ctx.meta.get(_ALL):
+            wanted = (*_OWN.get(str(self.name), ()), *_EVERYDAY)
+            records = [record for record in shown if record[0] in wanted]
         named = {heading: words.split() for heading, words in _HEADINGS.items()}
         named["Analysis"] = [
             name for name, _ in records if not any(name in names for names in named.values())
@@ -75,6 +104,10 @@ class Command(click.Command):
             if below:
                 with formatter.section(heading):
                     formatter.write_dl(below)
+        if len(records) < len(shown):
+            left = len(shown) - len(records)
+            formatter.write_paragraph()
+            formatter.write_text(f"{left} more options: {ctx.command_path} --help --all")
 
 
 class CommandGroup(Command, click.Group):
@@ -174,15 +207,45 @@ logs = combine(
         metavar="PATH",
     ),
     text("--confidence-field", "For any JSON: the field with the confidence.", metavar="PATH"),
+    text("--rows-field", "For any JSON: the array of answers, as results.results.", metavar="PATH"),
+    text("--text-field", "For any JSON: the field with what the model wrote.", metavar="PATH"),
+    text(
+        "--answer-field", "The field with the extracted answer.  [the whole text]", metavar="PATH"
+    ),
+    text(
+        "--target-field", "The field with the right answer; equal texts are right.", metavar="PATH"
+    ),
+    text("--id-field", "The field with the id of the question.", metavar="PATH"),
+    text("--targets", "CSV with the right answer of each id: columns id, target.", metavar="FILE"),
 )
 cluster = text("--cluster", "Column of clusters: rows of the same cluster may be dependent.")
 _STREAM = "Read the file in pieces, in bounded memory.  [default: for files above 256 MB]"
 stream = click.option("--stream/--no-stream", default=None, help=_STREAM)
 
 
+_INSIDE = Between(0, 1, min_open=True, max_open=True)
+statements = combine(
+    text("--outcome", "Column of outcomes of intervals or quantiles."),
+    text("--lower", "Column of lower ends; repeat for several models.", multiple=True),
+    text("--upper", "Column of upper ends; repeat for several models.", multiple=True),
+    number("--coverage", "Stated coverage of the intervals.  [default: 0.9]", kind=_INSIDE),
+    text(
+        "--quantile",
+        "A level and the column of its quantiles, 0.1=q10. Repeatable.",
+        "quantiles",
+        metavar="LEVEL=NAME",
+        multiple=True,
+    ),
+    text("--followup", "Column of times of follow-up, for --horizon."),
+    text("--event", "Column of what ended it: 0 censored, 1 the event, 2 … other causes."),
+    number("--horizon", "The time by which --prob predicts the event.", metavar="TIME"),
+)
+
+
 def data(
     shown: str = "[FILE]...",
     *,
+    events: bool = False,
     demo: bool = True,
     label: bool | str = True,
     by: bool = True,
@@ -197,6 +260,10 @@ def data(
     own_label = f"{what} One for each --prob, in order, if models have their own."
     matrices = (
         "Columns of one model with several classes, in class order: a,b,c or 'p_*'. Repeatable."
+    )
+    weight_types = (
+        "What weights are: frequency (a weight of 2 is two rows), importance (sampling weights), or auto: "
+        "whole numbers are the first, others the second."
     )
     order = "The classes in column order, a,b,c; with two classes, the event last."
     clip = "Set scores outside [0, 1] by at most this much to 0 or 1."
@@ -232,7 +299,8 @@ def data(
                 "--percent", is_flag=True, help="The scores are percentages, from 0 to 100."
             ),
         ),
-        (label, text("--weight", "Column of weights: a weight of 2 counts the row twice.")),
+        (label, text("--weight", "Column of weights: counts of rows, or sampling weights.")),
+        (label, choice("--weight-type", "auto frequency importance", weight_types, default="auto")),
         (
             by,
             text("--by", "Column of groups, each analysed separately. Repeatable.", multiple=True),
@@ -258,6 +326,7 @@ def data(
         (True, choice("--input-format", "csv tsv jsonl parquet arrow npz npy", formats)),
         (True, text("--separator", separator, metavar="CHAR")),
         (True, choice("--decimal", ". ,", marks, default=".")),
+        (events, statements),
         (label, logs),
     ]
     return combine(*(option for wanted, option in options if wanted))

@@ -50,6 +50,7 @@ _OPTIONS = {
         "clip_tolerance",
         "bins",
         "level",
+        "weight_type",
         "cost_fp",
         "cost_fn",
     ),
@@ -145,8 +146,6 @@ def wording(
     def option(name: str, value: str | None) -> str:
         if options and name in options:
             return f"`{options[name]}{_plain_value(name, value, '=')}`"
-        if (name, value) == ("weight_type", "'importance'"):
-            return "`--method influence` (of squared-ece, brier and log-loss)"
         if name not in _OPTIONS:
             if value is None:
                 return f"`{name}`"

@@ -10,8 +10,8 @@ import click
 import trueness as tn
 import trueness.cli._options as opt
 from trueness._progress import progress_bar
-from trueness._text.strings import visible
-from trueness.cli._columns import Model, Request
+from trueness._text.strings import visible, visible_lines
+from trueness.cli._columns import LOG_FIELDS, Model, Request
 from trueness.cli._dataset import Rows, dropped_message, missing_rows, open_dataset, require_rows
 from trueness.cli._printing import MARKDOWN, Target, note, warning
 from trueness.cli._tally import OWN_BINS, add, each, file_names, own_bins, read_total
@@ -21,7 +21,7 @@ from trueness.errors import InputError
 if TYPE_CHECKING:
     from trueness._report.report import Report
 
-_LOG_OPTIONS = ("scorer", "confidence", "label_field", "confidence_field")
+_LOG_OPTIONS = ("scorer", "confidence", *LOG_FIELDS)
 _USUAL = "trueness-report.html"
 _SUFFIXES = {".html": "html", ".htm": "html", **MARKDOWN, ".json": "json", ".txt": "text"}
 _LEVEL = "Confidence level of all intervals, bands and decisions; above 1/2."
@@ -35,7 +35,7 @@ _page = opt.combine(
 
 
 @opt.command("report")
-@opt.data(label="own")
+@opt.data(label="own", events=True)
 @opt.count(
     "--crossed", "With several --by: cross up to this many columns; 2 adds every pair of values.", 1
 )
@@ -206,7 +206,7 @@ def report_of_sums(**options: Any) -> None:
 def _write(report: "Report", target: Target) -> None:
     target.write(report.page() if target.form == "html" else getattr(report, f"to_{target.form}")())
     if target.path is not None:
-        click.echo(visible(report.verdict))
+        click.echo(visible_lines(report.brief))
         if report.series is not None:
             click.echo(visible(report.series.headline))
         note(f"report written to {target.path}.")
@@ -215,6 +215,8 @@ def _write(report: "Report", target: Target) -> None:
 def _report_of_rows(rows: Rows, settings: dict[str, Any]) -> "Report":
     require_rows(rows.source, len(rows))
     rows.check_shapes()
+    if rows.choice.statements is not None:
+        return _report_of_statements(rows.complete(), settings)
     with rows.about(*rows.choice.models) as warned, progress_bar("Writing the report") as bar:
         from trueness._report.records import Provenance
         from trueness._report.report import report_rows, today
@@ -229,7 +231,11 @@ def _report_of_rows(rows: Rows, settings: dict[str, Any]) -> "Report":
         )
         answers = getattr(rows.origin, "answers", None)
         label = None if several or rows.choice.models[0].label else rows.choice.label
-        told: dict[str, Any] = {"cluster": cluster, "of_answers": answers is not None}
+        told: dict[str, Any] = {
+            "cluster": cluster,
+            "cluster_name": rows.choice.cluster or "",
+            "of_answers": answers is not None,
+        }
         how: dict[str, Any] = {
             "origin": Provenance(rows.source, label, None, today(), commands, **told),
             **settings,
@@ -248,6 +254,34 @@ def _report_of_rows(rows: Rows, settings: dict[str, Any]) -> "Report":
     counts = result.to_dict()["rows"]
     warning(*dropped_message(counts["dropped"], counts["given"]))
     note(*filter(None, [one.remark]), *warned)
+    return result
+
+
+def _report_of_statements(rows: Rows, settings: dict[str, Any]) -> "Report":
+    """The report of intervals, quantiles or risks."""
+    with rows.about(*rows.choice.models) as warned, progress_bar("Writing the report") as bar:
+        from trueness._report.records import Provenance
+        from trueness._report.report import report_assessments, today
+
+        by = {name: rows.columns.groups[name] for name in rows.choice.by} or None
+        how: Any = {name: settings[name] for name in ("crossed", "level", "seed")}
+        if (
+            opt.is_typed("bins")
+            or rows.choice.statements is None
+            or rows.choice.statements.followup
+        ):
+            how["bins"] = settings["bins"]
+        else:
+            how["bins"] = tn.Distinct()
+        models = {
+            model.name: tn.assess(rows.arguments(model).y_true, by=by, cluster=rows.cluster, **how)
+            for model in rows.choice.models
+        }
+        origin = Provenance(rows.source, rows.choice.label, None, today(), {})
+        shown: Any = {name: settings[name] for name in ("intervals", "title")}
+        result = report_assessments(models, origin=origin, progress=bar, **shown)
+    warning(*dropped_message(rows.dropped, len(rows) + rows.dropped))
+    note(*warned)
     return result
 
 
@@ -305,6 +339,7 @@ def _fit_command(rows: Rows, model: Model) -> str:
         "--label": model.label or choice.label,
         scores[0]: scores[1],
         "--weight": choice.weight,
+        "--weight-type": request.weight_type if request.weight_type != "auto" else None,
         "--pos-label": event,
         "--labels": None
         if request.labels is None or event is not None

@@ -16,7 +16,18 @@ from trueness.cli._dataset import Arguments, Rows, read_rows
 from trueness.cli._printing import Output, Target, wording
 
 _CLASSICAL = ("spiegelhalter", "cox", "hosmer-lemeshow")
-_METHODS = ("omnibus", "exact", "analytic", "t-cal", "adaptive-t-cal", "ks", "kuiper", *_CLASSICAL)
+_TEXTBOOK = (*_CLASSICAL, "ks", "kuiper")
+_METHODS = (
+    "omnibus",
+    "exact",
+    "analytic",
+    "t-cal",
+    "adaptive-t-cal",
+    "ks",
+    "kuiper",
+    *_CLASSICAL,
+    "quantiles",
+)
 # Which methods take which option; with several methods, an option goes to those that take it.
 _TAKE = {
     "bins": {"exact", "analytic", "t-cal", "hosmer-lemeshow"},
@@ -32,7 +43,7 @@ _TOO_GOOD = 0.001
 
 
 @opt.command("test")
-@opt.data(label="own")
+@opt.data(label="own", events=True)
 @opt.cluster
 @opt.choice("--method", _METHODS, _METHOD, "methods", metavar="METHOD", multiple=True)
 @opt.bins(None, "Bins of exact, analytic, t-cal, hosmer-lemeshow and the criterion ece", blind=True)
@@ -41,13 +52,14 @@ _TOO_GOOD = 0.001
 @opt.choice(
     "--criterion",
     "l2 oe band ece",
-    "What --equivalent-within judges: the l2 error, O/E (1 - X to 1 + X), the monotone band or the ECE.  [default: l2]",
+    "What --equivalent-within judges: the typical error, O/E (1 - X to 1 + X), the monotone band or the ECE.  [default: l2]",
 )
 @opt.choice("--kind", opt.LABEL_KINDS, "What to test for several classes.  [default: confidence]")
 @opt.count("--k", "For omnibus and several classes: test the N largest scores of each row.")
 @click.option(
     "--fitted", is_flag=True, help="For hosmer-lemeshow: the scores were fitted on these rows."
 )
+@opt.level(0.95, "Labels are drawn until the decision at this level is settled.", least=0.5)
 @opt.rounded_to("For omnibus: the scores were rounded to multiples of this")
 @opt.seed()
 @opt.output()
@@ -90,6 +102,7 @@ def test(**options: Any) -> None:
         own = settings[method] = {
             name: typed[name] for name in typed if name in taken and typed[name] is not None
         }
+        own["level"] = options["level"]
         if kind not in (None, "multilabel"):
             own["kind"] = kind
         if method in _TAKE["resamples"] or options["cluster"] is not None:
@@ -143,8 +156,7 @@ def _results(
     tests: list[tuple[Any, dict[str, Any]]]
     tests = [(tn.calibration_test, {"method": method, **own}) for method, own in settings.items()]
     if equivalence:
-        weights = {"weight_type": "importance"} if rows.weight_type == "importance" else {}
-        tests.append((tn.equivalence_test, {**equivalence, **weights}))
+        tests.append((tn.equivalence_test, equivalence))
 
     def ask(one: Arguments, part: Rows) -> list[Any]:
         return [
@@ -174,6 +186,11 @@ def _adjust(results: list[dict[str, Any]]) -> None:
             entry["adjusted_pvalue"] = value if len(alike) > 1 else None
 
 
+def _where(entry: dict[str, Any]) -> str:
+    """The model and the group of a result."""
+    return ", ".join(str(entry[key]) for key in ("model", "group") if key in entry)
+
+
 def _output(rows: Rows, results: Sequence[dict[str, Any]], *, top: bool) -> Output:
     named = any(entry["strongest"] for entry in results)
     groups = group_columns(rows.choice.by)
@@ -197,14 +214,18 @@ def _output(rows: Rows, results: Sequence[dict[str, Any]], *, top: bool) -> Outp
             evidence = ""
         else:
             evidence = f"a small p-value is evidence for calibration within {margin:g}. "
-        notes.append(f"{method}: {evidence}{wording().spell(first)}{more}")
+        is_simulated = method in _TEXTBOOK and alike[0]["smallest_pvalue"] > 0
+        name = f"{method}, p simulated" if is_simulated else method
+        notes.append(f"{name}: {evidence}{wording().spell(first)}{more}")
     for entry in results:
+        if entry["is_open"]:
+            shown = f"p = {entry['pvalue']:.3f} ± {entry['pvalue_error']:.3f}"
+            notes.append(f"{_where(entry)}: {shown}; other draws may decide otherwise.")
         tail = entry["too_good"]
         if tail is not None and tail <= _TOO_GOOD and entry["within"] is None:
-            where = ", ".join(str(entry[key]) for key in ("model", "group") if key in entry)
             better = f"the labels agree with the scores better than chance allows ({p_value(tail)}, lower tail)"
             notes.append(
-                f"{where}: {better}. Were the scores fitted on these rows, or are rows repeated?"
+                f"{_where(entry)}: {better}. Were the scores fitted on these rows, or are rows repeated?"
             )
     if top:
         notes.append(

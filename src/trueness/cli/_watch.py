@@ -2,22 +2,25 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
 import trueness as tn
 import trueness.cli._options as opt
 from trueness._progress import progress_bar
+from trueness._text.numbers import count
 from trueness._text.strings import json_ready
 from trueness.cli._printing import note, reword_messages, warning, wording, write
 from trueness.errors import InputError
 
 _SETTINGS = ("alpha", "rate", "name")
+_SHOWN_CHANGES = 12
 _FAR = 0.3
 """Further from ½, the usual event rate matters to the watch."""
 EVERY = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}
@@ -54,8 +57,30 @@ EVERY = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}
 )
 @opt.count("--largest-cluster", "Rows of the largest cluster, if rows are not independent.", 1)
 @opt.text("--name", "Name of what is watched.")
+@opt.choice(
+    "--late",
+    "refuse next drop",
+    "Rows of a day that was counted: refuse, count in the present look, or leave out.",
+    default="refuse",
+)
+@click.option("--again", is_flag=True, help="Count rows even if the same rows were counted before.")
+@opt.text(
+    "--replay",
+    "Rebuild STATE from all files of a folder, such as stored sums, and say what changed.",
+    metavar="FOLDER",
+)
 @click.option(
-    "--reset", is_flag=True, help="Begin again after the last look, as after a refit of the model."
+    "--reset",
+    is_flag=True,
+    help="Begin again after the last look, as after a refit of the model. The promise of --alpha "
+    "then holds from there on.",
+)
+@click.option("--status", is_flag=True, help="Print the state, and count nothing.")
+@opt.choice(
+    "--fail-on",
+    "any new",
+    "Exit with 1 for any alarm until --reset, or only for one that this call brought.",
+    default="any",
 )
 @opt.choice(
     "--format",
@@ -69,175 +94,406 @@ EVERY = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}
 def watch(state: str, files: tuple[str, ...], form: str, **options: Any) -> None:
     """Watch a model: an alarm that one may look at every day.
 
-    STATE is a small file that keeps what was counted; it is made by the first call, which names the
-    columns. Each call enters new FILEs, rows or .tally files, and then rewrites STATE in one step.
-    What was counted is skipped. Over all looks together, a calibrated model raises an alarm with a
-    probability of at most --alpha.
+    STATE is a small file, or a URL, that keeps what was counted; it is made by the first call, which
+    names the columns. Each call enters new FILEs, rows or .tally files or folders of these, and then
+    rewrites STATE in one step. Rows that were counted are skipped, whatever file they are in. Over
+    all looks together, a calibrated model raises an alarm with a probability of at most --alpha.
 
     \b
       trueness watch churn.json monday.csv --label churned --prob model
       trueness watch churn.json tuesday.csv
       trueness watch y.json year.csv --label y --prob p --time day --by region
-      trueness watch churn.json --format json
+      trueness watch churn.json --status
 
-    Exit code 0: quiet. 1: an alarm, now or before. 2: the options or the data are wrong; STATE is
-    as it was.
+    Exit code 0: quiet. 1: an alarm, now or before (--fail-on new: only now). 2: the options or the
+    data are wrong; STATE is as it was.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    from trueness.sources._files import expand_paths
-
-    path = Path(state)
-    files = expand_paths(files) if files else ()
-    new = not path.exists()
-    with _alone(path), progress_bar("Reading the files") as report:
-        watch = _opened(path, options)
+    if options["status"] or not (files or options["reset"] or options["replay"]):
+        _show(state, files, form, options)
+    with _alone(state):
+        before = None if not _exists(state) else _read(state)
+        watch = _opened(state, options)
+        alarms = _alarms(watch)
         if options["reset"]:
             watch.reset()
-        for i, name in enumerate(files):
-            _count(watch, name, options)
-            report(i + 1, len(files))
-        if new and not watch.history[""].position:
+            note(_reset_in_words(watch))
+        if options["replay"]:
+            watch = _replayed(watch, files, options)
+        _count_all(watch, _units(files), options)
+        if before is None and not watch.history[""].position:
             raise click.UsageError(
                 "There is no state yet, and no row was counted: give a FILE with rows."
             )
-        if options["page"] is not None:
-            from trueness._report.page import watch_page
-
-            write(options["page"], watch_page(watch))
-        if files or options["reset"]:
-            watch.save(path)
+        _write_page(watch, options)
+        if _is_url(state) and before != (None if not _exists(state) else _read(state)):
+            remedy = "Run it again."
+            raise InputError("", f"{state} was changed by another process", remedy=remedy)
+        watch.save(state)
     whole = watch.watched[0]
-    if new and not opt.is_typed("rate") and abs(whole.expected / whole.n - 0.5) > _FAR:
+    if before is None and not opt.is_typed("rate") and abs(whole.expected / whole.n - 0.5) > _FAR:
         rate = f"{whole.expected / whole.n:.2g}"
         note(
             f"The mean score is {rate}: `--rate {rate}` also sees scores that become too extreme around it."
         )
     click.echo(_printed(watch, form), nl=False)
+    if options["fail_on"] == "new":
+        raise SystemExit(1 if _alarms(watch) - alarms else 0)
     raise SystemExit(1 if watch.alarm else 0)
 
 
-def _opened(path: Path, options: dict[str, Any]) -> "tn.Watch":
+def _show(state: str, files: Sequence[str], form: str, options: dict[str, Any]) -> None:
+    """Print a state, or write its page, and end."""
+    if files or options["reset"] or options["replay"]:
+        raise click.UsageError("--status counts nothing: leave out FILE, --reset and --replay.")
+    if not _exists(state):
+        _check_place(state)
+        raise click.UsageError(
+            "There is no state yet, and no row was counted: give a FILE with rows."
+        )
+    watch = _opened(state, options)
+    _write_page(watch, options)
+    if options["status"] and form == "text":
+        click.echo("\n".join(_status(watch)))
+    else:
+        click.echo(_printed(watch, form), nl=False)
+    raise SystemExit(1 if watch.alarm and options["fail_on"] == "any" else 0)
+
+
+def _write_page(watch: "tn.Watch", options: dict[str, Any]) -> None:
+    if options["page"] is not None:
+        from trueness._report.page import watch_page
+
+        write(options["page"], watch_page(watch))
+
+
+def _alarms(watch: "tn.Watch") -> set[str]:
+    """The names of what is in alarm; 'together' if the alarm is that of all segments at once."""
+    names = {f"segment {one.segment}" if one.segment else "all" for one in watch.alarms}
+    return names | ({"together"} if watch.alarm else set())
+
+
+def _status(watch: "tn.Watch") -> list[str]:
+    """The state in a few lines."""
+    history = watch.history[""]
+    lines = [str(watch)]
+    rows = round(sum(history.n.tolist()))
+    span = f", {history.position[0]} to {history.position[-1]}" if history.position else ""
+    lines.append(f"  {count(len(history.position), 'look')}{span}; {count(rows, 'row')}.")
+    segments = len(watch.watched) - 1
+    if segments:
+        lines.append(f"  {count(segments, 'segment')} of {', '.join(watch.about.get('by', []))}.")
+    if watch.late_rows or watch.dropped_rows:
+        late = count(watch.late_rows, "row")
+        lines.append(f"  {late} came late and counted, {watch.dropped_rows:,} were left out.")
+    if watch.resets:
+        lines.append(f"  {_reset_in_words(watch)}")
+    return [*lines, *(f"  In alarm: {one}." for one in watch.alarms)]
+
+
+def _reset_in_words(watch: "tn.Watch") -> str:
+    """What a reset does to the promise."""
+    alpha = f"{100 * watch.alpha:.3g} %"
+    total = f"{100 * min(1.0, (watch.resets + 1) * watch.alpha):.3g} %"
+    return (
+        f"Reset {count(watch.resets, 'time')}: the probability of a false alarm is at most {alpha} "
+        f"after each beginning, and {total} over all {watch.resets + 1}."
+    )
+
+
+def _opened(state: str, options: dict[str, Any]) -> "tn.Watch":
     """The watch of a state, if the options agree with it, or a new one."""
     asked = {
         name: options[name]
         for name in ("label", "prob", "by", "time", "every", "pos_label", "missing")
     }
-    asked["by"] = list(asked["by"])
+    asked["by"] = list(asked["by"]) if opt.is_typed("by") else None  # sums may know it
     settings = {name: options[name] for name in _SETTINGS if options[name] is not None}
-    new = not path.exists()
+    _check_place(state)
+    new = not _exists(state)
     if options["time"] is None and new and (opt.is_typed("every") or opt.is_typed("before")):
         raise click.UsageError("--every and --before need --time.")
-    watch = tn.Watch(**settings) if new else tn.Watch.load(path)
+    watch = tn.Watch(**settings) if new else tn.Watch.load(state)
     watch.about = {**asked, "files": {}, **watch.about}  # a state that was made in Python has none
     for name, value in (asked | settings).items():
-        known = getattr(watch, name) if name in _SETTINGS else watch.about.get(name)
-        if opt.is_typed(name) and known != value:
+        stored = getattr(watch, name) if name in _SETTINGS else watch.about.get(name)
+        if opt.is_typed(name) and stored != value:
             remedy = "Another model, or another question, needs a state of its own."
             option = f"--{name.replace('_', '-')}"
-            wanted = "left out" if known in (None, []) else repr(known)
-            demand = f"must be {wanted}, as in {path}"
+            wanted = "left out" if stored in (None, []) else repr(stored)
+            demand = f"must be {wanted}, as in {state}"
             raise InputError(option, demand, f"got {value!r}", remedy=remedy)
     return watch
 
 
+def _is_url(state: str) -> bool:
+    from trueness._tally.atomic import is_url
+
+    return is_url(state)
+
+
+def _exists(state: str) -> bool:
+    from trueness._tally.atomic import place_exists
+
+    return place_exists(state)
+
+
+def _read(state: str) -> bytes:
+    from trueness._tally.atomic import read_place
+
+    return read_place(state)
+
+
+def _check_place(state: str) -> None:
+    path = Path(state)
+    if not _is_url(state) and (path.is_dir() or not path.parent.is_dir()):
+        raise InputError("STATE", "must be a file in a folder that exists", f"got {state!r}")
+
+
 @contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Let one process at a time change a state, where the system has locks."""
-    if path.is_dir() or not path.parent.is_dir():
-        raise InputError("STATE", "must be a file in a folder that exists", f"got {str(path)!r}")
+def _alone(state: str) -> Iterator[None]:
+    """Let one process at a time change a state; for a URL, one on this machine."""
+    from filelock import FileLock, Timeout
+
+    _check_place(state)
+    if _is_url(state):
+        name = hashlib.sha256(state.encode()).hexdigest()[:16]
+        place = Path(tempfile.gettempdir()) / f"trueness-{name}.lock"
+    else:
+        place = Path(state).with_name(f".{Path(state).name}.lock")
+    lock = FileLock(place)
     try:
-        import fcntl
-    except ImportError:
-        yield
-        return
-    with path.with_name(f".{path.name}.lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InputError(
-                "", f"{path} is being changed by another process", remedy="Run it again."
-            ) from None
-        yield
-
-
-def _count(watch: "tn.Watch", name: str, options: dict[str, Any]) -> None:
-    """Enter a file, unless it was counted.
-
-    One that has grown would count twice, unless --before cut it short.
-    """
-    counted = watch.about["files"]
-    size = Path(name).stat().st_size
-    digests = _digests(name, {size, *(known for known, _ in counted.values() if known <= size)})
-    begins = [
-        (known, cut) for digest, (known, cut) in counted.items() if digests.get(known) == digest
-    ]
-    after = max((cut for _, cut in begins if cut is not None), default=None)
-    whole = [known for known, cut in begins if cut is None]
-    if size in whole:
-        note(f"{name} was counted before and is skipped.")
-        return
-    if whole:
-        remedy = "Rows that are new belong to a file of their own."
+        lock.acquire(timeout=0)
+    except Timeout:
         raise InputError(
-            "",
-            f"{name} must hold new rows",
-            "it begins with a file that was counted",
-            remedy=remedy,
-        )
+            "", f"{state} is being changed by another process", remedy="Run it again."
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+class Unit(NamedTuple):
+    """The files that are entered together: one, or those of a folder."""
+
+    name: str
+    files: tuple[str, ...]
+
+
+def _units(files: Sequence[str]) -> list[Unit]:
+    from trueness.sources._files import expand_paths, files_below
+
+    units = []
+    for name in expand_paths(files, folders=False) if files else ():
+        units.append(Unit(name, files_below(name) if Path(name).is_dir() else (name,)))
+    return units
+
+
+def _count_all(watch: "tn.Watch", units: Sequence[Unit], options: dict[str, Any]) -> None:
+    with progress_bar("Reading the files") as report:
+        for i, unit in enumerate(units):
+            _count(watch, unit, options)
+            report(i + 1, len(units))
+
+
+def _count(watch: "tn.Watch", unit: Unit, options: dict[str, Any]) -> None:
+    """Enter a file or a folder.
+
+    Without --time, a file that begins with one that was counted would count its rows twice.
+    """
+    name = unit.name
+    digest = ""
+    size = 0
+    if not watch.about["time"] and unit.files == (name,) and not options["again"]:
+        counted = watch.about["files"]
+        size = Path(name).stat().st_size
+        digests = _digests(name, {size, *(known for known in counted.values() if known <= size)})
+        begins = [known for digest, known in counted.items() if digests.get(known) == digest]
+        if size in begins:
+            note(f"{name} was counted before and is skipped.")
+            return
+        if begins:
+            remedy = "Rows that are new belong to a file of their own."
+            raise InputError(
+                "",
+                f"{name} must hold new rows",
+                "it begins with a file that was counted",
+                remedy=remedy,
+            )
+        digest = digests[size]
     looks = len(watch.history[""].position)
-    with reword_messages(
-        wording(options={one: f"--{one}" for one in ("label", "prob", "by")}), name
-    ) as warned:
-        _enter(watch, name, after, options)
-    warning(*warned, about=name)
+    words = wording(options={column: f"--{column}" for column in ("label", "prob", "by", "late")})
+    watch.notes = ()
+    with reword_messages(words, name) as warned:
+        _enter(watch, unit, options)
+    # A warning that repeats a note is for Python.
+    warning(*(message for message in warned if "were counted before" not in message), about=name)
+    note(*(f"{name}: {sentence}" for sentence in watch.notes))
     if len(watch.history[""].position) == looks:
         note(f"{name} has no new rows.")
-    else:
-        counted[digests[size]] = size, None if options["before"] is None else watch.position
+    elif digest:
+        watch.about["files"][digest] = size
 
 
 def _digests(name: str, sizes: set[int]) -> dict[int, str]:
     """The checksums of the first bytes of a file, for several numbers of bytes."""
-    found = {}
+    checksums = {}
     total = hashlib.sha256()
     with Path(name).open("rb") as file:
         for size in sorted(sizes):
             while piece := file.read(min(size - file.tell(), 1 << 20)):
                 total.update(piece)
-            found[size] = total.hexdigest()
-    return found
+            checksums[size] = total.hexdigest()
+    return checksums
 
 
-def _enter(watch: "tn.Watch", name: str, after: Any, options: dict[str, Any]) -> None:
-    """Count the rows, or the sums, of one file."""
+def _enter(watch: "tn.Watch", unit: Unit, options: dict[str, Any]) -> None:
+    """Count the rows and the sums of the files of a unit."""
     about = watch.about
-    given = {"largest_cluster": options["largest_cluster"]}
-    if name.endswith(".tally"):
-        sums: Any = tn.Accumulator.load(name)
-        if about["time"]:
-            raise InputError("--time", "needs rows", f"{name} holds sums")
-        if bool(about["by"]) is not bool(sums.by):
-            got = f"{name} has {'none' if about['by'] else repr(sums.by)}"
-            raise InputError("--by", "must be as in the sums", got)
-        watch.update(_named_by_text(sums.groups) if sums.by else sums, **given)
-        return
+    stored = [name for name in unit.files if name.endswith(".tally")]
+    rows = [name for name in unit.files if not name.endswith(".tally")]
+    pieces = [_stored_sums(name, about) for name in stored]
+    if rows:
+        pieces.append(_sums_of_rows(rows, about))
+    settings: dict[str, Any] = {
+        "largest_cluster": options["largest_cluster"],
+        "late": options["late"],
+        "again": options["again"],
+    }
+    if about["time"]:
+        settings |= {"time": about["time"]}
+        if options["before"] is not None:
+            settings["before"] = period(options["before"], "--before", about["every"])
+    pieces = [piece for piece in pieces if piece is not None]
+    if pieces:
+        watch.update(_pooled(pieces), **settings)
+
+
+def _stored_sums(name: str, about: dict[str, Any]) -> Any:
+    """The sums of a .tally file, by the columns of the watch."""
+    from trueness._tally.group_keys import names_of
+    from trueness.sources._scan import GroupSums
+
+    sums = tn.Accumulator.load(name)
+    by = [*names_of(sums.by)] if sums.by else []
+    if about["by"] is None:  # a new state without columns
+        about["by"] = [column for column in by if column != about["time"]]
+    if about["time"]:
+        if about["time"] not in by:
+            remedy = f"`trueness tally --by {about['time']}` keeps the sums of each day."
+            got = f"{name} has sums of {', '.join(by) or 'all rows'}"
+            raise InputError("--time", "must be a column of the sums", got, remedy=remedy)
+        groups = _by_period(
+            GroupSums(by, _in_tuples(sums.groups, by)), about["time"], about["every"]
+        )
+        return _named_by_text(groups) if about["by"] else groups
+    if bool(about["by"]) is not bool(by):
+        got = f"{name} has {'none' if about['by'] else repr(sums.by)}"
+        raise InputError("--by", "must be as in the sums", got)
+    if not by:
+        return sums.total
+    return _named_by_text(GroupSums(by, _in_tuples(sums.groups, by)))
+
+
+def _in_tuples(groups: Any, by: Sequence[str]) -> Any:
+    return {key if len(by) > 1 else (key,): sums for key, sums in groups.items()}
+
+
+def _sums_of_rows(files: list[str], about: dict[str, Any]) -> Any:
+    """The sums of files of rows, for each look and segment; None without a row."""
     for option in ("label", "prob"):
         if about[option] is None:
             raise click.UsageError(f"Name the columns: --label and --prob (--{option} is missing).")
+    about["by"] = about["by"] or []
     keys = [*([about["time"]] if about["time"] else []), *about["by"]]
     rows = {key: about[key] for key in ("label", "prob", "pos_label", "missing")}
+    source: Any = files[0] if len(files) == 1 else files
     if not keys:
-        sums = tn.scan(name, bins="sketch", **rows)
-    else:
-        sums = tn.scan_groups(name, by=keys, bins="sketch", **rows)
+        sums = tn.scan(source, bins="sketch", **rows)
+        return sums if sums.n else None
+    groups: Any = tn.scan_groups(source, by=keys, bins="sketch", **rows)
     if about["time"]:
-        sums = _by_period(sums, about["time"], about["every"])
-        if options["before"] is None:
-            before = None
-        else:
-            before = period(options["before"], "--before", about["every"])
-        given |= {"time": about["time"], "before": before, "after": after}
-    if sums.n if not keys else sums:
-        watch.update(_named_by_text(sums) if about["by"] else sums, **given)
+        groups = _by_period(groups, about["time"], about["every"])
+    if not groups:
+        return None
+    return _named_by_text(groups) if about["by"] else groups
+
+
+def _pooled(pieces: list[Any]) -> Any:
+    """The sums of several files as one."""
+    from trueness.sources._scan import GroupSums
+
+    if not isinstance(pieces[0], GroupSums):
+        return sum(pieces[1:], pieces[0])
+    total: dict[Any, Any] = {}
+    for piece in pieces:
+        for key, sums in piece.items():
+            total[key] = total[key] + sums if key in total else sums
+    return GroupSums(pieces[0].names, total)
+
+
+def _replayed(watch: "tn.Watch", files: Sequence[str], options: dict[str, Any]) -> "tn.Watch":
+    """The same watch made again from the files of a folder, and what changed, in notes."""
+    from trueness.sources._files import files_below
+
+    folder = options["replay"]
+    if files:
+        raise click.UsageError("--replay reads a folder: leave out FILE.")
+    if not Path(folder).is_dir():
+        raise InputError("--replay", "must be a folder", f"got {folder!r}")
+    again = tn.Watch(
+        watch.alpha,
+        alternatives=watch.alternatives,
+        rate=watch.rate,
+        segments=watch.segments or None,
+        eps=watch.eps,
+        name=watch.name,
+    )
+    again.about = {**watch.about, "files": {}}
+    again.resets = watch.resets
+    names = files_below(folder)
+    if watch.about["time"]:
+        units = [Unit(folder, names)]  # rows that came late are on their own days
+    else:
+        units = [Unit(name, (name,)) for name in names]
+    _count_all(again, units, {**options, "late": "refuse", "again": False})
+    note(*_changes(watch, again))
+    return again
+
+
+def _changes(watch: "tn.Watch", again: "tn.Watch") -> list[str]:
+    """What a replay changed, in sentences."""
+    looks = [_looks_of(one) for one in (watch, again)]
+    sentences = []
+    for place in dict.fromkeys([*looks[0], *looks[1]]):
+        old, new = (one.get(place) for one in looks)
+        if old == new:
+            continue
+        rows = " and ".join(
+            f"{which} {'none' if look is None else f'{look[0]:,} rows with {look[1]:g} events'}"
+            for which, look in (("had", old), ("has", new))
+        )
+        sentences.append(f"{place} {rows}.")
+    shown = sentences[:_SHOWN_CHANGES]
+    if len(sentences) > len(shown):
+        shown.append(f"{len(sentences) - len(shown)} more looks differ.")
+    state = {True: "an alarm", False: "no alarm"}
+    if watch.alarm is not again.alarm:
+        shown.append(f"There was {state[watch.alarm]}; now there is {state[again.alarm]}.")
+    if not shown:
+        return ["The replay gives the same looks."]
+    return shown
+
+
+def _looks_of(watch: "tn.Watch") -> dict[Any, tuple[int, float, float]]:
+    """Rows, events and expected events of each position, to twelve digits."""
+    history = watch.history[""]
+    looks: dict[Any, tuple[int, float, float]] = {}
+    columns = (history.n.tolist(), history.observed.tolist(), history.expected.tolist())
+    for place, n, events, expected in zip(history.position, *columns, strict=True):
+        before = looks.get(place, (0, 0.0, 0.0))
+        looks[place] = (before[0] + n, before[1] + events, float(f"{before[2] + expected:.12g}"))
+    return looks
 
 
 def _named_by_text(groups: Any) -> Any:
@@ -281,15 +537,19 @@ def _printed(watch: "tn.Watch", form: str) -> str:
         return watch.to_prometheus()
     if form == "json":
         about = {"schema": 1, "version": tn.__version__, "name": watch.name, "alpha": watch.alpha}
+        about |= {"by": watch.about.get("by") or [], "looks": len(watch.history[""].position)}
         record = {
             "alarm": watch.alarm,
             "position": watch.position,
             "since": watch.since,
             "direction": watch.direction,
+            "resets": watch.resets,
+            "late_rows": watch.late_rows,
+            "dropped_rows": watch.dropped_rows,
         }
         segments = [one.to_dict() for one in watch.watched if one.segment == "" or one.listed]
         return (
             json.dumps(json_ready({**about, **record, "segments": segments}), allow_nan=False)
             + "\n"
         )
-    return "\n".join([str(watch), *(f"  {one}." for one in watch.watched if one.listed)]) + "\n"
+    return "\n".join([str(watch), *(f"  {one}." for one in watch.alarms if one.segment)]) + "\n"

@@ -94,20 +94,8 @@ def _corp(part: str) -> Callable[..., float]:
     return lambda sums, *, score="brier": float(getattr(of.corp(sums, score=score), part))
 
 
-def _l2(
-    sums: Any,
-    *,
-    k: Any = None,
-    bins: Any = None,
-    smoothness: Any = None,
-    weight_type: Any = "frequency",
-) -> float:
-    return math.sqrt(
-        max(
-            0.0,
-            of.squared_ece(sums, k=k, bins=bins, smoothness=smoothness, weight_type=weight_type),
-        )
-    )
+def _l2(sums: Any, *, k: Any = None, bins: Any = None, smoothness: Any = None) -> float:
+    return math.sqrt(max(0.0, of.squared_ece(sums, k=k, bins=bins, smoothness=smoothness)))
 
 
 def _distance(method: Literal["ks", "kuiper"]) -> Callable[..., float]:
@@ -143,10 +131,10 @@ _TABLE = (
             "Mean over bins of |event rate − mean score|, a lower bound of the error over all scores.",
             "mean gap between score and rate", "mean gap",
             of.ece, partial(gap_limits, "ece"), "gaps", bins="own", scores=False, shown="rows matrix errors"),
-    Measure("l2", "l2 error", "Root mean square of event rate − mean score over cells of scores, debiased.",
+    Measure("l2", "typical error", "Root mean square of event rate − mean score over cells of scores, debiased.",
             "root mean square gap, debiased", "debiased RMS gap",
             _l2, partial(squared_limits, squared=False), ideal=0, scores=False, view="confidence", shown="rows matrix"),
-    Measure("squared_ece", "squared ECE", "The square of the l2 error; below zero by chance near calibration.",
+    Measure("squared_ece", "squared ECE", "The square of the typical error; below zero by chance near calibration.",
             "mean squared gap, debiased", "l2 squared",
             of.squared_ece, partial(squared_limits, squared=True), ideal=0, scores=False, view="confidence"),
     Measure("ece_l2", "ECE, l2", "Root mean square over bins of event rate − mean score, biased upwards.",

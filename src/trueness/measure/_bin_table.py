@@ -14,7 +14,7 @@ from trueness._tally.rows_or_sums import as_binned, row_options
 from trueness._tally.rules import BinsLike
 from trueness._tally.tally import Binned, Tally, class_of_lines
 from trueness.results import BinTable, EstimationError
-from trueness.typing import ArrayLike, Floats, IntervalMethod, Kind, Missing
+from trueness.typing import ArrayLike, Floats, IntervalMethod, Kind, Missing, WeightType
 
 _INTERVALS = {
     "exact": proportions.clopper_pearson,
@@ -35,6 +35,7 @@ def bin_table(
     labels: Sequence[Hashable] | None = None,
     pos_label: Hashable | None = None,
     sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
     missing: Missing = "raise",
     clip_tolerance: float = 0.0,
     sum_tolerance: float | None = None,
@@ -74,7 +75,12 @@ def bin_table(
     pos_label : optional
         The label that a vector of scores predicts, if labels are not 0/1.
     sample_weight : array-like of shape (n,), optional
-        Frequencies: a weight of 2 counts the row twice, a weight of 0 leaves it out.
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
     missing : {'raise', 'drop'}, default 'raise'
         What to do with rows that have a missing value: raise an error, or drop them with a warning.
     clip_tolerance : float, default 0
@@ -119,6 +125,7 @@ def bin_table(
         labels,
         pos_label,
         sample_weight,
+        weight_type,
         missing,
         clip_tolerance,
         sum_tolerance,
@@ -178,6 +185,7 @@ def estimation_error(
     labels: Sequence[Hashable] | None = None,
     pos_label: Hashable | None = None,
     sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
     missing: Missing = "raise",
     clip_tolerance: float = 0.0,
     sum_tolerance: float | None = None,
@@ -212,7 +220,12 @@ def estimation_error(
     pos_label : optional
         The label that a vector of scores predicts, if labels are not 0/1.
     sample_weight : array-like of shape (n,), optional
-        Frequencies: a weight of 2 counts the row twice, a weight of 0 leaves it out.
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
     missing : {'raise', 'drop'}, default 'raise'
         What to do with rows that have a missing value: raise an error, or drop them with a warning.
     clip_tolerance : float, default 0
@@ -256,6 +269,7 @@ def estimation_error(
         labels,
         pos_label,
         sample_weight,
+        weight_type,
         missing,
         clip_tolerance,
         sum_tolerance,

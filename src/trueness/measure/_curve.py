@@ -18,7 +18,7 @@ from trueness._tally.tally import Binned, Tally, class_of_lines
 from trueness.errors import InputError
 from trueness.results import Curve
 from trueness.results._curves import CURVE_COLUMNS
-from trueness.typing import ArrayLike, Bools, Floats, Ints, Kind, Missing
+from trueness.typing import ArrayLike, Bools, Floats, Ints, Kind, Missing, WeightType
 
 if TYPE_CHECKING:
     from trueness.measure._flexible_curve import LoessCurve, SplineCurve
@@ -43,6 +43,7 @@ def reliability_curve(
     labels: Sequence[Hashable] | None = None,
     pos_label: Hashable | None = None,
     sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
     missing: Missing = "raise",
     clip_tolerance: float = 0.0,
     sum_tolerance: float | None = None,
@@ -90,7 +91,12 @@ def reliability_curve(
     pos_label : optional
         The label that a vector of scores predicts, if labels are not 0/1.
     sample_weight : array-like of shape (n,), optional
-        Frequencies: a weight of 2 counts the row twice, a weight of 0 leaves it out.
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
     missing : {'raise', 'drop'}, default 'raise'
         What to do with rows that have a missing value: raise an error, or drop them with a warning.
     clip_tolerance : float, default 0
@@ -152,6 +158,7 @@ def reliability_curve(
         labels,
         pos_label,
         sample_weight,
+        weight_type,
         missing,
         clip_tolerance,
         sum_tolerance,

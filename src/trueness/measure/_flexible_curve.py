@@ -22,7 +22,7 @@ from trueness._tally.rows_or_sums import as_rows_or_cells, as_tally, row_options
 from trueness._tally.tally import Parts, Tally
 from trueness.errors import CertainScoresWarning, InputError, NoEstimateWarning, warn
 from trueness.measure._slope import inside_cells, left_out
-from trueness.typing import ArrayLike, Floats, Kind, Missing, Numbers, RowOptions
+from trueness.typing import ArrayLike, Floats, Kind, Missing, Numbers, RowOptions, WeightType
 
 FlexibleMethod: TypeAlias = Literal["spline", "loess"]
 METHODS = ("spline", "loess")
@@ -46,6 +46,7 @@ def ici(
     labels: Sequence[Hashable] | None = None,
     pos_label: Hashable | None = None,
     sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
     missing: Missing = "raise",
     clip_tolerance: float = 0.0,
     sum_tolerance: float | None = None,
@@ -83,7 +84,12 @@ def ici(
     pos_label : optional
         The label that a vector of scores predicts, if labels are not 0/1.
     sample_weight : array-like of shape (n,), optional
-        Frequencies: a weight of 2 counts the row twice, a weight of 0 leaves it out.
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
     missing : {'raise', 'drop'}, default 'raise'
         What to do with rows that have a missing value: raise an error, or drop them with a warning.
     clip_tolerance : float, default 0
@@ -143,6 +149,7 @@ def ici(
         labels,
         pos_label,
         sample_weight,
+        weight_type,
         missing,
         clip_tolerance,
         sum_tolerance,
@@ -164,6 +171,7 @@ def e50(
     labels: Sequence[Hashable] | None = None,
     pos_label: Hashable | None = None,
     sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
     missing: Missing = "raise",
     clip_tolerance: float = 0.0,
     sum_tolerance: float | None = None,
@@ -182,7 +190,8 @@ def e50(
         Predicted probabilities: P(positive), one column per class or label, or dense, with classes
         second.
     curve : {'spline', 'loess'}, default 'spline'
-        As for :func:`ici`.
+        'spline': logistic regression on a restricted cubic spline of the log-odds. 'loess': local
+        quadratic regression.
     knots : int, default 5
         Knots of the spline, 3 to 7.
     kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
@@ -200,7 +209,12 @@ def e50(
     pos_label : optional
         The label that a vector of scores predicts, if labels are not 0/1.
     sample_weight : array-like of shape (n,), optional
-        Frequencies: a weight of 2 counts the row twice, a weight of 0 leaves it out.
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
     missing : {'raise', 'drop'}, default 'raise'
         What to do with rows that have a missing value: raise an error, or drop them with a warning.
     clip_tolerance : float, default 0
@@ -238,6 +252,7 @@ def e50(
         labels,
         pos_label,
         sample_weight,
+        weight_type,
         missing,
         clip_tolerance,
         sum_tolerance,
@@ -259,6 +274,7 @@ def e90(
     labels: Sequence[Hashable] | None = None,
     pos_label: Hashable | None = None,
     sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
     missing: Missing = "raise",
     clip_tolerance: float = 0.0,
     sum_tolerance: float | None = None,
@@ -277,7 +293,8 @@ def e90(
         Predicted probabilities: P(positive), one column per class or label, or dense, with classes
         second.
     curve : {'spline', 'loess'}, default 'spline'
-        As for :func:`ici`.
+        'spline': logistic regression on a restricted cubic spline of the log-odds. 'loess': local
+        quadratic regression.
     knots : int, default 5
         Knots of the spline, 3 to 7.
     kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
@@ -295,7 +312,12 @@ def e90(
     pos_label : optional
         The label that a vector of scores predicts, if labels are not 0/1.
     sample_weight : array-like of shape (n,), optional
-        Frequencies: a weight of 2 counts the row twice, a weight of 0 leaves it out.
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
     missing : {'raise', 'drop'}, default 'raise'
         What to do with rows that have a missing value: raise an error, or drop them with a warning.
     clip_tolerance : float, default 0
@@ -333,6 +355,7 @@ def e90(
         labels,
         pos_label,
         sample_weight,
+        weight_type,
         missing,
         clip_tolerance,
         sum_tolerance,
@@ -354,6 +377,7 @@ def emax(
     labels: Sequence[Hashable] | None = None,
     pos_label: Hashable | None = None,
     sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
     missing: Missing = "raise",
     clip_tolerance: float = 0.0,
     sum_tolerance: float | None = None,
@@ -372,7 +396,8 @@ def emax(
         Predicted probabilities: P(positive), one column per class or label, or dense, with classes
         second.
     curve : {'spline', 'loess'}, default 'spline'
-        As for :func:`ici`.
+        'spline': logistic regression on a restricted cubic spline of the log-odds. 'loess': local
+        quadratic regression.
     knots : int, default 5
         Knots of the spline, 3 to 7.
     kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
@@ -390,7 +415,12 @@ def emax(
     pos_label : optional
         The label that a vector of scores predicts, if labels are not 0/1.
     sample_weight : array-like of shape (n,), optional
-        Frequencies: a weight of 2 counts the row twice, a weight of 0 leaves it out.
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
     missing : {'raise', 'drop'}, default 'raise'
         What to do with rows that have a missing value: raise an error, or drop them with a warning.
     clip_tolerance : float, default 0
@@ -428,6 +458,7 @@ def emax(
         labels,
         pos_label,
         sample_weight,
+        weight_type,
         missing,
         clip_tolerance,
         sum_tolerance,
@@ -473,7 +504,7 @@ def checked_knots(knots: int) -> int:
 def warn_certain_scores(tally: Tally) -> None:
     """Count the scores of exactly 0 and 1, which splines leave out."""
     parts = [inside_cells(part) for part in tally.parts]
-    certain = sum(part.certain for part in parts)
+    certain = sum(part.certain_weight for part in parts)
     if certain:
         total = sum(float(part.totals.weight) for part in tally.parts)
         wrong = sum(part.wrong for part in parts)
@@ -598,6 +629,7 @@ def smooth_ece(
     labels: Sequence[Hashable] | None = None,
     pos_label: Hashable | None = None,
     sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
     missing: Missing = "raise",
     clip_tolerance: float = 0.0,
     sum_tolerance: float | None = None,
@@ -632,7 +664,12 @@ def smooth_ece(
     pos_label : optional
         The label that a vector of scores predicts, if labels are not 0/1.
     sample_weight : array-like of shape (n,), optional
-        Frequencies: a weight of 2 counts the row twice, a weight of 0 leaves it out.
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
     missing : {'raise', 'drop'}, default 'raise'
         What to do with rows that have a missing value: raise an error, or drop them with a warning.
     clip_tolerance : float, default 0
@@ -675,6 +712,7 @@ def smooth_ece(
         labels,
         pos_label,
         sample_weight,
+        weight_type,
         missing,
         clip_tolerance,
         sum_tolerance,

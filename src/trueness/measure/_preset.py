@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias, Unpack
+from typing import Any, Literal, TypeAlias, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from trueness._numerics.averages import power_mean
 from trueness._tally.evidence import Evidence
 from trueness.errors import InputError, NoEstimateWarning, warn
 from trueness.measure._proper_scores import brier
+from trueness.measure._val_prob import VAL_PROB, ValProbPreset
 from trueness.typing import ArrayLike, Ints, Norm, RowOptions
 
 Name: TypeAlias = Literal["helm", "hle", "torchmetrics", "guo2017", "lm-eval-brier"]
@@ -78,21 +79,27 @@ class Preset:
         return power_mean(total / np.maximum(size, 1), size, self.norm)
 
 
+@overload
+def preset(name: Name) -> Preset: ...
+@overload
+def preset(name: Literal["val.prob"]) -> ValProbPreset: ...
 @suggests_keywords
-def preset(name: Name) -> Preset:
+def preset(name: Name | Literal["val.prob"]) -> Preset | ValProbPreset:
     """A calibration number as another library or leaderboard computes it.
 
     Parameters
     ----------
-    name : {'helm', 'hle', 'torchmetrics', 'guo2017', 'lm-eval-brier'}
+    name : {'helm', 'hle', 'torchmetrics', 'guo2017', 'lm-eval-brier', 'val.prob'}
         HELM's `ece_10_bin`; the RMS calibration error of Humanity's Last Exam; the calibration
         error of torchmetrics, `binary_` of a vector and `multiclass_` of a matrix; the ECE of Guo
-        et al. (2017), in 15 bins; the `brier_score` of lm-evaluation-harness.
+        et al. (2017), in 15 bins; the `brier_score` of lm-evaluation-harness; the numbers of
+        `val.prob` of the R package rms.
 
     Returns
     -------
     Preset
-        Called with ``(y_true, y_prob)`` it returns the number as a float. Its text lists what it
+        Called with ``(y_true, y_prob)`` it returns the number as a float; 'val.prob' returns a dict
+        of 18 numbers by the names of rms. Its text lists what it
         takes, its bins, norm and conventions; ``cite()`` names the publication.
 
     Notes
@@ -114,7 +121,8 @@ def preset(name: Name) -> Preset:
     >>> tn.preset("hle").cite()
     "L. Phan et al., Humanity's Last Exam, 2025."
     """
-    return _PRESETS[checked_word(name, "name", tuple(_PRESETS))]
+    word = checked_word(name, "name", (*_PRESETS, VAL_PROB.name))
+    return VAL_PROB if word == VAL_PROB.name else _PRESETS[word]
 
 
 def _tenths(p: NDArray[Any]) -> Ints:

@@ -13,7 +13,7 @@ from trueness._tally.row_sums import UnsortedRows
 from trueness._tally.rows_or_sums import as_binned, as_rows_or_cells, as_tally, row_options
 from trueness._tally.tally import Binned, Parts, Tally
 from trueness.errors import CertainScoresWarning, NoEstimateWarning, warn
-from trueness.typing import ArrayLike, Floats, Kind, Missing, Numbers, RowOptions
+from trueness.typing import ArrayLike, Floats, Kind, Missing, Numbers, RowOptions, WeightType
 
 
 @suggests_keywords
@@ -25,6 +25,7 @@ def calibration_slope(
     labels: Sequence[Hashable] | None = None,
     pos_label: Hashable | None = None,
     sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
     missing: Missing = "raise",
     clip_tolerance: float = 0.0,
     sum_tolerance: float | None = None,
@@ -57,7 +58,12 @@ def calibration_slope(
     pos_label : optional
         The label that a vector of scores predicts, if labels are not 0/1.
     sample_weight : array-like of shape (n,), optional
-        Frequencies: a weight of 2 counts the row twice, a weight of 0 leaves it out.
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
     missing : {'raise', 'drop'}, default 'raise'
         What to do with rows that have a missing value: raise an error, or drop them with a warning.
     clip_tolerance : float, default 0
@@ -103,6 +109,7 @@ def calibration_slope(
         labels,
         pos_label,
         sample_weight,
+        weight_type,
         missing,
         clip_tolerance,
         sum_tolerance,
@@ -122,6 +129,7 @@ def calibration_intercept(
     labels: Sequence[Hashable] | None = None,
     pos_label: Hashable | None = None,
     sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
     missing: Missing = "raise",
     clip_tolerance: float = 0.0,
     sum_tolerance: float | None = None,
@@ -154,7 +162,12 @@ def calibration_intercept(
     pos_label : optional
         The label that a vector of scores predicts, if labels are not 0/1.
     sample_weight : array-like of shape (n,), optional
-        Frequencies: a weight of 2 counts the row twice, a weight of 0 leaves it out.
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
     missing : {'raise', 'drop'}, default 'raise'
         What to do with rows that have a missing value: raise an error, or drop them with a warning.
     clip_tolerance : float, default 0
@@ -196,6 +209,7 @@ def calibration_intercept(
         labels,
         pos_label,
         sample_weight,
+        weight_type,
         missing,
         clip_tolerance,
         sum_tolerance,
@@ -232,7 +246,8 @@ def _estimate(
 
 def _inside(part: Cells | UnsortedRows) -> tuple[Cells | UnsortedRows, float, float]:
     if isinstance(part, Cells):
-        return inside_cells(part)
+        inside = inside_cells(part)
+        return inside.cells, inside.certain_weight, inside.wrong
     p = part.score
     if part.size == 0 or (p.min() > 0 and p.max() < 1):
         return part, 0, 0
@@ -245,16 +260,15 @@ def _inside(part: Cells | UnsortedRows) -> tuple[Cells | UnsortedRows, float, fl
 
 
 class InsideCells(NamedTuple):
-    """The rows with scores strictly between 0 and 1, and how many others there are.
-
-    Whole weights count as rows.
-    """
+    """The rows with scores strictly between 0 and 1, and how many others there are."""
 
     cells: Cells
-    certain: float
-    """Weight of the rows with a score of exactly 0 or 1."""
+    certain: int
+    """Rows with a score of exactly 0 or 1."""
     wrong: float
-    """Weight of those among them whose label contradicts the score."""
+    """Those among them whose label contradicts the score; of sampling weights, their weight."""
+    certain_weight: float
+    """Weight of the rows with a score of exactly 0 or 1."""
 
 
 def inside_cells(cells: Cells) -> InsideCells:
@@ -263,13 +277,15 @@ def inside_cells(cells: Cells) -> InsideCells:
     last = int(np.searchsorted(cells.score, 1.0, "left"))
     zeros = slice(0, first)
     ones = slice(last, None)
-    certain = cells.weight[zeros].sum() + cells.weight[ones].sum()
+    rows = cells.row_counts
+    certain = rows[zeros].sum() + rows[ones].sum()
+    certain_weight = cells.weight[zeros].sum() + cells.weight[ones].sum()
     wrong = cells.events[zeros].sum() + (cells.weight[ones] - cells.events[ones]).sum()
     inside = {name: column[first:last] for name, column in cells.columns().items()}
     kept = (
         cells if last - first == cells.size else Cells(**inside)
     )  # the same cells, with what they remember
-    return InsideCells(kept, certain.item(), wrong.item())
+    return InsideCells(kept, certain.item(), wrong.item(), certain_weight.item())
 
 
 def left_out(total: float, certain: float, wrong: float, who: str, rest: str) -> str:
@@ -299,6 +315,7 @@ def observed_expected(
     labels: Sequence[Hashable] | None = None,
     pos_label: Hashable | None = None,
     sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
     missing: Missing = "raise",
     clip_tolerance: float = 0.0,
     sum_tolerance: float | None = None,
@@ -331,7 +348,12 @@ def observed_expected(
     pos_label : optional
         The label that a vector of scores predicts, if labels are not 0/1.
     sample_weight : array-like of shape (n,), optional
-        Frequencies: a weight of 2 counts the row twice, a weight of 0 leaves it out.
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
     missing : {'raise', 'drop'}, default 'raise'
         What to do with rows that have a missing value: raise an error, or drop them with a warning.
     clip_tolerance : float, default 0
@@ -369,6 +391,7 @@ def observed_expected(
         labels,
         pos_label,
         sample_weight,
+        weight_type,
         missing,
         clip_tolerance,
         sum_tolerance,

@@ -2,11 +2,9 @@
 
 from collections.abc import Hashable, Sequence
 from functools import partial
-from typing import Literal
 
 import numpy as np
 
-from trueness._input.arguments import checked_word
 from trueness._input.sample import Sample
 from trueness._keywords import suggests_keywords
 from trueness._numerics.pairs import pair_mean, pair_sums
@@ -33,7 +31,7 @@ from trueness._tally.rules import (
 )
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
-from trueness.typing import ArrayLike, Floats, Ints, Kind, Missing
+from trueness.typing import ArrayLike, Floats, Ints, Kind, Missing, WeightType
 
 
 @suggests_keywords
@@ -44,11 +42,11 @@ def squared_ece(
     k: int | None = None,
     bins: BinsLike | None = None,
     smoothness: float | None = None,
-    weight_type: Literal["frequency", "importance"] = "frequency",
     kind: Kind | None = None,
     labels: Sequence[Hashable] | None = None,
     pos_label: Hashable | None = None,
     sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
     missing: Missing = "raise",
     clip_tolerance: float = 0.0,
     sum_tolerance: float | None = None,
@@ -85,9 +83,6 @@ def squared_ece(
         In place of `bins`: the Hölder exponent s of the error as a function of the scores, 0 < s ≤
         1, for which max(2, round(n^{2/(4s + d)})) bins of equal width per axis make the mean
         squared error of T smallest in order (the constant is not known; see :func:`ece_interval`).
-    weight_type : {'frequency', 'importance'}, default 'frequency'
-        'frequency': a weight of 2 counts the row twice; weights must be whole numbers.
-        'importance': a row of any weight is one row, paired with other rows only; for k = 1.
     kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
         How a matrix is compared with the labels. 'classwise': each column against the rest,
         averaged over classes. 'confidence': the largest probability of each row (the first, if
@@ -103,7 +98,13 @@ def squared_ece(
     pos_label : optional
         The label that a vector of scores predicts, if labels are not 0/1.
     sample_weight : array-like of shape (n,), optional
-        Frequencies: a weight of 2 counts the row twice, a weight of 0 leaves it out.
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out. A row
+        with a sampling weight is one row, paired with other rows only; for k = 1.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
     missing : {'raise', 'drop'}, default 'raise'
         What to do with rows that have a missing value: raise an error, or drop them with a warning.
     clip_tolerance : float, default 0
@@ -156,6 +157,7 @@ def squared_ece(
         labels,
         pos_label,
         sample_weight,
+        weight_type,
         missing,
         clip_tolerance,
         sum_tolerance,
@@ -167,16 +169,15 @@ def squared_ece(
     # Class-wise, the two columns are the same problem twice.
     two_columns = k is None and rows.get("kind", "classwise") == "classwise"
     s = checked_smoothness(smoothness, bins)
-    checked_word(weight_type, "weight_type", ("frequency", "importance"))
     if n_largest > 1:
         sample = as_sample(y_true, y_prob, rows, kind="confidence")
-        return top_k_squared_ece(sample, n_largest, bins, smoothness, weight_type)
+        return top_k_squared_ece(sample, n_largest, bins, smoothness)
     if bins is None and isinstance(y_true, Binned):
         bins = Edges(y_true.parts[0].edges)
     rule: BinRule | BySize | None = None if bins is None else blind_to_labels(as_rule(bins))
     if smoothness is not None:
         rule = BySize(partial(default_width, smoothness=s))
-    if rule is not None and weight_type == "frequency":
+    if rule is not None and rows.get("weight_type") != "importance":
         binned = as_binned(
             y_true,
             y_prob,
@@ -186,7 +187,8 @@ def squared_ece(
             kind="confidence",
             two_columns=two_columns,
         )
-        return binned.average(_frequency)
+        if isinstance(y_true, Binned) or all(part.whole for part in binned.parts):
+            return binned.average(_frequency)
     tally = as_tally(
         y_true,
         y_prob,
@@ -199,12 +201,10 @@ def squared_ece(
 
     def of_part(cells: Cells) -> float:
         rows, weight, _ = cells.totals
-        if weight_type == "importance":
-            cells = (
-                cells if cells.squares is None else cells.as_floats()
-            )  # cut as by any other unit of weights
+        if not cells.whole:
             return _importance(cells, given or default_rule(cells, rows))
-        return _frequency(Bins.from_cells(cells, default_rule(cells, weight).group(cells)))
+        own = given or default_rule(cells, weight)
+        return _frequency(Bins.from_cells(cells, own.group(cells)))
 
     return tally.average(of_part)
 
@@ -214,11 +214,8 @@ def top_k_squared_ece(
     k: int,
     bins: BinsLike | None = None,
     smoothness: float | None = None,
-    weight_type: str = "frequency",
 ) -> float:
     """The squared error of the k largest probabilities of each row."""
-    if weight_type != "frequency":
-        raise InputError("weight_type", "must be 'frequency' when k > 1", f"got {weight_type!r}")
     per_axis = None if bins is None else cells_per_axis(bins)
     scores = of_matrix(sample, checked_k(k), per_axis, checked_smoothness(smoothness, bins))
     return pair_sums(scores.z, scores.count, scores.hits, scores.first).statistic

@@ -102,6 +102,7 @@ class BinsDisplay(FromEstimator):
         bins: Mapping[str, BinsLike] | None = None,
         scale: Scale | Literal["auto"] = "auto",
         classes: Any = None,
+        ax: Any = None,
         **rows: Unpack[RowOptions],
     ) -> Self:
         """Bin the same rows by every rule.
@@ -117,6 +118,8 @@ class BinsDisplay(FromEstimator):
             Scale of the axes. 'auto' is linear unless events, or non-events, are rare.
         classes : sequence, optional
             The class of a matrix to show: exactly one.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
         **rows
             As for :func:`trueness.ece`.
         """
@@ -129,9 +132,8 @@ class BinsDisplay(FromEstimator):
         tables = {str(name): bin_table(problem.tally, bins=rule) for name, rule in rules.items()}
         chosen = scale_of([problem], scale)
         edges = edges_of([problem], chosen, [table.rate for table in tables.values()])
-        return cls(
-            tables, limits=(float(edges[0]), float(edges[-1])), scale=chosen, kind=problem.kind
-        )
+        limits = (float(edges[0]), float(edges[-1]))
+        return cls(tables, limits=limits, scale=chosen, kind=problem.kind)._drawn(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw a panel per rule on `ax` (one matplotlib Axes per rule) or on a new figure, and return the display."""
@@ -267,6 +269,7 @@ class TestReliabilityDisplay(FromEstimator):
         scale: Scale | Literal["auto"] = "auto",
         classes: Any = None,
         name: str | None = None,
+        ax: Any = None,
         **rows: Unpack[RowOptions],
     ) -> Self:
         """Test the predictions of every bin.
@@ -288,6 +291,8 @@ class TestReliabilityDisplay(FromEstimator):
             The class of a matrix to show: exactly one.
         name : str, optional
             Name of the model.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
         **rows
             As for :func:`trueness.ece`.
         """
@@ -310,7 +315,8 @@ class TestReliabilityDisplay(FromEstimator):
             measure: Any = partial(tce, bins=rule, alpha=alpha, test=test)
             sums = Tally("binary", (problem.cells,))
             floor = noise_floor(measure, sums, resamples=_DRAWS, seed=0, progress=False).mean
-        return cls(record, spread, floor=floor, scale=chosen, name=problem.name, kind=problem.kind)
+        known: Any = {"floor": floor, "scale": chosen, "name": problem.name, "kind": problem.kind}
+        return cls(record, spread, **known)._drawn(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the diagram.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import itertools
 import math
 import textwrap
@@ -93,13 +94,36 @@ class Display(ABC):
     ax_: Axes
     axes_: list[Axes]
     figure_: Any
+    _replaced: Any = None
+    """The figure of `from_predictions`, which another one replaces."""
 
     @abstractmethod
-    def plot(self) -> Self:
+    def plot(self, ax: Any = None) -> Self:
         """Draw."""
+
+    def _drawn(self, ax: Any) -> Self:
+        """Draw at once, as scikit-learn's displays do; without matplotlib only if asked to.
+
+        `plot` then draws once more, with options of its own, in place of this figure.
+        """
+        if ax is None and importlib.util.find_spec("matplotlib") is None:
+            return self
+        self.plot(ax)
+        self._replaced = self.figure_ if ax is None else None
+        return self
+
+    def _close_replaced(self) -> None:
+        """Close the figure that `from_predictions` drew, which another one replaces."""
+        if self._replaced is None:
+            return
+        import matplotlib.pyplot as plt
+
+        plt.close(self._replaced)
+        self._replaced = None
 
     def _take_axes(self, ax: Any, count: int = 1, **figure: Any) -> bool:
         """Take the panels of the caller, or of a new figure; return whether it is new."""
+        self._close_replaced()
         self.axes_, own = axes_for(type(self).__name__, ax, count, **figure)
         self.ax_ = self.axes_[0]
         self.figure_ = self.axes_[0].figure

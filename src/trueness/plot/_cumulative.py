@@ -66,6 +66,7 @@ class CumulativeDisplay(FromEstimator):
         level: float = 0.95,
         classes: Any = None,
         name: str | None = None,
+        ax: Any = None,
         **rows: Unpack[RowOptions],
     ) -> Self:
         """Cumulate the differences between labels and scores.
@@ -81,6 +82,8 @@ class CumulativeDisplay(FromEstimator):
             The class of a matrix to show: exactly one.
         name : str, optional
             Name of the model.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
         **rows
             As for :func:`trueness.ece`.
         """
@@ -90,7 +93,8 @@ class CumulativeDisplay(FromEstimator):
         level = checked_fraction(level, "level")
         data = one_problem(tallies(y_true, y_prob, name, rows), classes, cls.__name__)
         with collected_warnings():
-            return cls({problem.name: walk_of_cells(problem.cells, level) for problem in data})
+            walks = {problem.name: walk_of_cells(problem.cells, level) for problem in data}
+        return cls(walks)._drawn(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the walks on `ax` or on a new figure, and return the display."""

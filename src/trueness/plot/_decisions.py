@@ -25,11 +25,13 @@ class _CurvesDisplay(FromEstimator):
         self.found = found
 
     @classmethod
-    def from_predictions(cls, y_true: Any, y_prob: Any = None, **options: Any) -> Self:
+    def from_predictions(
+        cls, y_true: Any, y_prob: Any = None, *, ax: Any = None, **options: Any
+    ) -> Self:
         """The curves, with the arguments of :func:`trueness.net_benefit` or :func:`trueness.risk_coverage`."""
         from trueness import infer
 
-        return cls(getattr(infer, cls._ask)(y_true, y_prob, **options))
+        return cls(getattr(infer, cls._ask)(y_true, y_prob, **options))._drawn(ax)
 
     def _draw(
         self, ax: Any, texts: list[str], curves: list[tuple[Any, Any]], rules: tuple[Any, ...] = ()

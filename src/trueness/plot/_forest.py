@@ -21,7 +21,7 @@ from trueness.plot._problems import FromEstimator, must_count, problems, tallies
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from trueness.results import Interval, Segments, Slices
+    from trueness.results import Centres, Interval, Segments, Slices
     from trueness.typing import ArrayLike, Floats, RowOptions
 
 
@@ -81,6 +81,7 @@ class IntervalDisplay(FromEstimator):
         seed: int | np.random.Generator | None = 0,
         classes: Any = None,
         name: str | None = None,
+        ax: Any = None,
         **rows: Unpack[RowOptions],
     ) -> Self:
         """Compute an interval per model, class and group.
@@ -101,6 +102,8 @@ class IntervalDisplay(FromEstimator):
             The classes of a matrix to show.
         name : str, optional
             Name of the model.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
         **rows
             As for :func:`trueness.ece`.
         """
@@ -125,7 +128,7 @@ class IntervalDisplay(FromEstimator):
                 line = " · ".join(map(visible, filter(None, words))) or "all rows"
                 with collected_warnings():
                     intervals[line] = ece_interval(problem.tally, level=level, seed=seed)
-        return cls(intervals)
+        return cls(intervals)._drawn(ax)
 
     def plot(self, ax: Any = None, *, numbers: bool = True) -> Self:
         """Draw the intervals.
@@ -162,7 +165,7 @@ class IntervalDisplay(FromEstimator):
         )
         least = min(0.0, float(low.min()), float(estimate.min()))
         most = max(float(high.max()), float(estimate.max()), 1e-6)
-        what = f"{'squared ' * sets[0].squared}l2 calibration error, {level_percent(sets[0].level)} confidence set"
+        what = f"{'squared ' * sets[0].squared}typical error, {level_percent(sets[0].level)} confidence set"
         self.ax_.set(
             xlim=(least - 0.02 * (most - least), most + 0.04 * (most - least)), xlabel=what
         )
@@ -178,6 +181,7 @@ def _draw_forest(
     colours: Any,
     texts: Any,
     faces: Any = None,
+    ideal: float = 0,
 ) -> Any:
     """Draw a line and a mark for each name, from the top, with a text on the right.
 
@@ -193,7 +197,7 @@ def _draw_forest(
         edgecolors=colours,
         zorder=4,
     )
-    ax.axvline(0, color=GREY, linewidth=1, linestyle=(0, (4, 3)))
+    ax.axvline(ideal, color=GREY, linewidth=1, linestyle=(0, (4, 3)))
     ax.set_yticks(at, [wrap_name(name, 36, 2) for name in names], fontsize=9, parse_math=False)
     ax.set_ylim(len(names) - 0.5, -0.5)
     draw_grid(ax, "x")
@@ -264,7 +268,9 @@ class SegmentsDisplay(Display):
         self.segments = segments
 
     @classmethod
-    def from_predictions(cls, y_true: Any, y_prob: Any = None, **options: Any) -> Self:
+    def from_predictions(
+        cls, y_true: Any, y_prob: Any = None, *, ax: Any = None, **options: Any
+    ) -> Self:
         """Test the segments.
 
         Parameters
@@ -276,10 +282,10 @@ class SegmentsDisplay(Display):
         """
         from trueness._assess.segments import segments
 
-        return cls(segments(y_true, y_prob, **options))
+        return cls(segments(y_true, y_prob, **options))._drawn(ax)
 
     @classmethod
-    def from_slices(cls, y_true: Any, y_prob: Any, **options: Any) -> Self:
+    def from_slices(cls, y_true: Any, y_prob: Any, *, ax: Any = None, **options: Any) -> Self:
         """Find the worst slices.
 
         Parameters
@@ -291,7 +297,7 @@ class SegmentsDisplay(Display):
         """
         from trueness._assess.slices import worst_slices
 
-        return cls(worst_slices(y_true, y_prob, **options))
+        return cls(worst_slices(y_true, y_prob, **options))._drawn(ax)
 
     def plot(self, ax: Any = None, *, most: int = 30, numbers: bool = True) -> Self:
         """Draw the segments, the costliest first, or the slices, the most reliable first.
@@ -321,3 +327,101 @@ class SegmentsDisplay(Display):
             f"event rate − mean score, {level_percent(found.level)} limits for all together"
         )
         return self
+
+
+# O/E is not drawn beyond this many times the largest ratio that a centre has.
+_BEYOND = 2.0
+_NEW_CENTRE = "a new centre, at least"
+
+
+class CentresDisplay(Display):
+    """Forest plot: observed/expected events of each centre, their mean, and the range of a new centre.
+
+    Limits are those of each centre by itself. The lines below the centres are orange: the mean over
+    centres, and the range in which the true ratio of a new centre lies.
+
+    Parameters
+    ----------
+    centres : Centres
+        What :func:`trueness.centres` found.
+
+    Attributes
+    ----------
+    line_ : matplotlib LineCollection
+        The limits.
+    ax_, figure_ : matplotlib Axes, matplotlib Figure
+        The axes, and their figure.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import trueness as tn
+    >>> d = tn.simulate.demo(1_000)
+    >>> display = tn.plot.CentresDisplay.from_predictions(d.y_true, d.y_prob, by=np.arange(1_000) % 4)
+    >>> len(display.centres)
+    4
+    """
+
+    def __init__(self, centres: Centres) -> None:
+        self.centres = centres
+
+    @classmethod
+    def from_predictions(cls, y_true: Any, y_prob: Any, **options: Any) -> Self:
+        """Compute the table of centres.
+
+        Parameters
+        ----------
+        y_true, y_prob : array-like of shape (n,)
+            Labels, and their scores.
+        **options
+            `by`, and any other argument of :func:`trueness.centres`.
+        """
+        from trueness.infer import centres
+
+        return cls(centres(y_true, y_prob, **options))
+
+    def plot(self, ax: Any = None, *, most: int = 60, numbers: bool = True) -> Self:
+        """Draw the centres in the order of the table.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; without it a new figure is made, as high as there are lines.
+        most : int, default 60
+            The most centres to draw: those with the most rows.
+        numbers : bool, default True
+            Whether to write ratios and limits on the right.
+        """
+        most = checked_whole(most, "most")
+        by_size = sorted(self.centres, key=lambda centre: -centre.n)[:most]
+        shown = [centre for centre in self.centres if centre in by_size]
+        lines = [(one.centre, one.ratio, one.ratio_low, one.ratio_high) for one in shown]
+        spread = self.centres.heterogeneity.get("observed_expected")
+        if spread is not None:
+            lines.append(("mean of the centres", spread.mean, spread.low, spread.high))
+            ends = (spread.prediction_low, spread.prediction_high)
+            lines.append((_NEW_CENTRE, float("nan"), *ends))
+        names = [visible(line[0]) for line in lines]
+        estimate, low, high = np.array([line[1:] for line in lines]).T
+        colours = [style_of(0).colour] * len(shown) + [SECOND] * (len(lines) - len(shown))
+        texts = [
+            f"{_ratio_text(value)}  [{_ratio_text(a)}, {_ratio_text(b)}]".strip()
+            for value, a, b in zip(estimate, low, high, strict=True)
+        ]
+        self._take_axes(ax, size=(7.2, 1.1 + 0.34 * len(names)))
+        self.line_ = _draw_forest(
+            self.ax_, names, estimate, low, high, colours, texts if numbers else [], ideal=1
+        )
+        finite = estimate[np.isfinite(estimate)]
+        largest = max(1.0, float(finite.max(initial=1.0)))
+        reached = float(high[np.isfinite(high)].max(initial=1.0))
+        self.ax_.set_xlim(0, 1.04 * min(reached, _BEYOND * largest))
+        level = level_percent(self.centres.level)
+        self.ax_.set_xlabel(f"observed/expected events, {level} limits of each centre by itself")
+        return self
+
+
+def _ratio_text(value: float) -> str:
+    if np.isnan(value):
+        return ""
+    return f"{value:.2f}"

@@ -87,6 +87,7 @@ class GuaranteeDisplay(Display):
         kind: Literal["conditional", "marginal", "expected-ece"] = "conditional",
         scheme: str = "umd",
         bound: str = "hoeffding",
+        ax: Any = None,
     ) -> Self:
         """Compute the guarantees for the given numbers of rows.
 
@@ -111,6 +112,8 @@ class GuaranteeDisplay(Display):
         bound : {'hoeffding', 'exact'}, default 'hoeffding'
             Hoeffding's inequality, as published, or the binomial distribution: smaller and equally
             valid.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
         """
         from trueness import recalibrate
 
@@ -131,7 +134,8 @@ class GuaranteeDisplay(Display):
         ]
         epsilon = np.array(found)
         marked = _marked_bins(rows, bins, epsilon, chosen, wanted)
-        return cls(GuaranteePlan(rows, bins, epsilon, marked, alpha, kind, scheme, bound))
+        plan = GuaranteePlan(rows, bins, epsilon, marked, alpha, kind, scheme, bound)
+        return cls(plan)._drawn(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the lines on `ax` or on a new figure, and return the display."""
@@ -248,6 +252,7 @@ class ValidityDisplay(FromEstimator):
         level: float = 0.9,
         promise: tuple[int, int] | None = None,
         name: str | None = None,
+        ax: Any = None,
         **rows: Unpack[RowOptions],
     ) -> Self:
         """Compute the validity curve of predictions on rows that no method was fitted on.
@@ -268,6 +273,8 @@ class ValidityDisplay(FromEstimator):
             The rows and bins that histogram binning was fitted with, to draw its guarantee.
         name : str, optional
             The method.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
         **rows
             As for :func:`trueness.ece`.
         """
@@ -281,7 +288,7 @@ class ValidityDisplay(FromEstimator):
         theory = None
         if promise is not None:
             theory = [epsilon(*promise, alpha=float(1 - s), kind="marginal") for s in share], share
-        return cls(curves, level=level, theory=theory)
+        return cls(curves, level=level, theory=theory)._drawn(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the curves on `ax` or on a new figure, and return the display."""

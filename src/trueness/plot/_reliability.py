@@ -114,6 +114,7 @@ class ReliabilityDisplay(FromEstimator):
         seed: int | np.random.Generator | None = 0,
         classes: Sequence[Any] | None = None,
         name: str | None = None,
+        ax: Any = None,
         **rows: Unpack[RowOptions],
     ) -> Self:
         """Compute the contents of the diagram.
@@ -166,6 +167,8 @@ class ReliabilityDisplay(FromEstimator):
             The classes of a matrix to show, one panel each.
         name : str, optional
             The model, for the legend.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
         **rows
             As for :func:`trueness.ece`; 'classwise' draws a panel per class, 'confidence' one
             panel, 'top-label' a panel per predicted class.
@@ -223,7 +226,7 @@ class ReliabilityDisplay(FromEstimator):
             found = [
                 make(one, known, resamples=draws) for one, known in zip(data, curves, strict=True)
             ]
-            return cls(found, scale=chosen)
+        return cls(found, scale=chosen)._drawn(ax)
 
     def plot(
         self,
@@ -258,6 +261,7 @@ class ReliabilityDisplay(FromEstimator):
                 "must be 'markers' for several models, whose bars hide each other",
                 "got 'bars'",
             )
+        self._close_replaced()
         self.lines_, self.axes_, self.histogram_axes_ = draw_series(
             self.series,
             self.scale,

@@ -48,11 +48,13 @@ class SeriesDisplay(Display):
         self.series = series
 
     @classmethod
-    def from_predictions(cls, y_true: Any, y_prob: Any = None, **options: Any) -> Self:
+    def from_predictions(
+        cls, y_true: Any, y_prob: Any = None, *, ax: Any = None, **options: Any
+    ) -> Self:
         """Test the days: the sums of each, or rows with ``by=``, and options of :func:`trueness.calibration_series`."""
         from trueness.infer import calibration_series
 
-        return cls(calibration_series(y_true, y_prob, **options))
+        return cls(calibration_series(y_true, y_prob, **options))._drawn(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw on `ax` or on a new figure, and return the display."""

@@ -4,6 +4,7 @@ from trueness.recalibrate._calibrator import Calibrator as Calibrator
 from trueness.recalibrate._classifier import CalibratedClassifier as CalibratedClassifier
 from trueness.recalibrate._equal_mass import ScalingBinning as ScalingBinning
 from trueness.recalibrate._histogram import HistogramBinning as HistogramBinning
+from trueness.recalibrate._interval_calibration import IntervalCalibration as IntervalCalibration
 from trueness.recalibrate._isotonic import IsotonicCalibration as IsotonicCalibration
 from trueness.recalibrate._isotonic import ProbabilityPair as ProbabilityPair
 from trueness.recalibrate._isotonic import VennAbers as VennAbers

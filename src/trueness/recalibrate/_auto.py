@@ -13,10 +13,17 @@ from sklearn.utils.validation import check_is_fitted
 from trueness._keywords import suggests_keywords
 from trueness._numerics.clustered import effective_number
 from trueness._numerics.softmax import log_softmax
+from trueness._tally.events import Events, clusters_of
 from trueness._tally.row_sums import are_whole
 from trueness.recalibrate import _auto_candidates as fits
 from trueness.recalibrate import _formula as formulas
-from trueness.recalibrate._calibration_set import CalibrationSet, Shape, group_codes, used_rows
+from trueness.recalibrate._calibration_set import (
+    CalibrationSet,
+    Shape,
+    group_codes,
+    rows_of_events,
+    used_rows,
+)
 from trueness.recalibrate._calibrator import with_parameters
 from trueness.recalibrate._logit_map import EPS_STATE, LogitMap, logit_cells
 from trueness.recalibrate._saving import (
@@ -158,8 +165,8 @@ class AutoCalibration(LogitMap):
     @suggests_keywords
     def fit(
         self,
-        y_prob: ArrayLike,
-        y_true: ArrayLike,
+        y_prob: ArrayLike | Events,
+        y_true: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
         labels: Sequence[Any] | None = None,
@@ -190,6 +197,8 @@ class AutoCalibration(LogitMap):
         self
         """
         self._cluster: Ints | None = None
+        cluster = clusters_of(y_prob, cluster)
+        y_prob, y_true, sample_weight = rows_of_events(y_prob, y_true, sample_weight)
         if cluster is not None:
             used = used_rows(y_true, sample_weight)
             self._cluster = np.unique(

@@ -19,6 +19,7 @@ from trueness._input.scores import (
 )
 from trueness._numerics.streams import stream
 from trueness._tally.cells import Cells
+from trueness._tally.events import Events
 from trueness._tally.row_sums import cells_of_rows, events_of_rows
 from trueness.errors import InputError, OneClassWarning, Remedy, remedies, warn
 from trueness.typing import ArrayLike, Bools, Floats, Ints
@@ -85,6 +86,24 @@ class CalibrationSet(NamedTuple):
         order = stream(whole_seed(seed), "folds").permutation(self.y.size)
         order = order[np.argsort(self.y[order], kind="stable")]
         return [self.take(np.sort(order[i::n])) for i in range(n)]
+
+
+def rows_of_events(
+    y_prob: Any, y_true: Any, sample_weight: Any
+) -> tuple[ArrayLike, ArrayLike, ArrayLike | None]:
+    """Scores, labels and weights, where Events may stand in place of all of them."""
+    if not isinstance(y_prob, Events):
+        if y_true is None:
+            raise InputError("y_true", "is missing: pass scores and labels, or Events for both")
+        return y_prob, y_true, sample_weight
+    for name, value in (("y_true", y_true), ("sample_weight", sample_weight)):
+        if value is not None:
+            raise InputError(name, "must be left out when Events are passed, which hold it")
+    if y_prob.kind == "interval":
+        remedy = "`IntervalCalibration` moves the ends instead."
+        demand = "must not be intervals: a map of their coverage leaves their ends as they are"
+        raise InputError(NAME, demand, remedy=remedy)
+    return y_prob.p, y_prob.event, y_prob.weight
 
 
 def accept_rows(

@@ -29,6 +29,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from trueness._input.arguments import check_seed, checked_fraction, checked_word, is_number
 from trueness._keywords import suggests_keywords
+from trueness._tally.events import Events
 from trueness._version import __version__
 from trueness.errors import (
     InputError,
@@ -138,8 +139,8 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
     @suggests_keywords
     def fit(
         self,
-        y_prob: ArrayLike,
-        y_true: ArrayLike,
+        y_prob: ArrayLike | Events,
+        y_true: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
         labels: Sequence[Any] | None = None,
@@ -150,7 +151,8 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
         Parameters
         ----------
         y_prob : array-like of shape (n,) or (n, K)
-            Scores of rows that the classifier was not trained on.
+            Scores of rows that the classifier was not trained on; or Events in place of scores,
+            labels and weights.
         y_true : array-like of shape (n,)
             Outcomes: 0/1, bool, or class labels.
         sample_weight : array-like of shape (n,), optional
@@ -173,6 +175,7 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
             "scale": self._scale,
             "shape": self._rows_shape,
         }
+        y_prob, y_true, sample_weight = calibration.rows_of_events(y_prob, y_true, sample_weight)
         y_prob = calibration.single_column(y_prob)
         with self._own_remedies():
             rows = calibration.accept_rows(y_prob, y_true, sample_weight, **options)
@@ -266,8 +269,11 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
 
         Parameters
         ----------
-        dialect : {'duckdb', 'sqlite', 'postgresql', 'spark', 'bigquery'}, default 'duckdb'
+        dialect : {'duckdb', 'sqlite', 'postgresql', 'spark', 'bigquery', ...}, default 'duckdb'
             The SQL dialect. SQLite needs its mathematical functions (3.35, compiled in by most).
+            'snowflake', 'redshift', 'databricks', 'trino', 'clickhouse', 'mysql', 'tsql' and
+            'oracle' are translated from DuckDB's by sqlglot; they begin with a comment that says
+            that trueness has not executed them.
         column : str or sequence of str, optional
             The column of the scores; for a matrix, its columns in the order of `fit`. They are
             quoted. Default: the names that the scores had in `fit`; for a vector without one, 'p'.

@@ -13,6 +13,7 @@ from sklearn.utils import metadata_routing
 from trueness._input.segment_columns import MISSING, TIMES, read_by
 from trueness._keywords import suggests_keywords
 from trueness._numerics.shrinkage import shrink
+from trueness._tally.events import Events
 from trueness._tally.row_sums import are_whole
 from trueness.errors import FewRowsWarning, InputError, TruenessWarning, warn
 from trueness.recalibrate import _calibrator as base
@@ -109,8 +110,8 @@ class SegmentCalibration(base.Calibrator):
     @suggests_keywords
     def fit(
         self,
-        y_prob: ArrayLike,
-        y_true: ArrayLike,
+        y_prob: ArrayLike | Events,
+        y_true: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
         by: Any = None,
@@ -144,6 +145,10 @@ class SegmentCalibration(base.Calibrator):
         -------
         self
         """
+        if isinstance(y_prob, Events):
+            got = "got Events"
+            remedy = "Pass `events.p`, `events.event` and `events.weight`, and a column per event."
+            raise InputError("y_prob", "must be scores for segments", got, remedy=remedy)
         used = used_rows(y_true, sample_weight)
         self.by_names_, keys, code = _segments(by, y_true, used.size)
         there, self._code = np.unique(code[used], return_inverse=True)

@@ -7,11 +7,38 @@ import numpy as np
 from scipy.special import expit
 
 from trueness._input.arguments import checked_word
-from trueness.errors import InputError
+from trueness.errors import InputError, MissingLibraryError
 from trueness.recalibrate import _formula as formulas
 from trueness.typing import Floats
 
-Dialect: TypeAlias = Literal["duckdb", "sqlite", "postgresql", "spark", "bigquery"]
+Dialect: TypeAlias = Literal[
+    "duckdb",
+    "sqlite",
+    "postgresql",
+    "postgres",
+    "spark",
+    "bigquery",
+    "snowflake",
+    "redshift",
+    "databricks",
+    "trino",
+    "clickhouse",
+    "mysql",
+    "tsql",
+    "oracle",
+]
+TRANSLATED = (
+    "snowflake",
+    "redshift",
+    "databricks",
+    "trino",
+    "clickhouse",
+    "mysql",
+    "tsql",
+    "oracle",
+)
+"""Dialects that sqlglot writes; no test has a database to execute them."""
+_NOT_EXECUTED = "/* translated by sqlglot, not executed by trueness: check some rows */"
 
 # exp() of larger numbers overflows, which is an error in some databases; of smaller ones it
 # underflows.
@@ -70,11 +97,35 @@ WRITERS: dict[str, _Writer] = {
     "spark": _Writer("`", "`", suffix="D"),
     "bigquery": _Writer("`", "\\"),
 }
+WRITERS["postgres"] = WRITERS["postgresql"]
+
+
+def translated(text: str, dialect: str) -> str:
+    """DuckDB's SQL in another dialect, by sqlglot."""
+    try:
+        import sqlglot
+    except ImportError:
+        how = "`pip install 'trueness[sql]'`"
+        raise MissingLibraryError(
+            f"SQL for {dialect} needs sqlglot, which is not installed: {how}."
+        ) from None
+    (found,) = sqlglot.transpile(text, read="duckdb", write=dialect, identify=True)
+    return f"{_NOT_EXECUTED} {found}"
+
+
+def quoted(name: str, dialect: str) -> str:
+    """The name of a column as a dialect quotes it."""
+    if dialect in TRANSLATED:
+        text = translated(WRITERS["duckdb"].name(name), dialect)
+        return text.removeprefix(f"{_NOT_EXECUTED} ")
+    return WRITERS[dialect].name(name)
 
 
 def sql_of(formula: formulas.Map, columns: Sequence[str], dialect: Dialect) -> list[str]:
     """One expression for a formula of one score, else one for each class."""
-    writer = WRITERS[checked_word(dialect, "dialect", tuple(WRITERS))]
+    if dialect in TRANSLATED:
+        return [translated(text, dialect) for text in sql_of(formula, columns, "duckdb")]
+    writer = WRITERS[checked_word(dialect, "dialect", (*WRITERS, *TRANSLATED))]
     columns = [writer.name(column) for column in columns]
     names = [writer.read.format(column) for column in columns]
     low, high = map(writer.number, formulas.domain(formula))
@@ -108,6 +159,8 @@ def sql_in_steps(
 
 def query_of(formula: formulas.Map, columns: Sequence[str], table: Any, dialect: Dialect) -> str:
     """A query of the rows of a table with new columns, whose names end in _calibrated."""
+    if dialect in TRANSLATED:
+        return translated(query_of(formula, columns, table, "duckdb"), dialect)
     first, last = sql_in_steps(formula, columns, dialect)
     parts = [table] if isinstance(table, str) else list(table)
     if not parts or not all(isinstance(part, str) and part for part in parts):

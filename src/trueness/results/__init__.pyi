@@ -5,8 +5,13 @@ from trueness.results._bins import BinTable as BinTable
 from trueness.results._bins import EstimationError as EstimationError
 from trueness.results._bins import Histogram as Histogram
 from trueness.results._bins import TestedBins as TestedBins
+from trueness.results._centres import Centre as Centre
+from trueness.results._centres import Centres as Centres
+from trueness.results._centres import Heterogeneity as Heterogeneity
 from trueness.results._comparison import Comparison as Comparison
 from trueness.results._comparison import Difference as Difference
+from trueness.results._coverage import Coverage as Coverage
+from trueness.results._coverage import LevelHistogram as LevelHistogram
 from trueness.results._curves import Curve as Curve
 from trueness.results._curves import CurveBand as CurveBand
 from trueness.results._curves import Decomposition as Decomposition
@@ -20,6 +25,7 @@ from trueness.results._decisions import RiskCoverage as RiskCoverage
 from trueness.results._gate import Finding as Finding
 from trueness.results._gate import Gate as Gate
 from trueness.results._grades import Grade as Grade
+from trueness.results._grades import GradePeriods as GradePeriods
 from trueness.results._grades import GradeTable as GradeTable
 from trueness.results._guarantee import Guarantee as Guarantee
 from trueness.results._guarantee import GuaranteePlan as GuaranteePlan
@@ -30,6 +36,9 @@ from trueness.results._inference import Interval as Interval
 from trueness.results._inference import NoiseFloor as NoiseFloor
 from trueness.results._inference import PriorShift as PriorShift
 from trueness.results._inference import Significance as Significance
+from trueness.results._judge import Judge as Judge
+from trueness.results._low_default import LowDefault as LowDefault
+from trueness.results._next_labels import NextLabels as NextLabels
 from trueness.results._panel import Panel as Panel
 from trueness.results._panel import Validation as Validation
 from trueness.results._panel import ValidationSize as ValidationSize
@@ -37,6 +46,8 @@ from trueness.results._powered import Powered as Powered
 from trueness.results._remedies import Advice as Advice
 from trueness.results._remedies import Remedies as Remedies
 from trueness.results._remedies import Remedy as Remedy
+from trueness.results._route import Route as Route
+from trueness.results._route import RouteCurve as RouteCurve
 from trueness.results._segments import Segments as Segments
 from trueness.results._segments import Slices as Slices
 from trueness.results._series import Change as Change
@@ -44,5 +55,7 @@ from trueness.results._series import Series as Series
 from trueness.results._series import Shift as Shift
 from trueness.results._series import WatchedSegment as WatchedSegment
 from trueness.results._series import WatchHistory as WatchHistory
+from trueness.results._stability import Stability as Stability
+from trueness.results._statements import Statement as Statement
 from trueness.results._verdict import Flags as Flags
 from trueness.results._verdict import Verdict as Verdict

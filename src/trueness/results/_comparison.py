@@ -2,14 +2,18 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from math import floor, isclose, log10
-from typing import Any
+from math import exp, floor, isclose, isinf, log10
+from typing import Any, Literal
 
 from trueness._level import Level
-from trueness._text.numbers import level_percent, p_value
-from trueness._text.strings import align, visible
+from trueness._text.numbers import level_percent, number, p_value, points, ratio
+from trueness._text.strings import align, quoted, visible
 from trueness.errors import InputError
+from trueness.results._inference import Estimate
 from trueness.results._record import Record, Table, with_two_columns
+
+_SQUARED = "squared_ece"
+"""The measure that is shown as the typical error, its root."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +111,11 @@ class Comparison(Table):
     """The measure in words; empty if only its key is known."""
     better: str = "less"
     """Whether 'less' or 'more' is better; empty if neither is."""
+    compared: Literal["models", "groups"] = "models"
+    """Models on the same rows, or groups of rows under the same model."""
+    chosen: Estimate | None = None
+    """The measure of the model with the best estimate, with limits that hold although it was chosen
+    for that; None where neither less nor more is better."""
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -152,7 +161,11 @@ class Comparison(Table):
 
     @property
     def sentence(self) -> str:
-        """Which model is the best, or that none is."""
+        """Which model is the best, or that none is; of groups, whether they differ."""
+        if self.compared == "groups":
+            return self._sentence_of_groups
+        if self.measure == _SQUARED:
+            return self._calibration_sentence
         name, (best, rival, pvalue) = self.name or self.measure, self._ahead
         several = len(self.pairs) > 1
         more = self.better == "more"
@@ -175,17 +188,62 @@ class Comparison(Table):
             return f"No winner: {best!r} and {rival!r} have the same {name}."
         return f"No winner: {best!r} has the {degree} {name}, but it may be chance (against {rival!r}: {p})."
 
+    @property
+    def _calibration_sentence(self) -> str:
+        """Which model is better calibrated, by the typical errors of which squares are compared."""
+        best, rival, pvalue = self._ahead
+        several = len(self.pairs) > 1
+        p = ("adjusted " if several else "") + p_value(pvalue)
+        errors = points(*(max(0.0, self.estimates[name]) ** 0.5 for name in (best, rival)))
+        first = errors[0] if float(errors[0]) > 0 else "too small to be estimated"
+        sizes = f"typical error {first} against {errors[1]} percentage points"
+        others = "every other model" if several else quoted(rival)
+        if self.winner is not None:
+            return f"{quoted(best)} is better calibrated than {others}: {sizes} ({p})."
+        return f"No difference is shown: {sizes} for {quoted(best)} and {quoted(rival)} ({p})."
+
+    @property
+    def _sentence_of_groups(self) -> str:
+        """Which groups differ most."""
+        name = self.name or self.measure
+        several = len(self.pairs) > 1
+        pair = min(self.pairs, key=lambda pair: pair.adjusted_pvalue)
+        p = ("adjusted " if several else "") + p_value(pair.adjusted_pvalue)
+        if pair.adjusted_pvalue > Level(self.level).alpha:
+            which = "any two groups" if several else "the groups"
+            return f"No difference in {name} between {which} is shown ({p}); there may be one."
+        pair = pair if pair.difference >= 0 else -pair
+        low = pair.simultaneous_low if several else pair.low
+        high = pair.simultaneous_high if several else pair.high
+        first, second = pair.first, pair.second
+        level = level_percent(self.level)
+        if self.measure == "observed_expected" and isinf(high):
+            return f"O/E of {first!r} is at least {ratio(exp(low))} times that of {second!r}, which has no events ({p})."
+        if self.measure == "observed_expected":
+            limits = f"{level} {ratio(exp(low))} to {ratio(exp(high))}"
+            return f"O/E of {first!r} is {ratio(exp(pair.difference))} times that of {second!r} ({limits}, {p})."
+        limits = f"{level} {number(low)} to {number(high)}"
+        return f"The {name} of {first!r} is {number(pair.difference)} above that of {second!r} ({limits}, {p})."
+
     def __str__(self) -> str:
         how = [self.method, f"n = {self.n:,}"]
         how += [] if self.clusters is None else [f"{self.clusters:,} clusters"]
         how += [self.bins] if self.bins else []
+        title = self.measure if self.compared == "models" else self.name
         digits = _digits(self.pairs)
         models = [
-            ["model", "estimate"],
+            [self.compared.removesuffix("s"), "estimate"],
             *([name, f"{value:z.{digits}f}"] for name, value in self.estimates.items()),
         ]
+        if self.measure == _SQUARED and self.compared == "models":
+            title = "typical error, in percentage points,"
+            roots = points(*(max(0.0, value) ** 0.5 for value in self.estimates.values()))
+            models = [
+                ["model", "typical error"],
+                *(list(line) for line in zip(self.estimates, roots, strict=True)),
+            ]
         lines = [
-            f"{self.measure} of {len(self.estimates)} models ({', '.join(how)})",
+            f"{title} of {len(self.estimates)} {self.compared} ({', '.join(how)})",
             align(models, [False, True]),
         ]
         pairs = self._table(digits)
@@ -200,7 +258,7 @@ class Comparison(Table):
         table = [
             [
                 "pair",
-                "difference",
+                "difference of squares" if self.measure == _SQUARED else "difference",
                 f"{level_percent(self.level)} interval",
                 "p",
                 "simultaneous",

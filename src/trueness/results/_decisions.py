@@ -5,9 +5,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trueness._text.numbers import count, level_percent, number, percentage, span
+from trueness._text.strings import align
 from trueness.results._inference import Estimate
 from trueness.results._record import Record
 from trueness.typing import Floats
+
+_SHOWN = 5
+"""Thresholds of a printed curve."""
 
 
 @dataclass(frozen=True)
@@ -38,17 +42,27 @@ class AcceptThreshold(Record):
     criterion: str
     """'accuracy', 'precision' or 'recall'."""
     rows_needed: int | None = None
-    """If nothing is certified: rows with which it would be if the rates stay; None if more rows
-    would not help."""
+    """If nothing is certified: rows, or human labels, with which it would be if the rates stay;
+    None if more would not help."""
+    humans: int | None = None
+    """Human labels, if a judge labelled all rows."""
+    noun: str = "row"
+    """'row', or 'answer' if several rows are one answer."""
+    note: str = ""
+    """What else to know."""
 
     def __str__(self) -> str:
         goal = f"{self.criterion} at least {level_percent(self.accuracy)}"
         level = level_percent(self.level)
         if not self.certified:
-            more = "more rows would not help"
+            labels = self.noun if self.humans is None else "human label"
+            number_of = self.n if self.humans is None else self.humans
+            more = f"more {labels}s would not help"
             if self.rows_needed is not None:
-                more = f"about {count(self.rows_needed, 'row')} would be needed"
-            return f"No threshold can be certified for {goal} with {count(self.n, 'row')} at {level}: {more}."
+                more = f"about {count(self.rows_needed, labels)} would be needed"
+            given = f"{count(number_of, labels)} at {level}"
+            refusal = f"No threshold can be certified for {goal} with {given}: {more}."
+            return f"{refusal} {self.note}".rstrip()
         share, low, high = (
             percentage(100 * value)
             for value in (self.coverage, self.coverage_low, self.coverage_high)
@@ -57,8 +71,8 @@ class AcceptThreshold(Record):
             digits = 4
         else:
             digits = 2 + math.ceil(-math.log10(max(1 - self.threshold, 1e-12)))
-        start = f"Accept from {number(self.threshold, digits)} on: {share} of rows ({low.removesuffix(' %')} to {high})"
-        return f"{start}, {goal}, certified at {level}."
+        start = f"Accept from {number(self.threshold, digits)} on: {share} of {self.noun}s ({low.removesuffix(' %')} to {high})"
+        return f"{start}, {goal}, certified at {level}. {self.note}".rstrip()
 
 
 def by_model(one: Any) -> dict[str, Any]:
@@ -181,17 +195,37 @@ class NetBenefit(_Curves):
         useful = self.useful(name)
         return useful.size > 0 and bool(((t >= useful[0]) & (t <= useful[-1])).sum() > useful.size)
 
-    def __str__(self) -> str:
+    @property
+    def sentence(self) -> str:
+        """At which thresholds each model is worth using."""
         lines = []
         for name in by_model(self.value):
             useful = self.useful(name)
             where = f"from {useful[0]:g} to {useful[-1]:g}" if useful.size else "at no threshold"
             where += ", with gaps" if self.gaps(name) else ""
             lines.append(f"{name + ': ' if name else ''}better than treating all or none {where}")
-        return (
-            "; ".join(lines)
-            + f" ({level_percent(self.level)} limits at one threshold, n = {self.n:,})"
-        )
+        about = f"({level_percent(self.level)} limits at one threshold, n = {self.n:,})"
+        return f"{'; '.join(lines)} {about}"
+
+    def __str__(self) -> str:
+        return f"{self.sentence}\n{self._at_some_thresholds()}"
+
+    def _at_some_thresholds(self) -> str:
+        """The net benefit with its limits at up to five thresholds, beside that of treating all."""
+        size = self.threshold.size
+        shown = sorted({round(i * (size - 1) / (_SHOWN - 1)) for i in range(_SHOWN)})
+        names = list(by_model(self.value))
+        head = ["threshold", *(name or "net benefit" for name in names), "treating all"]
+        table = [head]
+        for i in shown:
+            line = [f"{self.threshold[i]:.3g}"]
+            for name in names:
+                value, low, high = (
+                    by_model(end)[name][i] for end in (self.value, self.low, self.high)
+                )
+                line.append(f"{number(value)} ({span(low, high)})")
+            table.append([*line, number(self.treat_all[i])])
+        return align(table, [True] * len(head))
 
 
 @dataclass(frozen=True)
@@ -207,13 +241,14 @@ class Decision(Record):
     best_cost: Estimate
     """Mean cost at the cheapest threshold, which was found on other rows."""
     recalibrated_cost: Estimate
-    """Mean cost after isotonic recalibration, fitted on other rows."""
+    """Mean cost after automatic calibration, fitted on other rows."""
     always: Estimate
     """Mean cost of acting on all rows."""
     never: Estimate
     """Mean cost of acting on none."""
     miscalibration: Estimate
-    """What miscalibration costs at the threshold, with its noise floor."""
+    """What miscalibration costs: the mean cost less that after automatic calibration, on held-out
+    rows."""
     most_to_save: float
     """Upper limit of what any increasing map of the scores could save, at any threshold for costs
     of this sum."""
@@ -227,19 +262,54 @@ class Decision(Record):
     """Rows."""
 
     def __str__(self) -> str:
-        if self.best_threshold <= 1:
-            best = f"at the best threshold ({number(self.best_threshold)})"
-        else:
-            best = "acting never"
-        worth = min(self.always.value, self.never.value)
-        plain = "always" if self.always.value <= self.never.value else "never"
-        lines = [
-            f"Act from {number(self.threshold)} on: mean cost {number(self.cost.value)} "
-            f"({number(self.cost.low)} to {number(self.cost.high)}), {number(worth)} if one acts {plain}.",
-            f"After recalibration {number(self.recalibrated_cost.value)}, {best} {number(self.best_cost.value)}, "
-            "both on held-out rows.",
-            f"Miscalibration costs {number(self.miscalibration.value)} here; calibrated scores would show "
-            f"{number(self.miscalibration.floor)} by chance.",
-            f"No increasing map saves more than {number(self.most_to_save)} ({level_percent(self.level)} confidence).",
-        ]
-        return "\n".join(lines)
+        shown = number(self.threshold, 4) if 0.001 <= self.threshold <= 0.999 else self.threshold
+        cost, low, high, always, never = _costs(
+            *(self.cost.value, self.cost.low, self.cost.high),
+            *(self.always.value, self.never.value),
+        )
+        return "\n".join(
+            [
+                f"Act where the score is at least {shown} (a miss costs {self._false_alarms}).",
+                f"This costs {cost} per row ({low} to {high}); acting always costs {always}, "
+                f"acting never {never}.",
+                self.saving,
+            ]
+        )
+
+    @property
+    def _false_alarms(self) -> str:
+        """How many false alarms a miss costs."""
+        ratio = self.cost_fn / self.cost_fp
+        if ratio == 1:
+            return "as much as a false alarm"
+        return f"{ratio:.3g} times a false alarm"
+
+    @property
+    def saving(self) -> str:
+        """What recalibration would save, in a sentence."""
+        if math.isnan(self.miscalibration.value):
+            return "These rows are too few to tell what recalibration would save."
+        value, low, high = _costs(
+            self.miscalibration.value,
+            self.miscalibration.low,
+            self.miscalibration.high,
+            digits=2,
+        )
+        limits = f"({low} to {high} at {level_percent(self.level)} confidence)"
+        if self.miscalibration.low > 0:
+            return f"Recalibrating first would save {value} per row {limits}."
+        if self.miscalibration.low == self.miscalibration.high == 0:
+            return "Recalibrating first would change no decision on these rows."
+        if self.miscalibration.high < 0:
+            return f"Recalibrating first would save nothing: it would cost more {limits}."
+        return f"Recalibrating first would save nothing that can be shown {limits}."
+
+
+def _costs(*values: float, digits: int = 3) -> tuple[str, ...]:
+    """Costs with the decimals that show some digits of the largest."""
+    largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+    size = math.floor(math.log10(largest)) if largest > 0 else 0
+    decimals = min(12, max(0, digits - 1 - size))
+    return tuple(
+        f"{round(value, decimals) + 0.0:,.{decimals}f}".replace("-", "−") for value in values
+    )

@@ -8,12 +8,31 @@ from trueness._level import Level
 from trueness._text.numbers import count, level_percent, number, p_value, rule_in_words
 from trueness.results._record import Record
 
-Quantity: TypeAlias = Literal["ece", "l2", "oe"]
+Quantity: TypeAlias = Literal["ece", "l2", "oe", "gap", "brier", "labels"]
 Outcome: TypeAlias = Literal[
     "certified", "not certified", "exceeded", "not exceeded", "too good", "unknown"
 ]
-_NAMES = {"ece": "ECE", "l2": "l2 error", "oe": "O/E"}
-_WORDS = {"l2": "l2 calibration error", "oe": "observed/expected"}
+Decision: TypeAlias = Literal["pass", "fail", "investigate"]
+_NAMES = {
+    "ece": "ECE",
+    "l2": "typical error",
+    "oe": "O/E",
+    "gap": "gap",
+    "brier": "Brier score",
+    "labels": "labels",
+}
+_WORDS = {
+    "l2": "typical error",
+    "oe": "observed/expected",
+    "gap": "gap",
+    "labels": "agreement of labels and scores",
+}
+_HEADLINES = {
+    "pass": "Passed.",
+    "fail": "Failed.",
+    "investigate": "Cannot be decided with these rows.",
+}
+_SHOWN = 3
 _ARROWS = {
     "exceeded": "fails",
     "not exceeded": "passes",
@@ -61,6 +80,10 @@ class Finding(Record):
     shown_by_ties: float = 0.0
     """The l2 error that rows with the same score show, if that contradicts a certificate; otherwise
     0."""
+    against: str = ""
+    """The baseline, for a difference of Brier scores."""
+    needed: int | None = None
+    """About how many rows would decide, where these do not."""
 
     @property
     def passed(self) -> bool:
@@ -70,6 +93,8 @@ class Finding(Record):
     @property
     def name(self) -> str:
         """The quantity in a table."""
+        if self.against:
+            return f"Brier score against {self.against}"
         return _NAMES[self.quantity]
 
     @property
@@ -77,6 +102,8 @@ class Finding(Record):
         """The bound."""
         if self.quantity == "oe":
             return f"within 1 ± {self.bound:g}"
+        if self.quantity == "gap":
+            return f"within ± {self.bound:g}"
         return f"≤ {self.bound:g}"
 
     @property
@@ -84,6 +111,8 @@ class Finding(Record):
         """Smallest and largest value allowed."""
         if self.quantity == "oe":
             return (1 - self.bound, 1 + self.bound)
+        if self.quantity == "gap":
+            return (-self.bound, self.bound)
         return (-math.inf, self.bound)
 
     @property
@@ -91,6 +120,8 @@ class Finding(Record):
         """The quantity in full."""
         if self.quantity == "ece":
             return f"ECE in {rule_in_words(self.bins)}"
+        if self.quantity == "brier":
+            return f"Brier score minus that of {self.against}"
         return _WORDS[self.quantity]
 
     @property
@@ -107,7 +138,7 @@ class Finding(Record):
             )
         least, most = self.ends
         beyond = self.low > most or self.high < least
-        if self.pvalue is None:
+        if self.pvalue is None or self.outcome == "exceeded":
             return self._comparison(lower=True)
         if self.shown_by_ties:
             above = f"rows that share their score have an error above {number(self.shown_by_ties)} (99 % confidence)"
@@ -126,8 +157,51 @@ class Finding(Record):
         return shown
 
     @property
+    def fact(self) -> str:
+        """What the limits say beside the bound, in a short sentence."""
+        where = ", ".join(filter(None, [self.group, self.model]))
+        fact = self._fact()
+        if where:
+            is_name = fact.startswith(("ECE", "O/E"))
+            return f"{where}: {fact if is_name else fact[0].lower() + fact[1:]}"
+        return fact
+
+    def _fact(self) -> str:
+        if self.outcome == "too good":
+            tail = f"{p_value(self.too_good or 0.0)}, lower tail"
+            return f"The labels agree with the scores too well ({tail}): were these rows used to fit the model?"
+        if math.isnan(self.estimate):
+            return f"{self._subject} cannot be determined."
+        if self.quantity in ("oe", "gap"):
+            low, high = (f"{end:.3g}" for end in self.ends)
+            allowed = f"{low} to {high} is allowed"
+            span = f"{self._subject} lies between {self.low:.3f} and {self.high:.3f}"
+        else:
+            allowed = f"{self.bound:g} is allowed"
+            span = f"{self._subject} lies between {number(self.low)} and {number(self.high)}"
+        if self.outcome == "exceeded":
+            if self.quantity in ("oe", "gap"):
+                return f"{span}, and {allowed}."
+            return f"{self._subject} is at least {number(self.low)}, and {allowed}."
+        if self.outcome == "certified" and self.quantity not in ("oe", "gap"):
+            confidence = f"{level_percent(self.level)} confidence"
+            return f"{self._subject} is at most {number(self.high)}, and {allowed} ({confidence})."
+        if self.needed is not None:
+            return f"{span}, and {allowed}; about {self.needed:,} rows would decide."
+        return f"{span}, and {allowed}."
+
+    @property
+    def _subject(self) -> str:
+        if self.quantity == "l2":
+            return "The typical error"
+        words = self.words
+        return f"{words[0].upper()}{words[1:]}"
+
+    @property
     def sentence(self) -> str:
         """What was judged against what, and the outcome."""
+        if self.quantity == "labels":
+            return f"the labels are {self.reason} → not passed"
         return (
             f"{self.words} {self.demand}: {self.reason} → {_ARROWS.get(self.outcome, self.outcome)}"
         )
@@ -135,7 +209,7 @@ class Finding(Record):
     def _comparison(self, *, lower: bool) -> str:
         """The limits beside the bound, in words."""
         percent = f"{100 * self.level:.4g} %"
-        if self.quantity == "oe":
+        if self.quantity in ("oe", "gap"):
             low, high = (f"{end:.3g}" for end in self.ends)
             return f"{percent} limits {self.low:.3f} to {self.high:.3f}, allowed {low} to {high}"
         limit, side = (self.low, "lower") if lower else (self.high, "upper")
@@ -148,11 +222,16 @@ class Finding(Record):
         return f"{self.sentence}."
 
 
+_SHOWN = 5
+"""Findings that a notebook shows in words."""
+
+
 @dataclass(frozen=True)
 class Gate(Record):
     """Whether calibration errors keep their bounds, for every model, group and quantity."""
 
     _columns = ("findings",)
+    _also = ("outcome", "needed")
 
     findings: tuple[Finding, ...]
     """One for each model, group and quantity."""
@@ -162,25 +241,88 @@ class Gate(Record):
     """Confidence level of all limits together, or of each that certifies."""
     notes: tuple[str, ...] = ()
     """What was decided about the rows."""
+    n: int = 0
+    """Rows of the smallest model or group."""
+    min_rows: int = 0
+    """How many rows were demanded."""
+    tests: int = 0
+    """How many hypotheses share the error rate: of slices, only the worst are findings."""
+
+    @property
+    def outcome(self) -> Decision:
+        """Whether it passes, fails, or these rows cannot decide; a failure goes before all else."""
+        outcomes = {finding.outcome for finding in self.findings}
+        if outcomes & {"exceeded", "too good"}:
+            return "fail"
+        if outcomes & {"unknown", "not certified"} or self.n < self.min_rows:
+            return "investigate"
+        return "pass"
 
     @property
     def passed(self) -> bool:
         """Whether all findings pass."""
-        return all(one.passed for one in self.findings)
+        return self.outcome == "pass"
 
     def __bool__(self) -> bool:
         return self.passed
 
     @property
+    def needed(self) -> int | None:
+        """About how many rows would decide; None if the gate has decided, or none can be named."""
+        if self.outcome != "investigate":
+            return None
+        needed = [finding.needed for finding in self.findings if finding.needed is not None]
+        if self.n < self.min_rows:
+            needed.append(self.min_rows)
+        return max(needed, default=None)
+
+    @property
+    def headline(self) -> str:
+        """The outcome and what decides it."""
+        deciding = [finding for finding in self.findings if self._decides(finding)]
+        facts = [finding.fact for finding in deciding[:_SHOWN]]
+        if len(deciding) > _SHOWN:
+            facts.append(f"{len(deciding) - _SHOWN} more.")
+        if self.outcome == "investigate" and self.n < self.min_rows:
+            facts.insert(0, f"{count(self.n, 'row')}, and at least {self.min_rows:,} are demanded.")
+        return " ".join([_HEADLINES[self.outcome], *facts])
+
+    def _decides(self, finding: Finding) -> bool:
+        if self.outcome == "fail":
+            return finding.outcome in ("exceeded", "too good")
+        if self.outcome == "investigate":
+            return finding.outcome in ("unknown", "not certified")
+        return finding.quantity != "labels"
+
+    @property
     def jointly(self) -> str:
         """What the level holds for, if a gate can fail for several findings."""
-        if self.require or len(self.findings) < 2:
+        tests = self.tests or len(self.findings)
+        if self.require or tests < 2:
             return ""
         most = level_percent(Level(self.level).alpha)
-        return f"All {len(self.findings)} comparisons share one error rate of {most}."
+        return f"All {tests} comparisons share one error rate of {most}."
+
+    def _caption(self) -> str:
+        return self.headline
 
     def __str__(self) -> str:
-        passed = "Passed." if self.passed else "Not passed."
-        return "\n".join(
-            filter(None, [*map(str, self.findings), *self.notes, self.jointly, passed])
-        )
+        findings = [f"  {finding}" for finding in self.findings]
+        return "\n".join(filter(None, [self.headline, *findings, *self.notes, self.jointly]))
+
+
+DEFINITIONS = {
+    "ece": "Expected calibration error: the mean, over bins, of the distance between event rate and mean score.",
+    "l2": "l2 calibration error: the root mean square distance between event probability and score.",
+    "oe": "Observed divided by expected events.",
+    "gap": "Event rate minus mean score of a segment or slice.",
+    "brier": "Mean squared error of the scores minus that of the baseline, in the same rows.",
+    "labels": "Probability that labels agree with true scores at least as well (lower tail of the omnibus test).",
+    "low, high": "One-sided confidence limits, each with the level of the finding.",
+    "pvalue": "The smallest error rate at which the bound is shown to be kept.",
+    "bound": "The largest value allowed; of O/E the distance from 1, of a gap the distance from 0.",
+    "outcome": "fail: a bound is shown to be exceeded, with one error rate for all hypotheses (Holm). "
+    "investigate: these rows do not decide. pass: otherwise.",
+    "digest": "SHA-256 of the sorted rows of the columns used; numbers as float64, all else as text.",
+}
+"""What each number of a gate means."""

@@ -1,16 +1,25 @@
 """Tables by rating grade, as credit validation reports have them."""
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from trueness._text.numbers import level_percent, number, p_value, ratio, signed, span, total
+from trueness._text.numbers import (
+    MISSING,
+    level_percent,
+    number,
+    p_value,
+    ratio,
+    signed,
+    span,
+    total,
+)
 from trueness._text.strings import align, display_width, shorten, visible, wrap
 from trueness.results._inference import Estimate
-from trueness.results._record import Record, Table, html_table
+from trueness.results._record import Record, Table, html_cell, html_table, html_text
 
-Light: TypeAlias = Literal["green", "amber", "red", ""]
+Light: TypeAlias = Literal["green", "amber", "red", "no power", ""]
 
 _WIDTH = 100
 _SHORTEST_NAME = 8
@@ -49,7 +58,8 @@ class Grade(Record):
     rate: float
     """Observed event rate."""
     low: float
-    """Lower exact limit of the rate (Clopper and Pearson), for independent rows."""
+    """Lower exact limit of the rate: Clopper and Pearson's, or with a correlation that of the
+    one-factor model."""
     high: float
     """Upper limit."""
     ratio: float
@@ -72,12 +82,19 @@ class Grade(Record):
     """Probability of as few events or fewer."""
     pvalue_two_sided: float
     """Twice the smaller of both, at most 1."""
+    pvalue_jeffreys: float
+    """Jeffreys' test: the posterior probability that the event rate is at most the score."""
     adjusted_pvalue: float
     """`pvalue` adjusted for the number of grades by Holm's method; the total is not adjusted."""
     light: Light
-    """'green', 'amber' or 'red' for too many events; empty without rows."""
+    """'green', 'amber' or 'red' for too many events; 'no power' in place of green if events twice
+    as frequent as the score says would more likely than not be green, too; empty without rows."""
     few: bool
     """Whether there are too few events: `pvalue_few` is at most 1 − the level of amber."""
+    power: float
+    """The probability of amber or red if events are twice as frequent as the score says."""
+    conservative: float
+    """One-sided upper limit of the rate at the level `margin` of the table; nan without one."""
 
     def __str__(self) -> str:
         observed = f"{total(self.events)} events, {self.expected:,.1f} expected"
@@ -89,6 +106,48 @@ class Grade(Record):
         if self.few:
             return f"{self.light}, few"
         return self.light
+
+
+@dataclass(frozen=True)
+class GradePeriods(Table):
+    """The observed rate of each grade in each period, and its average over periods."""
+
+    _columns = ("period", "grade", "n", "score", "events", "rate")
+
+    period: tuple[str, ...]
+    """The period of each line, in ascending order."""
+    grade: tuple[str, ...]
+    """Its grade; 'total' for all of them."""
+    n: tuple[int, ...]
+    """Rows."""
+    score: tuple[float, ...]
+    """Mean score, nan without rows."""
+    events: tuple[float, ...]
+    """Observed events, by weight."""
+    rate: tuple[float, ...]
+    """Observed event rate, nan without rows."""
+    long_run: Mapping[str, float] = field(hash=False)
+    """The long-run average of each grade: the mean of its rates over the periods in which it has
+    rows, each period counted once, however many rows it has."""
+
+    def _caption(self) -> str:
+        return "Observed rates by grade and period"
+
+    def __str__(self) -> str:
+        periods = list(dict.fromkeys(self.period))
+        cells = dict(zip(zip(self.grade, self.period, strict=True), self.rate, strict=True))
+        lines = [["rate %", *map(visible, periods), "long run"]]
+        for grade, average in self.long_run.items():
+            rates = [cells.get((grade, period), math.nan) for period in periods]
+            texts = [_percent_or_dash(rate) for rate in (*rates, average)]
+            lines.append([visible(grade), *texts])
+        return align(lines, [False, *([True] * (len(periods) + 1))])
+
+
+def _percent_or_dash(rate: float) -> str:
+    if math.isnan(rate):
+        return MISSING
+    return f"{100 * rate:.2f}"
 
 
 @dataclass(frozen=True)
@@ -121,8 +180,12 @@ class GradeTable(Table):
     """Asset correlation; 0 if rows are independent."""
     portfolio: Literal["infinite", "finite"]
     """Whether limits and lights with a correlation are those of an infinitely large grade."""
+    margin: float | None
+    """The one-sided level of `conservative`; None if it was not asked for."""
     notes: tuple[str, ...]
     """Anything else to know."""
+    periods: GradePeriods | None = None
+    """Each period by itself and the long-run averages; None without a column of periods."""
 
     def __iter__(self) -> Iterator[Grade]:
         return iter(self.grades)
@@ -155,7 +218,8 @@ class GradeTable(Table):
         red = level_percent(self.red)
         return (
             f"Lights, each grade by itself: green up to the {amber} limit of the number of events if the PD is right, "
-            f"amber above it, red above the {red} limit; few: this number of events or fewer has a probability of at "
+            f"amber above it, red above the {red} limit; no power: not above it, but twice as many expected events would "
+            f"more likely than not stay below it, too; few: this number of events or fewer has a probability of at "
             f"most {level_percent(1 - self.amber)}, so that the PD is conservative. Limits are one-sided, from {law}."
         )
 
@@ -180,8 +244,15 @@ class GradeTable(Table):
             )
         else:
             joint = ""
+        margin = ""
+        if self.margin is not None:
+            margin = (
+                f"Margin of conservatism: the observed rate is at most {_rate(self.total.conservative)} at "
+                f"{level_percent(self.margin)} confidence, one-sided, which is "
+                f"{_rate(self.total.conservative - self.total.rate)} above the observed one."
+            )
         return tuple(
-            filter(None, [f"{centre}.", order if len(self) > 1 else "", joint, *self.notes])
+            filter(None, [f"{centre}.", margin, order if len(self) > 1 else "", joint, *self.notes])
         )
 
     @property
@@ -206,7 +277,8 @@ class GradeTable(Table):
 
     def _repr_html_(self) -> str:
         head, *lines = self._lines()
-        return html_table(self._caption(), head, lines, (self.rule, *self.findings))
+        notes = map(html_text, (self.rule, *self.findings))
+        return html_cell([html_text(self._caption()), html_table(head, lines), *notes])
 
     def __str__(self) -> str:
         lines = self._lines()
@@ -217,7 +289,10 @@ class GradeTable(Table):
         table = align(
             [[shorten(line[0], max(spare, _SHORTEST_NAME)), *line[1:]] for line in lines], right
         )
-        return "\n".join([table, "", *(wrap(text, _WIDTH) for text in (self.rule, *self.findings))])
+        below = [wrap(text, _WIDTH) for text in (self.rule, *self.findings)]
+        if self.periods is not None:
+            below += ["", str(self.periods)]
+        return "\n".join([table, "", *below])
 
 
 def _texts(one: Grade, decimals: int) -> dict[str, str]:

@@ -29,7 +29,7 @@ class Interval(Record):
     Examples
     --------
     >>> print(Interval(0.02, 0.01, 0.04, 0.9, "analytic", 500, True, True, "EqualWidth(12)", False))
-    l2 calibration error 0.0200, 90 % confidence set {0} ∪ [0.0100, 0.0400] (analytic, n = 500, EqualWidth(12))
+    typical error 0.0200, 90 % confidence set {0} ∪ [0.0100, 0.0400] (analytic, n = 500, EqualWidth(12))
     """
 
     _also = ("is_interval", "hull")
@@ -87,7 +87,7 @@ class Interval(Record):
         return replace(self, estimate=estimate, low=low, high=high, finer=finer, squared=False)
 
     def __str__(self) -> str:
-        what = "squared l2 calibration error" if self.squared else "l2 calibration error"
+        what = "squared typical error" if self.squared else "typical error"
         how = ", ".join(part for part in (self.method, f"n = {self.n:,}", self.bins) if part)
         span = f"{level_percent(self.level)} confidence set {confidence_set(self, _decimal)}"
         sentence = f"{what} {_decimal(self.estimate)}, {span} ({how})"
@@ -146,6 +146,15 @@ class NoiseFloor(Record):
         return f"{self.measure} {self.observed:.4f}; a calibrated model would show {floor} ({p_value(self.pvalue)})"
 
 
+# The normal quantile of a 99 % interval.
+_MONTE_CARLO = 2.576
+# The omnibus test ranks its statistics among the draws before it ranks their combination: between
+# seeds its p-value varies about twice as much as a share of draws (root mean square of 9 data sets).
+_OMNIBUS_ERROR = 2.0
+# Tests whose usual p-value is that of a limiting distribution.
+_TEXTBOOK = ("spiegelhalter", "cox", "hosmer-lemeshow", "ks", "kuiper")
+
+
 @dataclass(frozen=True)
 class Significance(Record):
     """The outcome of a test of calibration, or of an equivalence test, whose small p-value is evidence for it.
@@ -155,6 +164,8 @@ class Significance(Record):
     >>> print(Significance(0.004, 0.003, "l2 equivalence", 900, "", within=0.02))
     calibrated within 0.02: shown at 95 % confidence, p = 0.003 (l2 equivalence test, estimate 0.004, n = 900).
     """
+
+    _also = ("pvalue_error", "is_open")
 
     statistic: float
     """The test statistic; its scale depends on the method. For an equivalence test, the
@@ -189,13 +200,39 @@ class Significance(Record):
     nothing."""
     smallest_pvalue: float = 0.0
     """The smallest p-value that the method could give: 1/(R + 1) for R sets of redrawn labels."""
+    level: float = 0.95
+    """The level at which it decides: more labels are drawn where the p-value is near 1 − level."""
+
+    @property
+    def pvalue_error(self) -> float:
+        """The Monte-Carlo standard error of the p-value, for 'omnibus' about; 0 if no labels were drawn for it."""
+        if not 0 < self.smallest_pvalue <= self.pvalue < 1:
+            return 0.0
+        error = math.sqrt(self.pvalue * (1 - self.pvalue) * self.smallest_pvalue)
+        if self.method == "omnibus":
+            return _OMNIBUS_ERROR * error
+        return error
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the 99 % Monte-Carlo interval of the p-value contains 1 − level: other draws may decide otherwise."""
+        distance = abs(self.pvalue - (1 - self.level))
+        return self.pvalue_error > 0 and distance <= _MONTE_CARLO * self.pvalue_error
 
     @property
     def pvalue_in_words(self) -> str:
-        """The p-value as text; ``p ≤ …`` if it is the smallest that redrawn labels could give."""
+        """The p-value as text, as ``p ≤ …`` if it is the smallest that redrawn labels could give.
+
+        With its error where other draws may decide otherwise, and marked as simulated where a
+        textbook has another.
+        """
         text = p_value(self.pvalue)
         if 0 < self.pvalue == self.smallest_pvalue:
-            return text.replace("=", "≤")
+            text = text.replace("=", "≤")
+        elif self.is_open:
+            text = f"p = {self.pvalue:.3f} ± {self.pvalue_error:.3f}"
+        if self.smallest_pvalue > 0 and self.method in _TEXTBOOK:
+            return f"{text}, simulated"
         return text
 
     def __str__(self) -> str:
@@ -240,7 +277,8 @@ class PriorShift(Record):
     slope_high: float
     """Its upper limit."""
     n: int
-    """Rows with a score strictly between 0 and 1; a row of weight 2 counts as two."""
+    """Rows with a score strictly between 0 and 1; a row of weight 2 counts as two if weights count
+    rows."""
     n_certain: int = 0
     """Rows with a score of exactly 0 or 1, which no weight changes and which are left out."""
     note: str = ""

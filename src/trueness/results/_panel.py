@@ -20,7 +20,7 @@ from trueness._text.numbers import (
 from trueness._text.strings import align, grouped, wrap
 from trueness.errors import InputError
 from trueness.results._inference import Estimate, Significance
-from trueness.results._record import Record, html_table
+from trueness.results._record import Record, html_cell, html_table, html_text
 
 PanelStyle: TypeAlias = Literal["tripod"]
 
@@ -123,10 +123,10 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
     """Confidence level of all limits."""
     curve: str = "spline"
     """The calibration curve behind ICI, E50, E90 and Emax."""
-    n_certain: float = 0
+    n_certain: int = 0
     """Scores of exactly 0 or 1, which slope, intercepts and the calibration curve leave out."""
     n_certain_wrong: float = 0
-    """Those among them whose label contradicts the score."""
+    """Those among them whose label contradicts the score; of sampling weights, their weight."""
     clusters: int | None = None
     """Number of clusters, or of buckets of clusters; None for independent rows."""
     note: str = ""
@@ -180,7 +180,8 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
 
     def _repr_html_(self) -> str:
         head, *lines = self._table()
-        return html_table(self._title(), head, lines, [*self._test_sentences(), *self._notes()])
+        notes = map(html_text, [*self._test_sentences(), *self._notes()])
+        return html_cell([html_text(self._title()), html_table(head, lines), *notes])
 
     def _table(self) -> list[list[str]]:
         level = level_percent(self.level)
@@ -436,7 +437,8 @@ class Validation(Record):
 
     def _repr_html_(self) -> str:
         head, *lines = self._table()
-        return html_table(self._title(), head, lines, [self._footnote()])
+        parts = [html_text(self._title()), html_table(head, lines), html_text(self._footnote())]
+        return html_cell(parts)
 
     def __str__(self) -> str:
         lines = align(self._table(), [False, True, True, True, True]).splitlines()

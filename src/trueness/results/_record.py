@@ -18,10 +18,11 @@ FrameLibrary: TypeAlias = Literal["pandas", "polars", "pyarrow"]
 _FRAMES: tuple[FrameLibrary, ...] = ("pandas", "polars", "pyarrow")
 
 # Rows of a table, entries of an array and letters of a text that a notebook shows.
-_ONE_LINE = 60  # letters of a caption that need no more than the width of most tables
 _ROWS = 20
 _ENTRIES = 4
 _LETTERS = 500
+_GAP = re.compile(r"\S {2,}\S")
+"""What a table of characters has between its columns."""
 
 
 # As rows say it that were read from a matrix of two columns.
@@ -148,11 +149,14 @@ class Record:
             return text
         return str(self.__doc__).partition("\n")[0]
 
-    def _repr_html_(self) -> str:
-        """For a notebook: a table of the columns, followed by the other fields.
+    def _opening(self) -> str:
+        """What a notebook shows first: the text of the record, or what a table says."""
+        if self._columns:
+            return str(getattr(self, "sentence", "")) or self._caption()
+        return str(self)
 
-        Or a table of the fields.
-        """
+    def _repr_html_(self) -> str:
+        """For a notebook: the text, the table of the columns if there is one, and the fields in a fold."""
         others = {
             f.name: getattr(self, f.name)
             for f in fields(self)  # type: ignore[arg-type]
@@ -160,24 +164,24 @@ class Record:
         }
         texts = [(name.replace("_", " "), _text(name, value)) for name, value in others.items()]
         texts = [(name, text) for name, text in texts if text not in ("", MISSING)]
-        if not self._columns:
-            return html_table(self._caption(), (), texts)
+        parts = [html_text(self._opening())]
+        if self._columns:
+            parts.append(self._html_columns())
+        parts.append(html_fold("Fields", html_table((), texts)))
+        return html_cell(parts)
+
+    def _html_columns(self) -> str:
+        """The columns as a table; of a long one its ends."""
         columns = self.columns()
         length = max(map(len, columns.values()), default=0)
         shown = range(length) if length <= _ROWS else (*range(_ROWS - 1), length - 1)
         columns = {name: _counts(name, values) for name, values in columns.items()}
         lines = [[_text(name, values[i]) for name, values in columns.items()] for i in shown]
-        if length > _ROWS:
-            notes = [f"{_ROWS} of {length:,} rows: the first {_ROWS - 1} and the last."]
-        else:
-            notes = []
-        notes.append("; ".join(f"{name}: {text.removesuffix('.')}" for name, text in texts))
-        return html_table(
-            self._caption(),
-            [name.replace("_", " ") for name in columns],
-            lines,
-            filter(None, notes),
-        )
+        table = html_table([name.replace("_", " ") for name in columns], lines)
+        if length <= _ROWS:
+            return table
+        note = f"{_ROWS} of {length:,} rows: the first {_ROWS - 1} and the last."
+        return f"{table}\n{html_text(note)}"
 
 
 class Table(Record):
@@ -235,28 +239,48 @@ def _text(name: str, value: Any) -> str:
     return str(value)
 
 
-def html_table(
-    caption: str, head: Sequence[str], lines: Sequence[Sequence[str]], notes: Iterable[str] = ()
-) -> str:
+def html_cell(parts: Iterable[str]) -> str:
+    """Parts of a notebook's output, never wider than its cell."""
+    inside = "\n".join(filter(None, parts))
+    return f'<div style="max-width:100%;overflow-x:auto">\n{inside}\n</div>'
+
+
+def html_text(text: str) -> str:
+    """Text as paragraphs, or as it stands if it is a table of characters."""
+    lines = text.split("\n")
+    if any(_GAP.search(line) for line in lines):
+        return f'<pre style="overflow-x:auto">{escape(visible_lines(text))}</pre>'
+    shown = (escape(visible(shorten(line, _LETTERS))) for line in lines if line)
+    return "\n".join(f'<p style="max-width:60em">{line}</p>' for line in shown)
+
+
+def html_fold(title: str, inside: str) -> str:
+    """What is shown on demand; empty if there is nothing to show."""
+    if not inside:
+        return ""
+    return f"<details><summary>{escape(title)}</summary>\n{inside}\n</details>"
+
+
+def html_table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     """An HTML table whose first column names the rows; columns of numbers are flush right."""
+    if not lines:
+        return ""
     sides = [
         "right" if head and all(map(_is_number, column)) else "left"
         for column in zip(*lines, strict=True)
     ]
 
     def cell(tag: str, text: str, side: str = "left") -> str:
-        # A caption is as wide as its table, which may be narrow.
-        wide = ";min-width:36em" if tag == "caption" and len(text) > _ONE_LINE else ""
-        return f'<{tag} style="text-align:{side}{wide}">{escape(visible(shorten(text, _LETTERS)))}</{tag.split()[0]}>'
+        shown = escape(visible(shorten(text, _LETTERS)))
+        return f'<{tag} style="text-align:{side}">{shown}</{tag.split()[0]}>'
 
     top = "".join(map(cell, ['th scope="col"'] * len(head), head, sides or ["left"] * len(head)))
     tags = ['th scope="row"', *["td"] * len(sides)]
     body = "\n".join(f"<tr>{''.join(map(cell, tags, line, sides))}</tr>" for line in lines)
     return (
-        f"<table>\n{cell('caption', caption)}\n"
+        "<table>\n"
         + (f"<thead><tr>{top}</tr></thead>\n" if head else "")
         + f"<tbody>\n{body}\n</tbody>\n</table>"
-        + "".join(f"\n{cell('p', note)}" for note in notes)
     )
 
 

@@ -1,7 +1,8 @@
 """Calibration over time: the days of a series and when it changed, and the looks of a watch."""
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -181,7 +182,7 @@ class Series(Table):
             "rows",
             "ECE",
             "noise floor",
-            "l2 error",
+            "typical error",
             f"{level_percent(self.level)} set",
             "adjusted p",
             "",
@@ -330,8 +331,44 @@ def _label_value(text: str) -> str:
     return "\\n".join(visible(line).translate(_ESCAPES) for line in text.split("\n"))
 
 
-def prometheus(name: str, alarm: bool, watched: Sequence[WatchedSegment]) -> str:
-    """The numbers of a watch in Prometheus' text format."""
+_NAME_LABEL = "trueness_watch"
+"""The label of the name of a watch; no column of segments has it."""
+
+
+def _label_names(keys: Sequence[str]) -> list[str]:
+    """The labels of columns, which may hold letters, digits and underscores only."""
+    taken = {_NAME_LABEL}
+    names = []
+    for key in keys:
+        name = re.sub(r"[^a-zA-Z0-9_]", "_", key)
+        name = re.sub(r"^(?=[0-9])", "_", name)
+        name = re.sub(r"^__+", "_", name) or "_"  # two are reserved
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        names.append(name)
+    return names
+
+
+def prometheus(
+    name: str,
+    alarm: bool,
+    watched: Sequence[WatchedSegment],
+    keys: Sequence[str] = (),
+    parts: Mapping[str, Sequence[str]] | None = None,
+) -> str:
+    """The numbers of a watch in Prometheus' text format, with a label for each column."""
+    label_names = _label_names(keys)
+
+    def labels(segment: str) -> str:
+        values = {_NAME_LABEL: name}
+        if segment and parts and segment in parts:
+            values |= dict(zip(label_names, parts[segment], strict=True))
+        elif segment:
+            values["segment"] = segment
+        pairs = [f'{key}="{_label_value(value)}"' for key, value in values.items() if value]
+        return f"{{{','.join(pairs)}}}" if pairs else ""
+
     metrics = {"alarm": ("1 since the first alarm.", {"": float(alarm)})}
     for metric, text in _METRICS.items():
         field = "n" if metric == "rows" else metric
@@ -341,10 +378,6 @@ def prometheus(name: str, alarm: bool, watched: Sequence[WatchedSegment]) -> str
     for metric, (text, by) in metrics.items():
         lines += [f"# HELP trueness_watch_{metric} {text}", f"# TYPE trueness_watch_{metric} gauge"]
         for segment, value in by.items():
-            names = {"model": name, "segment": segment}
-            labels = ",".join(f'{key}="{_label_value(one)}"' for key, one in names.items() if one)
-            braced = f"{{{labels}}}" if labels else ""
-            lines.append(
-                f"trueness_watch_{metric}{braced} {'+Inf' if value == math.inf else repr(value)}"
-            )
+            written = "+Inf" if value == math.inf else repr(value)
+            lines.append(f"trueness_watch_{metric}{labels(segment)} {written}")
     return "\n".join(lines) + "\n"

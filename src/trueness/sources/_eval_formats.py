@@ -1,6 +1,6 @@
 """Evaluation logs as samples, one at a time: lm-eval, inspect, HELM, OpenAI evals, and other JSON.
 
-A log is recognised by its content. Nothing of an archive is extracted.
+Chat batches and the exports of other tools are in `_eval_exports`. A log is recognised by its content. Nothing of an archive is extracted.
 """
 
 import importlib
@@ -10,32 +10,133 @@ import re
 import sys
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from trueness.errors import InputError, MissingLibraryError, TruenessError
-from trueness.sources._text import DAMAGED, JsonReader
+from trueness.errors import InputError, MissingLibraryError
+from trueness.sources import _eval_exports as exports
+from trueness.sources._eval_confidence import Confidence, Missing
+from trueness.sources._eval_sample import (
+    NO_TARGETS,
+    Log,
+    Options,
+    Report,
+    Sample,
+    Targets,
+    as_list,
+    dotted,
+    message_text,
+    number_or_nan,
+    object_in,
+    objects_in,
+    parse,
+    records_at,
+    subject_of,
+    token_pairs,
+    typed,
+)
+from trueness.sources._text import BLANK, DAMAGED, JsonReader
+from trueness.sources._zstd import import_zstandard, read_member
+
+Reader: TypeAlias = Callable[[Log, Report], Iterator[Sample]]
 
 HELM_FILE = "per_instance_stats.json"
-_ZSTD = 93
-_METHODS = (
-    zipfile.ZIP_STORED,
-    zipfile.ZIP_DEFLATED,
-    _ZSTD,
-)  # Python unpacks others without a limit
-# The members of an archive may unpack to this many bytes, plus this many times its size: enough for
-# any log, too little to fill a memory. Objects of Python take up to 24 times the bytes of their
-# JSON.
-_ROOM = 1 << 24
-_RATIO = 100
-_CHUNK = 1 << 20
-_INSPECT_VERSION = 2
-_SUBJECTS = ("subject", "category", "topic", "domain")
-_LOGPROBS = "output.choices.0.logprobs"
+_ZIP_START = b"PK\x03\x04"
+_PARQUET_START = b"PAR1"
+
+# What each format has at the start of a file, behind blanks: all of these must match.
+_SIGNS: tuple[tuple[str, tuple[bytes, ...]], ...] = (
+    (
+        "openai",
+        (rb'^\{\s*"spec"\s*:\s*\{', rb'"(run_config|eval_name|base_eval|completion_fns)"'),
+    ),
+    ("helm", (rb'^\[\s*\{\s*"(instance_id|train_trial_index|perturbation|stats)"\s*:',)),
+    ("lm-eval", (rb"^[\[{]", rb'"doc_id"\s*:', rb'"(resps|filtered_resps|arguments)"\s*:')),
+    ("inspect", (rb"^\{", rb'"eval"\s*:\s*\{', rb'"(version|status)"\s*:')),
+    ("chat batch", (rb"^\{", rb'"custom_id"\s*:', rb'"response"\s*:')),
+    (
+        "promptfoo",
+        (
+            rb"^\{",
+            rb'"results"\s*:\s*\{\s*"(version|timestamp|results|prompts)"\s*:',
+            rb'"(prompts|evalId|stats|testIdx|failureReason)"\s*:',
+        ),
+    ),
+    ("promptfoo", (rb"^\{", rb'"promptIdx"\s*:\s*\d', rb'"testIdx"\s*:\s*\d', rb'"success"\s*:')),
+    (
+        "deepeval",
+        (
+            rb"^\{",
+            rb'"testCases"\s*:\s*\[',
+            rb'"(actualOutput|metricsData|metricsScores|testRunData)"\s*:',
+        ),
+    ),
+    (
+        "langfuse",
+        (
+            rb"^[\[{]",
+            rb'"input"\s*:',
+            rb'"output"\s*:',
+            rb'"scores"\s*:\s*[\[{]',
+            rb'"(htmlPath|observations|traceId|trace_id|projectId|project_id|bookmarked)"\s*:',
+        ),
+    ),
+    (
+        "uqlm",
+        (
+            rb'^\{\s*"data"\s*:\s*\{\s*"(prompts|responses)"\s*:\s*\[',
+            rb'"(responses|sampled_responses|prompts)"',
+        ),
+    ),
+)
+_INSPECT_MEMBERS = rb"(_journal/|samples/|header\.json)"
+_START_SIZE = 4096
+# A file of one line, such as a whole log of inspect, is searched this far.
+_LONGEST_FIRST_LINE = 1 << 24
+
+
+def recognise(path: Path) -> str:
+    """The harness that wrote a file, by its content; '' for other files."""
+    if path.name == HELM_FILE:
+        return "helm"
+    if path.is_fifo():  # a pipe can be read only once
+        return ""
+    start = _start_of(path)
+    if start.startswith(_ZIP_START):
+        is_log = path.suffix == ".eval" or re.search(_INSPECT_MEMBERS, start)
+        return "inspect" if is_log else ""
+    if start.startswith(_PARQUET_START) and exports.is_lighteval(path):
+        return "lighteval"
+    text = start.lstrip(BLANK)
+    for harness, signs in _SIGNS:
+        if all(re.search(sign, text) for sign in signs):
+            return harness
+    return exports.plugin_of(path, start)
+
+
+def _start_of(path: Path) -> bytes:
+    """The first bytes, and of JSON the whole first line; nothing if the file cannot be read."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(_START_SIZE)
+            is_json = start.lstrip(BLANK).startswith((b"{", b"["))
+            if is_json and b"\n" not in start[:-1]:
+                start += file.readline(_LONGEST_FIRST_LINE)
+    except OSError:
+        return b""
+    return start
+
+
+def samples_of(log: Log, report: Report) -> Iterator[Sample]:
+    """The samples of a log in order."""
+    reader = _READERS.get(log.harness, exports.plugin_samples)
+    return reader(log, report)
+
+
+# The types of fields that a harness writes; a field that is absent or null has none.
 _TYPES: dict[str, dict[str, type]] = {
     "lm-eval": {"doc": dict, "filtered_resps": list, "metrics": list},
     "inspect": {
@@ -45,12 +146,10 @@ _TYPES: dict[str, dict[str, type]] = {
         "scores": dict,
         "output": dict,
         "output.choices": list,
-    }
-    | {
         "output.choices.0": dict,
-        _LOGPROBS: dict,
-        f"{_LOGPROBS}.content": list,
-        f"{_LOGPROBS}.content.0": dict,
+        "output.choices.0.logprobs": dict,
+        "output.choices.0.logprobs.content": list,
+        "output.choices.0.logprobs.content.0": dict,
     },
     "helm": {
         "instance_id": str,
@@ -61,286 +160,119 @@ _TYPES: dict[str, dict[str, type]] = {
     },
     "openai": {"spec": dict, "type": str, "data": dict},
 }
-_SIGNS = {
-    "openai": (rb'^\{\s*"spec"\s*:\s*\{', rb'"(run_config|eval_name|base_eval|completion_fns)"'),
-    "helm": (rb'^\[\s*\{\s*"(instance_id|train_trial_index|perturbation|stats)"\s*:',),
-    "lm-eval": (rb"^[\[{]", rb'"doc_id"\s*:', rb'"(resps|filtered_resps|arguments)"\s*:'),
-    "inspect": (rb"^\{", rb'"eval"\s*:\s*\{', rb'"(version|status)"\s*:'),
+_NEEDED_FIELDS = {
+    "lm-eval": ("doc_id",),
+    "inspect": ("id",),
+    "helm": ("instance_id", "stats"),
 }
-_NEEDED = {"lm-eval": ("doc_id",), "inspect": ("id",), "helm": ("instance_id", "stats")}
-_BLANK = b"\xef\xbb\xbf \t\r\n"
-Report: TypeAlias = Callable[[int], None]  # called with the bytes read so far
 
 
-@dataclass
-class Log:
-    """One file. What it says of itself is known once its samples are read."""
-
-    path: Path
-    harness: str
-    task: str = ""
-    model: str = ""
-    created: str = ""
-    identity: str = (
-        ""  # what several files of one run share; of their samples the last written count
-    )
-    scorers: dict[str, None] = field(
-        default_factory=dict
-    )  # of its samples; where one is taken by default, that one
-    notes: list[str] = field(default_factory=list)
-    repeated: int = 0
-    place: str = ""  # the line, element or member that is being read
-
-    def __str__(self) -> str:
-        return str(self.path)
-
-
-@dataclass(slots=True)
-class Sample:
-    """One answer to one question, as the harness wrote it; and below, what was read from it."""
-
-    question: str
-    raw: Mapping[str, Any]
-    scores: Mapping[str, Any]  # what each scorer said; a score of inspect is an object
-    text: str | None = None  # what the model wrote; None where only likelihoods were asked for
-    epoch: int = 1
-    subject: str = ""
-    answer: str | None = None
-    trouble: str = ""  # why it cannot count, whatever its score
-    options: tuple[Sequence[float], Sequence[str]] | None = (
-        None  # log-likelihoods and texts, of multiple choice
-    )
-    targets: tuple[tuple[int, ...], tuple[int, ...]] = (
-        (),
-        (),
-    )  # right options if the target is a number, or a text
-    tokens: Sequence[tuple[str, float]] = ()
-    logprob: float | None = None  # log-probability of the answer, if the harness gives one number
-    part: str = ""  # the filter of lm-eval, or the split of HELM: a log may have several
-
-    task: str = ""
-    model: str = ""
-    source: str = ""
-    label: int | None = None
-    confidence: float = math.nan
-    found: dict[str, Any] = field(
-        default_factory=dict
-    )  # by source: a probability, a `Stated`, or why there is none
-    echoed: bool = False  # whether the text has the number of the field
-    probabilities: Any = None  # those of the options, as an array: large logs have many samples
-    fields: tuple[Any, ...] = ()
-
-
-def _typed(value: Any, kind: Any, where: str, name: str = "") -> Any:
-    if not isinstance(value, kind):
-        what = f"field {name!r}" if name else "it"
-        raise InputError(
-            "", f"{where}: {what} must be of type {kind.__name__}", f"got {type(value).__name__}"
-        )
-    return value
-
-
-def _checked(raw: Any, log: Log, where: str) -> dict[str, Any]:
+def _checked(raw: Any, log: Log) -> dict[str, Any]:
     """An object of the log whose fields have the types that its harness writes."""
-    log.place = where
-    own: dict[str, Any] = _typed(raw, dict, where)
-    for name in _NEEDED.get(log.harness, ()):
-        if name not in own:
-            raise InputError(
-                "", f"{where}: field {name!r} is missing: damaged, or a log of another schema"
-            )
-    for name, kind in _TYPES.get(log.harness, {}).items():
-        if (value := dotted(own, name)) is not None:
-            _typed(value, kind, where, name)
-    return own
+    row: dict[str, Any] = typed(raw, dict, log.place)
+    for name in _NEEDED_FIELDS.get(log.harness, ()):
+        if name not in row:
+            problem = f"field {name!r} is missing: damaged, or a log of another schema"
+            raise InputError("", f"{log.place}: {problem}")
+    for name, kind in _TYPES[log.harness].items():
+        value = dotted(row, name)
+        if value is not None:
+            typed(value, kind, log.place, name)
+    return row
 
 
-def dotted(raw: Any, path: str) -> Any:
-    """A value by its path, such as ``metadata.topic`` or ``choices.0.text``; None if there is none.
-
-    >>> dotted({"a": {"b": [7]}, "c.d": 1}, "a.b.0"), dotted({"c.d": 1}, "c.d")
-    (7, 1)
-    """
-    if isinstance(raw, list) and raw:
-        raw = {str(i): one for i, one in enumerate(raw)}
-    if not isinstance(raw, Mapping) or path in raw:
-        if isinstance(raw, Mapping):
-            return raw.get(path)
-        return None
-    first, _, rest = path.partition(".")
-    if rest:
-        return dotted(raw.get(first), rest)
-    return None
+def _rows(log: Log, report: Report) -> Iterator[dict[str, Any]]:
+    for row in objects_in(log, report):
+        yield _checked(row, log)
 
 
-def recognise(path: Path) -> str:
-    """The harness that wrote a file, by its content; '' for other files."""
-    if path.name == HELM_FILE or path.is_fifo():  # a pipe is read once
-        if path.name == HELM_FILE:
-            return "helm"
-        return ""
-    try:
-        with path.open("rb") as file:
-            start = file.read(4096)
-            if start.lstrip(_BLANK)[:1] in (b"{", b"[") and b"\n" not in start[:-1]:
-                start += file.readline(1 << 24)
-    except OSError:
-        return ""
-    if start.startswith(b"PK\x03\x04"):
-        if re.search(rb"(_journal/|samples/|header\.json)", start) or path.suffix == ".eval":
-            return "inspect"
-        return ""
-    known = (
-        name
-        for name, signs in _SIGNS.items()
-        if all(re.search(one, start.lstrip(_BLANK)) for one in signs)
-    )
-    return next(known, "")
+# ---- lm-evaluation-harness
 
-
-def samples_of(log: Log, report: Report) -> Iterator[Sample]:
-    """The samples of a log in order."""
-    readers = {
-        "lm-eval": _lm_eval,
-        "inspect": _inspect,
-        "helm": _helm,
-        "openai": _openai,
-        "": _other,
-    }
-    return readers[log.harness](log, report)
-
-
-@contextmanager
-def naming_the_place(log: Log) -> Iterator[None]:
-    """Errors inside that come from a field of an unexpected type say where in the log it is."""
-    try:
-        yield
-    except TruenessError:
-        raise
-    except (
-        AttributeError,
-        LookupError,
-        TypeError,
-        ValueError,
-        OverflowError,
-    ) as reason:  # of a field within a field
-        demand = f"{log.place or log}: a field has another type than {log.harness} writes: damaged, or another schema"
-        raise InputError("", demand, f"{type(reason).__name__}: {reason}"[:200]) from reason
-
-
-def _objects(log: Log, report: Report) -> Iterator[dict[str, Any]]:
-    """The objects of JSON lines, or of an array."""
-    with log.path.open("rb") as file:
-        array = file.read(64).lstrip(_BLANK).startswith(b"[")
-        file.seek(0)
-        if array:
-            for i, (_, row) in enumerate(JsonReader(file, str(log), report).items()):
-                yield _checked(row, log, f"{log}, element {i}")
-            return
-        read = 0
-        for i, line in enumerate(file, 1):
-            read += len(line)
-            report(read)
-            if line.strip():
-                yield _checked(_parsed(line, f"{log}, line {i:,},"), log, f"{log}, line {i:,}")
-
-
-def _parsed(data: bytes, where: str) -> Any:
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError) as reason:
-        raise InputError("", f"{where} is not JSON: {DAMAGED}", str(reason)) from None
-
-
-def _object_in(path: Path) -> Mapping[str, Any]:
-    return _typed(_parsed(path.read_bytes(), str(path)), dict, str(path))  # type: ignore[no-any-return]  # a dict
-
-
-def _subject(place: Any) -> str:
-    found = (place[name] for name in _SUBJECTS if isinstance(place, Mapping) and name in place)
-    return str(next((one for one in found if isinstance(one, str | int)), ""))
-
-
-def _number(value: Any) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        return math.nan
-
-
-def _listed(value: Any) -> list[Any]:
-    if isinstance(value, list):
-        return value
-    return [value]
+_LM_EVAL_NAME = re.compile(r"samples_(.*?)_(\d{4}-\d\d-\d\dT[-\d.:]+)\.jsonl?")
+# What a run that was started again into the same folder has in common with the first start.
+_LM_EVAL_SETTINGS = (
+    "model_name",
+    "config.model_args",
+    "config.gen_kwargs",
+    "system_instruction_sha",
+    "chat_template_sha",
+)
+# Metrics that keep the number of the right option beside their value.
+_METRICS_WITH_TARGET = ("brier_score", "likelihood", "f1", "mcc")
 
 
 def _lm_eval(log: Log, report: Report) -> Iterator[Sample]:
-    """lm-evaluation-harness: a line per document and filter.
+    """lm-evaluation-harness: a line per document and filter."""
+    config = _lm_eval_header(log)
+    for row in _rows(log, report):
+        yield _lm_eval_sample(row, log, config)
 
-    The type of task is in the file of results beside it.
-    """
-    found = re.fullmatch(r"samples_(.*?)_(\d{4}-\d\d-\d\dT[-\d.:]+)\.jsonl?", log.path.name)
-    log.task, log.created = (
-        found.groups() if found else (log.path.stem.removeprefix("samples_"), "")
-    )
-    beside = sorted(log.path.parent.glob("results*.json"))
-    own = [one for one in beside if log.created and log.created in one.name] or (
-        beside if len(beside) == 1 else []
-    )
-    results = _object_in(own[0]) if own else {}
-    if not own:
-        log.notes.append(
-            "no file of results lies beside it: its model is unknown, and the type of task is inferred"
-        )
-    config = (results.get("configs") or {}).get(log.task, {})
+
+def _lm_eval_header(log: Log) -> Mapping[str, Any]:
+    """Fill in what the name of the file and the results beside it say; the settings of the task."""
+    name = _LM_EVAL_NAME.fullmatch(log.path.name)
+    if name is None:
+        log.task = log.path.stem.removeprefix("samples_")
+    else:
+        log.task = name[1]
+        log.created = name[2]
+    results_file = _lm_eval_results(log)
+    if results_file is None:
+        results: Mapping[str, Any] = {}
+        unknown = "its model is unknown, and the type of task is inferred"
+        log.notes.append(f"no file of results lies beside it: {unknown}")
+    else:
+        results = object_in(results_file)
+    config: Mapping[str, Any] = (results.get("configs") or {}).get(log.task, {})
     log.model = str(results.get("model_name") or dotted(results, "config.model_args") or "")
-    if found:  # a run that was started again with the same settings, into the same folder
-        names = "model_name config.model_args config.gen_kwargs system_instruction_sha chat_template_sha"
-        own_settings = [str(dotted(results, one)) for one in names.split()]
-        log.identity = "/".join(
-            [str(log.path.parent), log.task, str(config.get("num_fewshot")), *own_settings]
-        )
-    for row in _objects(log, report):
-        given = _typed(
-            row.get("filtered_resps", row.get("resps")), list, log.place, "filtered_resps"
-        )
-        responses = [_unwrapped(one) for one in given]
-        likelihoods = bool(responses) and all(map(_is_likelihood, responses))
-        options: dict[str, Any] = {}
-        if (
-            config.get("output_type") in (None, "multiple_choice")
-            and likelihoods
-            and len(responses) > 1
-        ):
-            logs = [_number(one[0]) for one in responses]
-            delimiter = str(config.get("target_delimiter", " "))
-            options = _lm_eval_options(row, logs, delimiter, log.place)
-        answer = None if likelihoods or not responses else str(responses[0])
-        trouble = "no answer" if answer is not None and answer.strip() in ("", "[invalid]") else ""
-        # A filter may leave the number alone: a confidence stands in the response. Of several, that
-        # which passed.
-        written = answer and _unwrapped(row.get("resps") or answer)
-        if not isinstance(written, list):
-            text = written
-        elif answer in written:
-            text = answer
-        else:
-            text = None
-        if likelihoods and not options:
-            trouble = "the log has the likelihood of the right answer, not of the answer given"
-        scored = [
-            *(row.get("metrics") or ()),
-            *(one for one in ("acc", "exact_match") if one in row),
-        ]
-        scores = {
-            one: row.get(one)
-            for one in scored
-            if isinstance(row.get(one), int | float | str | None)
-        }
-        question = str(row.get("doc_hash") or f"{log.task}/{row['doc_id']}")
-        subject = _subject(row.get("doc"))
-        part = str(row.get("filter", ""))
-        yield Sample(question, row, scores, text, 1, subject, answer, trouble, part=part, **options)
+    if name is not None:
+        settings = [str(dotted(results, setting)) for setting in _LM_EVAL_SETTINGS]
+        folder = str(log.path.parent)
+        shots = str(config.get("num_fewshot"))
+        log.identity = "/".join([folder, log.task, shots, *settings])
+    return config
+
+
+def _lm_eval_results(log: Log) -> Path | None:
+    """The file of results of the same time; of a log without a time, the only one beside it."""
+    beside = sorted(log.path.parent.glob("results*.json"))
+    for file in beside:
+        if log.created and log.created in file.name:
+            return file
+    return beside[0] if len(beside) == 1 else None
+
+
+def _lm_eval_sample(row: Mapping[str, Any], log: Log, config: Mapping[str, Any]) -> Sample:
+    filtered = row.get("filtered_resps", row.get("resps"))
+    responses = [_unwrapped(one) for one in typed(filtered, list, log.place, "filtered_resps")]
+    likelihoods = bool(responses) and all(_is_likelihood(response) for response in responses)
+    choices = _NO_CHOICES
+    is_choice = config.get("output_type") in (None, "multiple_choice")
+    if is_choice and likelihoods and len(responses) > 1:
+        logs = [number_or_nan(response[0]) for response in responses]
+        delimiter = str(config.get("target_delimiter", " "))
+        choices = _lm_eval_choices(row, logs, delimiter, log.place)
+    answer = None
+    if responses and not likelihoods:
+        answer = str(responses[0])
+    trouble = ""
+    if answer is not None and answer.strip() in ("", "[invalid]"):
+        trouble = "no answer"
+    if likelihoods and choices.options is None:
+        trouble = "the log has the likelihood of the right answer, not of the answer given"
+    return Sample(
+        question=str(row.get("doc_hash") or f"{log.task}/{row['doc_id']}"),
+        identity=str(row["doc_id"]),
+        raw=row,
+        scores=_lm_eval_scores(row),
+        text=_lm_eval_text(row, answer),
+        subject=subject_of(row.get("doc")),
+        answer=answer,
+        trouble=trouble,
+        part=str(row.get("filter", "")),
+        options=choices.options,
+        targets=choices.targets,
+    )
 
 
 def _unwrapped(response: Any) -> Any:
@@ -350,132 +282,297 @@ def _unwrapped(response: Any) -> Any:
 
 
 def _is_likelihood(response: Any) -> bool:
-    """Whether it is a log-likelihood, as a number or text, with whether it is that of the greedy answer."""
-    pair = (
-        isinstance(response, list) and len(response) == 2 and str(response[1]) in ("True", "False")
-    )
-    return pair and (not math.isnan(_number(response[0])) or str(response[0]) == "nan")
+    """Whether it is a log-likelihood beside whether it is that of the most likely answer."""
+    if not isinstance(response, list) or len(response) != 2:
+        return False
+    value, is_greedy = response
+    if str(is_greedy) not in ("True", "False"):
+        return False
+    return not math.isnan(number_or_nan(value)) or str(value) == "nan"
 
 
-def _lm_eval_options(
-    row: Mapping[str, Any], logs: list[float], delimiter: str, where: str
-) -> dict[str, Any]:
-    arguments = row.get("arguments") or ()
-    pairs = list(arguments.values()) if isinstance(arguments, Mapping) else list(arguments)
-    texts = [
-        [str(one) for one in (pair.values() if isinstance(pair, Mapping) else pair)][:2]
-        for pair in pairs
-    ]
+def _lm_eval_scores(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The metrics of a line; a list belongs to a metric of all lines, such as F1."""
+    names = list(row.get("metrics") or ())
+    names += [name for name in ("acc", "exact_match") if name in row]
+    scores = {}
+    for name in names:
+        value = row.get(name)
+        if value is None or isinstance(value, int | float | str):
+            scores[name] = value
+    return scores
+
+
+def _lm_eval_text(row: Mapping[str, Any], answer: str | None) -> Any:
+    """What the model wrote; None if that is unknown.
+
+    A filter may leave only the number of an answer, and a confidence stands in the whole
+    response. Of several responses, it is the one that the filter let through as it was.
+    """
+    written = answer and _unwrapped(row.get("resps") or answer)
+    if not isinstance(written, list):
+        return written
+    return answer if answer in written else None
+
+
+class _Choices(NamedTuple):
+    """The options of a document, if it has any, and which are right."""
+
+    options: Options | None
+    targets: Targets
+
+
+_NO_CHOICES = _Choices(None, NO_TARGETS)
+
+
+def _lm_eval_choices(
+    row: Mapping[str, Any], logs: list[float], delimiter: str, place: str
+) -> _Choices:
+    texts = _lm_eval_arguments(row)
     half = len(logs) // 2
-    alone = (
-        len(texts) == 2 * half == len(logs)
-        and half > 1
-        and not any(text[0] for text in texts[half:])
-    )
-    if alone or "acc_mutual_info" in row:
-        logs, texts = logs[:half], texts[:half]  # the rest is without the question
+    # The second half may be the same options without the question.
+    doubled = half > 1 and len(texts) == 2 * half == len(logs)
+    without_question = doubled and not any(pair[0] for pair in texts[half:])
+    if without_question or "acc_mutual_info" in row:
+        logs = logs[:half]
+        texts = texts[:half]
     if texts and len(texts) != len(logs):
-        raise InputError(
-            "", f"{where}: 'filtered_resps' has {len(logs)} options and 'arguments' {len(texts)}"
-        )
-    in_question = (
-        len({text[-1] for text in texts}) == 1
-    )  # as of winogrande: the target is a text after them
-    choices = [text[0] if in_question else text[-1].removeprefix(delimiter) for text in texts]
-    targets = ((), ()) if in_question else _lm_eval_targets(row, choices, len(logs))
-    return {"options": (logs, choices or [""] * len(logs)), "targets": targets}
+        got = f"'filtered_resps' has {len(logs)} options and 'arguments' {len(texts)}"
+        raise InputError("", f"{place}: {got}")
+    # As in winogrande: the options stand in the question, and the text after them is the same.
+    in_question = len({pair[-1] for pair in texts}) == 1
+    if in_question:
+        choices = [pair[0] for pair in texts]
+        targets = NO_TARGETS
+    else:
+        choices = [pair[-1].removeprefix(delimiter) for pair in texts]
+        targets = _lm_eval_targets(row, choices, len(logs))
+    return _Choices(Options(logs, choices or [""] * len(logs)), targets)
 
 
-def _lm_eval_targets(row: Mapping[str, Any], choices: list[str], size: int) -> Any:
-    """The right options, if the target is a number and if it is a text: the log has both as text."""
-    for name in ("brier_score", "likelihood", "f1", "mcc"):  # which keep the number itself
-        own = row.get(name)
-        if isinstance(own, list) and own and isinstance(own[0], int) and 0 <= own[0] < size:
-            return ((own[0],),) * 2
+def _lm_eval_arguments(row: Mapping[str, Any]) -> list[list[str]]:
+    """The question and the option of each likelihood."""
+    arguments = row.get("arguments") or ()
+    pairs = arguments.values() if isinstance(arguments, Mapping) else arguments
+    texts = []
+    for pair in pairs:
+        parts = pair.values() if isinstance(pair, Mapping) else pair
+        texts.append([str(part) for part in parts][:2])
+    return texts
+
+
+def _lm_eval_targets(row: Mapping[str, Any], choices: Sequence[str], size: int) -> Targets:
+    """The right options; the target is a text, from which its type cannot be told."""
+    for name in _METRICS_WITH_TARGET:
+        value = row.get(name)
+        first = value[0] if isinstance(value, list) and value else None
+        if isinstance(first, int) and 0 <= first < size:
+            return Targets((first,), (first,))
     target = row.get("target")
-    many = _listed(
-        json.loads(str(target)) if re.fullmatch(r"\[[-\d,\s]*\]", str(target)) else target
-    )
-    numbers = tuple(int(one) for one in many if re.fullmatch(r"\d+", str(one)) and int(one) < size)
-    texts = tuple(choices.index(str(one)) for one in many if str(one) in choices)
-    return numbers or texts, texts or numbers
+    if re.fullmatch(r"\[[-\d,\s]*\]", str(target)):
+        target = json.loads(str(target))
+    numbers = []
+    texts = []
+    for spelled in map(str, as_list(target)):
+        if re.fullmatch(r"\d+", spelled) and int(spelled) < size:
+            numbers.append(int(spelled))
+        if spelled in choices:
+            texts.append(choices.index(spelled))
+    return Targets(tuple(numbers or texts), tuple(texts or numbers))
+
+
+# ---- inspect
+
+_INSPECT_VERSION = 2
+_INSPECT_SAMPLE = re.compile(r"samples/.+_epoch_\d+(\.json|/sample\.json)")
+_INSPECT_HEADERS = ("header.json", "_journal/start.json")
 
 
 def _inspect(log: Log, report: Report) -> Iterator[Sample]:
     """inspect: a zip with a member per sample, or one JSON object."""
     with log.path.open("rb") as file:
-        if file.read(4) == b"PK\x03\x04":
-            yield from _inspect_zip(log, report)
-            return
-        file.seek(0)
-        header: dict[str, Any] = {}
-        samples = 0
+        is_zip = file.read(4) == _ZIP_START
+    return _inspect_zip(log, report) if is_zip else _inspect_json(log, report)
+
+
+def _inspect_json(log: Log, report: Report) -> Iterator[Sample]:
+    header: dict[str, Any] = {}
+    sample_count = 0
+    with log.path.open("rb") as file:
         for key, value in JsonReader(file, str(log), report).items("samples"):
             if key != "samples" or value is None:
                 header[key] = value
                 continue
-            if not samples:  # the header stands before them
+            if sample_count == 0:  # the header stands before the samples
                 _inspect_header(log, header, str(log))
-            yield _inspect_sample(value, log, f"{log}, samples[{samples}]")
-            samples += 1
-        if not samples:
-            _inspect_header(log, header, str(log))
+            log.place = f"{log}, samples[{sample_count}]"
+            yield _inspect_sample(value, log)
+            sample_count += 1
+    if sample_count == 0:
+        _inspect_header(log, header, str(log))
 
 
 def _inspect_zip(log: Log, report: Report) -> Iterator[Sample]:
     with _archive(log) as archive:
-        entries = {
-            entry.filename: entry for entry in archive.infolist()
-        }  # of a repeated member the last counts
-        if number := len(archive.infolist()) - len(entries):
-            log.notes.append(f"{number:,} members are repeated, and the last of each counts")
-        header = next(
-            (one for one in ("header.json", "_journal/start.json") if one in entries), None
-        )
-        if header is None:
-            raise InputError(
-                "",
-                f"{log} is a zip file without the members 'header.json' and '_journal/start.json'",
-            )
+        entries = {entry.filename: entry for entry in archive.infolist()}
+        repeated = len(archive.infolist()) - len(entries)
+        if repeated:
+            log.notes.append(f"{repeated:,} members are repeated, and the last of each counts")
+        header = _header_member(log, entries)
         if header != "header.json":
             log.notes.append("the run did not finish: it has no member 'header.json'")
         members = _Members(archive, log)
         _inspect_header(log, members.read(entries[header]), f"{log}, member {header!r}")
-        read = 0
+        bytes_read = 0
         for name, entry in entries.items():
-            if re.fullmatch(r"samples/.+_epoch_\d+(\.json|/sample\.json)", name):
-                read += entry.compress_size
-                report(read)
-                yield _inspect_sample(members.read(entry), log, f"{log}, member {name!r}")
+            if _INSPECT_SAMPLE.fullmatch(name):
+                bytes_read += entry.compress_size
+                report(bytes_read)
+                raw = members.read(entry)
+                log.place = f"{log}, member {name!r}"
+                yield _inspect_sample(raw, log)
+
+
+def _header_member(log: Log, names: Mapping[str, Any]) -> str:
+    for name in _INSPECT_HEADERS:
+        if name in names:
+            return name
+    wanted = " and ".join(repr(name) for name in _INSPECT_HEADERS)
+    raise InputError("", f"{log} is a zip file without the members {wanted}")
+
+
+def _inspect_header(log: Log, header: Any, place: str) -> None:
+    version = typed(header, dict, place).get("version", 1)
+    if not isinstance(version, int) or version > _INSPECT_VERSION:
+        limit = f"at most {_INSPECT_VERSION}, the newest schema that is known"
+        raise InputError("", f"{place}: field 'version' must be {limit}", f"got {version!r}")
+    run = typed(header.get("eval"), dict, place, "eval")
+    log.task = typed(run.get("task"), str, place, "eval.task")
+    log.model = str(run.get("model", ""))
+    log.created = str(run.get("created", ""))
+    log.identity = str(run.get("task_id", ""))
+    status = header.get("status", "success")
+    if status != "success":
+        log.notes.append(f"the run did not finish: its status is {status!r}")
+
+
+def _inspect_sample(raw: Any, log: Log) -> Sample:
+    row = _checked(raw, log)
+    output = row.get("output") or {}
+    choice = dotted(output, "choices.0") or {}
+    text = _inspect_answer(output, choice)
+    scores = row.get("scores")
+    if not scores:  # older logs had one score
+        scores = {"score": row["score"]} if row.get("score") else {}
+    content = dotted(choice, "logprobs.content") or []
+    messages = [
+        message_text(message.get("content"))
+        for message in row.get("messages") or ()
+        if message.get("role") == "assistant"
+    ]
+    choices = _inspect_choices(row, content)
+    return Sample(
+        question=f"{log.task}/{row['id']}",
+        identity=str(row["id"]),
+        raw=row,
+        scores=scores,
+        text=text,
+        all_text="\n".join([*messages, text]),
+        # int64, so that a number that is too large is an error here, where its place is known.
+        epoch=int(np.int64(row.get("epoch") or 1)),
+        subject=subject_of(row.get("metadata")),
+        trouble=_inspect_trouble(row),
+        tokens=token_pairs(content),
+        options=choices.options,
+        targets=choices.targets,
+    )
+
+
+def _inspect_answer(output: Mapping[str, Any], choice: Any) -> str:
+    if output.get("completion") is None:
+        return message_text(dotted(choice, "message.content"))
+    return str(output["completion"])
+
+
+def _inspect_trouble(row: Mapping[str, Any]) -> str:
+    if row.get("error"):
+        return "errored"
+    if row.get("invalidation"):
+        return "invalidated"
+    return ""
+
+
+def _inspect_choices(row: Mapping[str, Any], content: Sequence[Any]) -> _Choices:
+    """The log-probabilities of all letters at the last token that is one of them."""
+    choices = [str(choice) for choice in row.get("choices") or ()]
+    letters = [chr(ord("A") + i) for i in range(len(choices))]
+    tops = [
+        token.get("top_logprobs")
+        for token in content
+        if str(token.get("token", "")).strip() in letters
+    ]
+    if len(letters) < 2 or not tops or not tops[-1]:
+        return _NO_CHOICES
+    sums = _letter_probabilities(letters, tops[-1])
+    right = tuple(letters.index(one) for one in as_list(row.get("target")) if one in letters)
+    if not all(sums):
+        return _NO_CHOICES
+    logs = [math.log(probability) for probability in sums]
+    return _Choices(Options(logs, choices), Targets(right, right))
+
+
+def _letter_probabilities(letters: Sequence[str], top: Sequence[Any]) -> list[float]:
+    """The probability of each letter, over all tokens that spell it."""
+    seen = [(str(token.get("token")).strip(), number_or_nan(token.get("logprob"))) for token in top]
+    probabilities = []
+    for letter in letters:
+        powers = [math.exp(logprob) for spelled, logprob in seen if spelled == letter]
+        probabilities.append(math.fsum(powers))
+    return probabilities
+
+
+# ---- Archives of inspect
+
+_ZSTD = 93
+# Python unpacks other methods without a limit on memory.
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, _ZSTD)
+# The members of an archive may unpack to this many bytes, plus this many times its size: enough for
+# any log, too little to fill a memory. Objects of Python take up to 24 times the bytes of their
+# JSON.
+_ROOM = 1 << 24
+_RATIO = 100
+_CHUNK = 1 << 20
 
 
 def _archive(log: Log) -> Any:
     try:
         archive: Any = zipfile.ZipFile(log.path)
-        if any(one.compress_type == _ZSTD for one in archive.infolist()) and sys.version_info < (
-            3,
-            14,
-        ):
-            archive = importlib.import_module("backports.zstd.zipfile").ZipFile(log.path)
-    except ImportError:
-        how = "`pip install 'trueness[evals]'`, or use Python 3.14"
-        raise MissingLibraryError(f"{log} is compressed with zstd. To read it: {how}.") from None
+        uses_zstd = any(entry.compress_type == _ZSTD for entry in archive.infolist())
+        if uses_zstd and sys.version_info < (3, 14):
+            archive = _backported_archive(log) or archive
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as reason:
-        raise InputError(
-            "", f"{log} cannot be read as a zip file: {DAMAGED}", str(reason)
-        ) from None
-    for member in archive.namelist():
-        if (
-            member.startswith("/")
-            or "\\" in member
-            or ".." in member.split("/")
-            or not member.isprintable()
-        ):
-            raise InputError(
-                "",
-                f"{log} has the member {member[:200]!r}, a name that leads outside of it or is hidden",
-            )
+        demand = f"{log} cannot be read as a zip file: {DAMAGED}"
+        raise InputError("", demand, str(reason)) from None
+    for name in archive.namelist():
+        if _is_hostile(name):
+            problem = "a name that leads outside of it or is hidden"
+            raise InputError("", f"{log} has the member {name[:200]!r}, {problem}")
     return archive
+
+
+def _backported_archive(log: Log) -> Any | None:
+    """The archive by the backport of Python 3.14; None if zstandard unpacks its members instead."""
+    with suppress(ImportError):
+        return importlib.import_module("backports.zstd.zipfile").ZipFile(log.path)
+    if import_zstandard() is None:
+        remedy = "`pip install 'trueness[evals]'`, or use Python 3.14"
+        raise MissingLibraryError(f"{log} is compressed with zstd. To read it: {remedy}.")
+    return None
+
+
+def _is_hostile(name: str) -> bool:
+    """Whether the name of a member is no plain path inside of the archive."""
+    return name.startswith("/") or "\\" in name or ".." in name.split("/") or not name.isprintable()
 
 
 class _Members:
@@ -484,206 +581,239 @@ class _Members:
     def __init__(self, archive: Any, log: Log) -> None:
         self.archive = archive
         self.log = log
-        self.limit = self.left = _ROOM + _RATIO * log.path.stat().st_size
+        self.limit = _ROOM + _RATIO * log.path.stat().st_size
+        self.left = self.limit
 
     def read(self, entry: Any) -> Any:
-        where = f"{self.log}, member {entry.filename!r},"
+        place = f"{self.log}, member {entry.filename!r},"
         if entry.compress_type not in _METHODS:
-            raise InputError(
-                "",
-                f"{where} must be stored, deflated or packed by zstd",
-                f"got {entry.compress_type}",
-            )
+            demand = f"{place} must be stored, deflated or packed by zstd"
+            raise InputError("", demand, f"got {entry.compress_type}")
         if entry.file_size > self.left:
-            so_far = "" if self.left == self.limit else " with those before it"
-            demand = f"{where} must unpack{so_far} to at most {self.limit:,} bytes, by the size of the file"
-            remedy = "`inspect log dump` writes a log as JSON, which is read whatever its size."
-            raise InputError("", demand, f"it has {entry.file_size:,}", remedy=remedy)
+            raise self._too_large(entry, place)
         self.left -= entry.file_size
         try:
-            # Not at once: what is packed may have more bytes than the archive says, and ends with
-            # its checksum.
-            with self.archive.open(entry) as file:
-                data = b"".join(iter(lambda: file.read(_CHUNK), b""))
-        except (
-            Exception
-        ) as reason:  # damaged archives raise a dozen classes: zlib's, zstd's and the system's
-            raise InputError("", f"{where} cannot be unpacked: {DAMAGED}", str(reason)) from None
-        return _parsed(data, where)
+            data = self._unpacked(entry)
+        except Exception as reason:  # zlib, zstd and the system raise a dozen classes
+            demand = f"{place} cannot be unpacked: {DAMAGED}"
+            raise InputError("", demand, str(reason)) from None
+        return parse(data, place)
+
+    def _unpacked(self, entry: Any) -> bytes:
+        is_plain = type(self.archive) is zipfile.ZipFile
+        if entry.compress_type == _ZSTD and is_plain and sys.version_info < (3, 14):
+            return read_member(self.log.path, entry, import_zstandard())
+        # Not at once: what is packed may have more bytes than the archive says, and ends with its
+        # checksum.
+        with self.archive.open(entry) as file:
+            return b"".join(iter(lambda: file.read(_CHUNK), b""))
+
+    def _too_large(self, entry: Any, place: str) -> InputError:
+        together = "" if self.left == self.limit else " with those before it"
+        limit = f"at most {self.limit:,} bytes, by the size of the file"
+        remedy = "`inspect log dump` writes a log as JSON, which is read whatever its size."
+        demand = f"{place} must unpack{together} to {limit}"
+        return InputError("", demand, f"it has {entry.file_size:,}", remedy=remedy)
 
 
-def _inspect_header(log: Log, header: Any, where: str) -> None:
-    version = _typed(header, dict, where).get("version", 1)
-    if not isinstance(version, int) or version > _INSPECT_VERSION:
-        demand = f"{where}: field 'version' must be at most {_INSPECT_VERSION}, the newest schema that is known"
-        raise InputError("", demand, f"got {version!r}")
-    about = _typed(header.get("eval"), dict, where, "eval")
-    log.task = _typed(about.get("task"), str, where, "eval.task")
-    log.model = str(about.get("model", ""))
-    log.created = str(about.get("created", ""))
-    log.identity = str(about.get("task_id", ""))
-    if header.get("status", "success") != "success":
-        log.notes.append(f"the run did not finish: its status is {header['status']!r}")
-
-
-def _inspect_sample(raw: Any, log: Log, where: str) -> Sample:
-    output = _checked(raw, log, where).get("output") or {}
-    choice = dotted(output, "choices.0") or {}
-    text = output.get("completion")
-    text = _inspect_text(dotted(choice, "message.content")) if text is None else str(text)
-    scores = raw.get("scores") or (
-        {"score": raw["score"]} if raw.get("score") else {}
-    )  # older logs had one
-    content = dotted(choice, "logprobs.content") or []
-    said = [
-        _inspect_text(one.get("content"))
-        for one in raw.get("messages") or ()
-        if one.get("role") == "assistant"
-    ]
-    return Sample(
-        f"{log.task}/{raw['id']}",
-        {**raw, "_said": "\n".join([*said, text])},
-        scores,
-        text,
-        int(
-            np.int64(raw.get("epoch") or 1)
-        ),  # larger numbers are an error here, where the place is known
-        _subject(raw.get("metadata")),
-        trouble="errored" if raw.get("error") else "invalidated" if raw.get("invalidation") else "",
-        tokens=[(str(one.get("token", "")), _number(one.get("logprob"))) for one in content],
-        **_inspect_options(raw, content),
-    )
-
-
-def _inspect_text(content: Any) -> str:
-    """A message as text: a string, or a list of parts."""
-    if isinstance(content, list):
-        return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
-    if content is None:
-        return ""
-    return str(content)
-
-
-def _inspect_options(raw: Mapping[str, Any], content: list[Any]) -> dict[str, Any]:
-    """The log-probabilities of all letters at the last token that is one of them."""
-    choices = [str(one) for one in raw.get("choices") or ()]
-    letters = [chr(ord("A") + i) for i in range(len(choices))]
-    tops = [
-        one.get("top_logprobs") for one in content if str(one.get("token", "")).strip() in letters
-    ]
-    if len(letters) < 2 or not tops or not tops[-1]:
-        return {}
-    seen = [(str(top.get("token")).strip(), _number(top.get("logprob"))) for top in tops[-1]]
-    sums = [
-        math.fsum(math.exp(log) for token, log in seen if token == letter) for letter in letters
-    ]
-    right = tuple(letters.index(one) for one in _listed(raw.get("target")) if one in letters)
-    found = {
-        "options": ([math.log(one) for one in sums if one], choices),
-        "targets": (right, right),
-    }
-    if all(sums):
-        return found
-    return {}
+# ---- HELM
 
 
 def _helm(log: Log, report: Report) -> Iterator[Sample]:
     """HELM: the statistics of each instance, in the folder of a run."""
-    about = log.path.with_name("run_spec.json")
-    spec = _object_in(about) if about.is_file() else {}
+    subject = _helm_header(log)
+    splits: set[str] = set()
+    for row in _rows(log, report):
+        stats = _helm_stats(row, log)
+        if stats.split not in ("", "train"):
+            splits.add(stats.split)
+        yield _helm_sample(row, log, stats, subject)
+    if splits and "test" not in splits:
+        names = ", ".join(sorted(splits))
+        log.notes.append(f"it has no instances of the split 'test': those of {names} count")
+
+
+def _helm_header(log: Log) -> str:
+    """Fill in what the specification of the run says; the subject of all its instances."""
+    file = log.path.with_name("run_spec.json")
+    spec = object_in(file) if file.is_file() else {}
     if not spec:
         log.notes.append("it has no file run_spec.json: its model is unknown")
     log.model = str(dotted(spec, "adapter_spec.model") or "")
     name = str(spec.get("name") or log.path.absolute().parent.name)
     log.task = re.sub(r"[,:]?model(_deployment)?=[^,]*", "", name).strip(",:")
-    splits: set[str] = set()
-    for row in _objects(log, report):
-        # Beside the instance itself, newer versions list what its perturbations did to each number.
-        stats = [
-            (_typed(one.get("name"), dict, log.place, "stats[].name"), one) for one in row["stats"]
-        ]
-        plain = [(name, one) for name, one in stats if name.get("perturbation") is None]
-        perturbed = row.get("perturbation") is not None or not plain
-        split = next((str(name["split"]) for name, _ in stats if name.get("split")), "")
-        kept = (
-            (name, one) for name, one in plain if one.get("count") and one.get("mean") is not None
-        )
-        own = {str(name.get("name")): one["mean"] for name, one in kept}
-        splits |= {split} - {"train", ""}
-        prob = _number(own.get("max_prob"))
-        yield Sample(
-            f"{log.task}/{_typed(row['instance_id'], str, log.place, 'instance_id')}",
-            {**row, "stats": own},
-            own,
-            epoch=int(np.int64(row.get("train_trial_index") or 0)) + 1,
-            subject=_subject(dotted(spec, "scenario_spec.args")),
-            trouble="a perturbed instance"
-            if perturbed
-            else "a training instance"
-            if split == "train"
-            else "",
-            found={}
-            if math.isnan(prob)
-            else {"logprob": prob if 0 <= prob <= 1 else "max_prob is outside 0 to 1"},
-            part=split if split != "train" else "",
-        )
-    if splits and "test" not in splits:
-        log.notes.append(
-            f"it has no instances of the split 'test': those of {', '.join(sorted(splits))} count"
-        )
+    return subject_of(dotted(spec, "scenario_spec.args"))
+
+
+class _HelmStats(NamedTuple):
+    """The numbers of one instance."""
+
+    means: dict[str, Any]  # by name, of the instance itself
+    split: str
+    perturbed: bool
+
+
+def _helm_stats(row: Mapping[str, Any], log: Log) -> _HelmStats:
+    """The numbers of the instance itself.
+
+    Newer versions list beside them what perturbations did to each number.
+    """
+    means = {}
+    split = ""
+    plain_count = 0
+    for stat in row["stats"]:
+        name = typed(stat.get("name"), dict, log.place, "stats[].name")
+        if name.get("split") and not split:
+            split = str(name["split"])
+        if name.get("perturbation") is not None:
+            continue
+        plain_count += 1
+        if stat.get("count") and stat.get("mean") is not None:
+            means[str(name.get("name"))] = stat["mean"]
+    perturbed = row.get("perturbation") is not None or plain_count == 0
+    return _HelmStats(means, split, perturbed)
+
+
+def _helm_sample(row: Mapping[str, Any], log: Log, stats: _HelmStats, subject: str) -> Sample:
+    identity = typed(row["instance_id"], str, log.place, "instance_id")
+    return Sample(
+        question=f"{log.task}/{identity}",
+        identity=identity,
+        raw={**row, "stats": stats.means},
+        scores=stats.means,
+        epoch=int(np.int64(row.get("train_trial_index") or 0)) + 1,
+        subject=subject,
+        trouble=_helm_trouble(stats),
+        confidences=_helm_confidences(stats),
+        part="" if stats.split == "train" else stats.split,
+        perturbed=stats.perturbed,
+    )
+
+
+def _helm_trouble(stats: _HelmStats) -> str:
+    if stats.perturbed:
+        return "a perturbed instance"
+    if stats.split == "train":
+        return "a training instance"
+    return ""
+
+
+def _helm_confidences(stats: _HelmStats) -> dict[str, Confidence]:
+    probability = number_or_nan(stats.means.get("max_prob"))
+    if math.isnan(probability):
+        return {}
+    if 0 <= probability <= 1:
+        return {"logprob": probability}
+    return {"logprob": Missing("max_prob is outside 0 to 1")}
+
+
+# ---- OpenAI evals
 
 
 def _openai(log: Log, report: Report) -> Iterator[Sample]:
     """OpenAI evals: events, of which several belong to one sample."""
-    samples: dict[str, dict[str, Any]] = {}
-    ended = False
-    for row in _objects(log, report):
+    events: dict[str, dict[str, Any]] = {}
+    finished = False
+    for row in _rows(log, report):
         if "spec" in row:
-            spec = row["spec"]
-            log.task = str(spec.get("eval_name") or spec.get("base_eval") or "")
-            log.model = ", ".join(map(str, spec.get("completion_fns") or [spec.get("model") or ""]))
-            log.identity = str(spec.get("run_id") or "")
-            log.created = str(spec.get("created_at") or "")
+            _openai_header(log, row["spec"])
         elif row.get("sample_id") is not None:
-            own = samples.setdefault(str(row["sample_id"]), {"cond_logp": []})
-            many = row["type"] == "cond_logp"
-            log.repeated += row["type"] == "match" and "match" in own
-            own[row["type"]] = [*own["cond_logp"], row["data"]] if many else row["data"]
-        ended = ended or "final_report" in row
-    if not ended:
+            event_of_sample = events.setdefault(str(row["sample_id"]), {"cond_logp": []})
+            _openai_event(log, row, event_of_sample)
+        finished = finished or "final_report" in row
+    if not finished:
         log.notes.append("the run did not finish: it has no final report")
-    for key, own in samples.items():
-        log.place = f"{log}, sample {key!r}"
-        match = own.get("match", {})
-        written = _unwrapped(match.get("sampled", dotted(own, "sampling.sampled")))
-        text = None if written is None else str(written)
-        # Of the likelihoods of several answers, that of the answer given counts.
-        answer = str(match.get("picked") or text or "").strip()
-        known = own["cond_logp"]
-        given = [one for one in known if str(one.get("completion", "")).strip() == answer]
-        logprob = _number((given or known)[-1].get("logp")) if given or len(known) == 1 else None
-        scores = {"match": match["correct"]} if "correct" in match else own.get("metrics", {})
-        if "error" in own:
-            trouble = "errored"
-        elif text is not None and not text.strip():
-            trouble = "no answer"
-        else:
-            trouble = ""
-        yield Sample(
-            f"{log.task}/{key}",
-            own,
-            scores,
-            text,
-            1,
-            _subject(match),
-            text,
-            trouble,
-            logprob=logprob,
-        )
+    for identity, event_of_sample in events.items():
+        log.place = f"{log}, sample {identity!r}"
+        yield _openai_sample(log, identity, event_of_sample)
 
 
-def _other(log: Log, report: Report) -> Iterator[Sample]:
-    """Objects of any kind, whose fields the caller names."""
+def _openai_header(log: Log, spec: Mapping[str, Any]) -> None:
+    models = spec.get("completion_fns") or [spec.get("model") or ""]
+    log.task = str(spec.get("eval_name") or spec.get("base_eval") or "")
+    log.model = ", ".join(str(model) for model in models)
+    log.identity = str(spec.get("run_id") or "")
+    log.created = str(spec.get("created_at") or "")
+
+
+def _openai_event(log: Log, row: Mapping[str, Any], events: dict[str, Any]) -> None:
+    """Add an event to those of its sample: likelihoods are several, of others the last counts."""
+    kind = row["type"]
+    if kind == "cond_logp":
+        events["cond_logp"].append(row["data"])
+        return
+    if kind == "match" and "match" in events:
+        log.repeated += 1
+    events[kind] = row["data"]
+
+
+def _openai_sample(log: Log, identity: str, events: Mapping[str, Any]) -> Sample:
+    match = events.get("match", {})
+    sampled = _unwrapped(match.get("sampled", dotted(events, "sampling.sampled")))
+    text = None if sampled is None else str(sampled)
+    scores = {"match": match["correct"]} if "correct" in match else events.get("metrics", {})
+    return Sample(
+        question=f"{log.task}/{identity}",
+        identity=identity,
+        raw=events,
+        scores=scores,
+        text=text,
+        subject=subject_of(match),
+        answer=text,
+        trouble=_openai_trouble(events, text),
+        logprob=_openai_logprob(events, answer=str(match.get("picked") or text or "").strip()),
+    )
+
+
+def _openai_trouble(events: Mapping[str, Any], text: str | None) -> str:
+    if "error" in events:
+        return "errored"
+    if text is not None and not text.strip():
+        return "no answer"
+    return ""
+
+
+def _openai_logprob(events: Mapping[str, Any], answer: str) -> float | None:
+    """The log-probability of the answer given, or the only one there is."""
+    likelihoods = events["cond_logp"]
+    of_answer = [
+        event for event in likelihoods if str(event.get("completion", "")).strip() == answer
+    ]
+    if of_answer:
+        return number_or_nan(of_answer[-1].get("logp"))
+    if len(likelihoods) == 1:
+        return number_or_nan(likelihoods[0].get("logp"))
+    return None
+
+
+# ---- Other JSON
+
+
+def other_samples(log: Log, report: Report, rows_field: str | None) -> Iterator[Sample]:
+    """Objects of any kind, whose fields the caller names, and the field of their array."""
     log.task = log.path.stem
-    for i, row in enumerate(_objects(log, report)):
-        yield Sample(f"{log.task}/{i}", row, {}, subject=_subject(row))
+    if rows_field is None:
+        rows = objects_in(log, report)
+    else:
+        rows = records_at(log, report, rows_field.split("."))
+    row_count = 0
+    for row in rows:
+        yield Sample(question=f"{log.task}/{row_count}", raw=row, subject=subject_of(row))
+        row_count += 1
+    if rows_field is not None and row_count == 0:
+        got = f"{log} has no object at {rows_field!r}"
+        raise InputError("rows_field", "must name an array of answers", got)
+
+
+_READERS: dict[str, Reader] = {
+    "lm-eval": _lm_eval,
+    "inspect": _inspect,
+    "helm": _helm,
+    "openai": _openai,
+    "chat batch": exports.chat_batch,
+    "promptfoo": exports.promptfoo,
+    "deepeval": exports.deepeval,
+    "langfuse": exports.langfuse,
+    "lighteval": exports.lighteval,
+    "uqlm": exports.uqlm,
+}

@@ -3,23 +3,34 @@
 import bz2
 import glob
 import gzip
-import importlib
 import lzma
 import os
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
+from urllib.parse import unquote, urlsplit
 
 import numpy as np
 
-from trueness.errors import InputError, MissingLibraryError
+from trueness.errors import InputError
 from trueness.sources._numpy import NpyFile, NpzFile
-from trueness.sources._table import ArrowFile, ConcatenatedTable, ParquetFile, Table, import_polars
-from trueness.sources._text import CsvFile, JsonLinesFile
+from trueness.sources._table import (
+    ArrowFile,
+    ConcatenatedTable,
+    ParquetFile,
+    ParquetFolder,
+    RemoteFile,
+    Table,
+    fetching,
+    import_polars,
+    parquet_files,
+)
+from trueness.sources._text import BLANK, CsvFile, JsonLinesFile
+from trueness.sources._zstd import packing_stream, unpacking_stream
 
 _KINDS = (CsvFile, JsonLinesFile, ParquetFile, ArrowFile, NpzFile, NpyFile)
 SUFFIXES = {
@@ -62,15 +73,24 @@ def open_tables(
 ) -> Iterator[Table]:
     with ExitStack() as stack:
         tables = [open_table(path, stack, separator, decimal, form) for path in paths]
-        for one, two in (
-            pair for other in tables[1:] for pair in ((tables[0], other), (other, tables[0]))
-        ):
-            lacking = [name for name in one.names if name not in two.names]
-            if lacking:
-                more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
-                got = f"{two.name} has no column {lacking[0]!r}{more}, which {one.name} has"
-                raise InputError("", "Files must have the same columns to be one data set", got)
-        yield tables[0] if len(tables) == 1 else ConcatenatedTable(tables)
+        first = tables[0]
+        if len(tables) == 1:
+            yield first
+            return
+        for table in tables[1:]:
+            _refuse_other_columns(first, table)
+            _refuse_other_columns(table, first)
+        yield ConcatenatedTable(tables)
+
+
+def _refuse_other_columns(wide: Table, narrow: Table) -> None:
+    """Refuse a table that lacks columns of another."""
+    lacking = [name for name in wide.names if name not in narrow.names]
+    if not lacking:
+        return
+    more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
+    got = f"{narrow.name} has no column {lacking[0]!r}{more}, which {wide.name} has"
+    raise InputError("", "Files must have the same columns to be one data set", got)
 
 
 def open_table(
@@ -85,54 +105,124 @@ def open_table(
     Copies last as long as the stack.
     """
     path = Path(name)
-    if (
-        name == "-" or path.is_fifo()
-    ):  # some formats need to be read from the end, and all more than once
-        if name == "-" and sys.stdin is None:
-            raise InputError("", "standard input is closed", remedy="Name a file.")
-        copy = _temporary(stack)
-        with (
-            copy.open("wb") as file,
-            nullcontext(sys.stdin.buffer) if name == "-" else path.open("rb") as given,
-        ):
-            shutil.copyfileobj(given, file)
-        name = "standard input" if name == "-" else name
-        path = copy
-    start = _first_bytes(path, name)
-    unpacker = next((make for magic, make in _UNPACKERS.items() if start.startswith(magic)), None)
-    if unpacker is not None:
-        packed = path
-        path = _temporary(stack)
-        _unpack(packed, name, unpacker, path)
-        start = _first_bytes(path, name)
-    found = next(
-        (_BY_FORMAT[kind] for magic, kind in _BINARY.items() if start.startswith(magic)), None
-    )
-    if form is not None and found is not _BY_FORMAT.get(form):
-        raise InputError(
-            "", f"`--input-format` says {form}, but {name} does not begin as such a file does"
-        )
-    if form is None and found is None:
-        _refuse_other_bytes(name, start)
     suffix = inner_suffix(name)
-    is_object = start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"["))
-    if form == "jsonl" or (
-        not (form or found) and (is_object or suffix in {*JsonLinesFile.suffixes} - {".json"})
-    ):
-        found = JsonLinesFile
-    if found in (None, JsonLinesFile):
-        _refuse_long_lines(path, name, quoted=found is None)
-    if found is None:
+    if is_address(name):
+        remote = _remote_file(name, form)
+        if remote is not None:
+            return remote
+        path = _fetched_text(name, stack)
+        suffix = _suffix_of_address(name)
+    elif path.is_dir():
+        return _folder(path, name, form)
+    elif name == "-" or path.is_fifo():
+        path = _copy_of_stream(name, stack)
+        name = "standard input" if name == "-" else name
+    path = _without_wrapping(path, name, stack)
+    kind = _kind_of_file(path, name, suffix, form)
+    if kind in (None, JsonLinesFile):
+        _refuse_long_lines(path, name, quoted=kind is None)
+    if kind is None:
         usual = SEPARATORS.get(form or suffix, "," if decimal == "." else ";")
         return CsvFile(path, name, separator or usual, decimal)
     if separator is not None:
-        raise InputError(
-            "--separator",
-            "is only for CSV and TSV",
-            f"{name} is {found.format}",
-            remedy="Leave it out.",
-        )
-    return found(path, name)
+        got = f"{name} is {kind.format}"
+        raise InputError("--separator", "is only for CSV and TSV", got, remedy="Leave it out.")
+    return kind(path, name)
+
+
+def _copy_of_stream(name: str, stack: ExitStack) -> Path:
+    """A copy of a pipe: some formats are read from the end, and all of them more than once."""
+    if name == "-" and sys.stdin is None:
+        raise InputError("", "standard input is closed", remedy="Name a file.")
+    copy = _temporary(stack)
+    with copy.open("wb") as file:
+        if name == "-":
+            shutil.copyfileobj(sys.stdin.buffer, file)
+            return copy
+        with Path(name).open("rb") as pipe:
+            shutil.copyfileobj(pipe, file)
+    return copy
+
+
+def _without_wrapping(path: Path, name: str, stack: ExitStack) -> Path:
+    """The file; of bzip2 and xz, which Polars does not read, an unpacked copy."""
+    start = _first_bytes(path, name)
+    for magic, make in _UNPACKERS.items():
+        if start.startswith(magic):
+            copy = _temporary(stack)
+            _unpack(path, name, make, copy)
+            return copy
+    return path
+
+
+def _kind_of_file(path: Path, name: str, suffix: str, form: str | None) -> _Kind | None:
+    """The kind of a file by its first bytes, or by its name if it is text; None is CSV."""
+    start = _first_bytes(path, name)
+    binary = _binary_kind(start)
+    if form is not None and binary is not _BY_FORMAT.get(form):
+        demand = f"`--input-format` says {form}, but {name} does not begin as such a file does"
+        raise InputError("", demand)
+    if binary is not None:
+        return binary
+    if form is not None:
+        return JsonLinesFile if form == "jsonl" else None
+    _refuse_other_bytes(name, start)
+    is_object = start.lstrip(BLANK).startswith((b"{", b"["))
+    # Of x.json only the first byte says whether it is JSON.
+    is_json_lines = suffix in JsonLinesFile.suffixes and suffix != ".json"
+    return JsonLinesFile if is_object or is_json_lines else None
+
+
+def _binary_kind(start: bytes) -> _Kind | None:
+    for magic, form in _BINARY.items():
+        if start.startswith(magic):
+            return _BY_FORMAT[form]
+    return None
+
+
+def is_address(name: str) -> bool:
+    """Whether a name is an address such as ``s3://…``, and not a path."""
+    return "://" in name
+
+
+def _suffix_of_address(name: str) -> str:
+    return inner_suffix(urlsplit(name).path or name)
+
+
+def _remote_file(name: str, form: str | None) -> Table | None:
+    """What is read in place at an address; None of text, which is fetched first."""
+    suffix = _suffix_of_address(name)
+    if form == "parquet" or (form is None and suffix in ParquetFile.suffixes):
+        return RemoteFile(name, "parquet")
+    if form == "arrow" or (form is None and suffix in ArrowFile.suffixes):
+        return RemoteFile(name, "ipc")
+    if form in ("npz", "npy") or suffix in (*NpzFile.suffixes, *NpyFile.suffixes):
+        demand = f"{name} must be Parquet, Arrow IPC, CSV, TSV or JSON lines to be read in place"
+        raise InputError("", demand, remedy="Download it and name the file.")
+    return None
+
+
+def _fetched_text(name: str, stack: ExitStack) -> Path:
+    """A copy of the lines of a text at an address."""
+    polars = import_polars(name)
+    copy = _temporary(stack)
+    with fetching(name), copy.open("wb") as file:
+        lines = polars.scan_lines(name, name="line", glob=False)
+        for frame in lines.collect_batches(chunk_size=1 << 17, maintain_order=True):
+            for line in frame["line"]:
+                file.write(line.encode())
+                file.write(b"\n")
+    return copy
+
+
+def _folder(path: Path, name: str, form: str | None) -> Table:
+    """A folder as one table of its Parquet files."""
+    if form not in (None, "parquet"):
+        raise InputError("", f"`--input-format` says {form}, but {name} is a folder")
+    if not parquet_files(path):
+        demand = f"The folder {name!r} has no Parquet files"
+        raise InputError("", demand, remedy="Of other files, name them: FOLDER/*.csv.")
+    return ParquetFolder(path, name)
 
 
 def _temporary(stack: ExitStack) -> Path:
@@ -179,10 +269,7 @@ def _unpacking(path: Path, start: bytes) -> Any:
         return gzip.open(path)
     if not start.startswith(_PACKED[1]):
         return path.open("rb")
-    zstd = _zstd()
-    if zstd is None:
-        return None
-    return zstd.ZstdFile(path)
+    return unpacking_stream(path)
 
 
 def _refuse_long_lines(path: Path, name: str, *, quoted: bool) -> None:
@@ -281,13 +368,43 @@ def _refuse_other_bytes(name: str, start: bytes) -> None:
         raise InputError("", demand, remedy="UTF-16 must become UTF-8.")
 
 
-def expand_paths(paths: Sequence[str]) -> tuple[str, ...]:
+def files_below(folder: str | Path) -> tuple[str, ...]:
+    """The files of a folder and of those in it, in the order of their names.
+
+    Names that begin with a dot or an underscore are notes of other programs.
+    """
+    names = []
+    for path in sorted(Path(folder).rglob("*")):
+        hidden = any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
+        is_data = inner_suffix(path) in {*SUFFIXES, ".tally"}
+        if path.is_file() and is_data and not hidden:
+            names.append(str(path))
+    if not names:
+        raise InputError("", f"The folder {str(folder)!r} holds no file that can be read")
+    return tuple(names)
+
+
+def partition_of(path: str) -> dict[str, str | None]:
+    """The values that the folders of a path name, as in ``day=2025-01-31/part-0.parquet``."""
+    values = {}
+    for folder in Path(path).parts[:-1]:
+        name, sign, value = folder.partition("=")
+        if sign and name:
+            is_missing = value == "__HIVE_DEFAULT_PARTITION__"
+            values[unquote(name)] = None if is_missing else unquote(value)
+    return values
+
+
+def expand_paths(paths: Sequence[str], *, folders: bool = True) -> tuple[str, ...]:
     """Replace patterns by the files that match; refuse a file that is named twice.
 
-    A scheme is left to the engine.
+    Folders are replaced by their files, unless they are kept. A scheme is left to the engine.
     """
     expanded: list[str] = []
     for name in paths:
+        if folders and Path(name).is_dir():
+            expanded += files_below(name)
+            continue
         if name == "-" or "://" in name or not glob.has_magic(name) or Path(name).exists():
             expanded.append(name)
             continue
@@ -318,7 +435,7 @@ def compress_into(path: str, write: Callable[[BinaryIO], None]) -> Callable[[Bin
         ),  # the same bytes every time
         "bzip2": lambda file: bz2.BZ2File(file, "wb"),
         "xz": lambda file: lzma.LZMAFile(file, "wb"),  # noqa: SIM115
-        "zstd": lambda file: _import_zstd(path).ZstdFile(file, "wb"),
+        "zstd": lambda file: packing_stream(file, path),
     }
 
     def write_compressed(file: BinaryIO) -> None:
@@ -326,18 +443,3 @@ def compress_into(path: str, write: Callable[[BinaryIO], None]) -> Callable[[Bin
             write(stream)
 
     return write_compressed
-
-
-def _zstd() -> Any:
-    """Python's own module, from 3.14 on, or its backport, if there is one."""
-    for module in ("compression.zstd", "backports.zstd"):
-        with suppress(ImportError):
-            return importlib.import_module(module)
-    return None
-
-
-def _import_zstd(name: str) -> Any:
-    found = _zstd()
-    if found is not None:
-        return found
-    raise MissingLibraryError(f"Writing {name} needs Python 3.14 or `pip install backports.zstd`.")

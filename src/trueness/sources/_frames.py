@@ -9,6 +9,7 @@ import os
 from collections.abc import Hashable
 from contextlib import ExitStack
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import narwhals.stable.v2 as nw
@@ -17,9 +18,22 @@ import numpy as np
 from trueness._input.arguments import checked_word, is_real
 from trueness._input.columns import is_decimal, is_missing, numbers_of
 from trueness.errors import InputError, MissingLibraryError
-from trueness.sources._files import SEPARATORS, expand_paths, inner_suffix, open_table
+from trueness.sources._files import (
+    SEPARATORS,
+    expand_paths,
+    inner_suffix,
+    open_table,
+    partition_of,
+)
 from trueness.sources._question import Question, absent_column, column_error, refuse_repeated
-from trueness.sources._table import ArrowFile, ConcatenatedTable, ParquetFile, PolarsTable
+from trueness.sources._table import (
+    ArrowFile,
+    ConcatenatedTable,
+    ParquetFile,
+    PartitionedTable,
+    PolarsTable,
+    parquet_files,
+)
 from trueness.sources._text import CsvFile, JsonLinesFile
 
 PathEngine: TypeAlias = Literal["auto", "polars", "duckdb"]
@@ -71,39 +85,53 @@ def open_frame(source: Any, question: Question, engine: PathEngine, stack: ExitS
 
 def _without_objects(frame: Any, question: Question) -> Any:
     """A frame in memory whose Decimals, or floats among objects, are columns of numbers."""
+    if not isinstance(frame, nw.DataFrame):
+        return frame
     numbers = {
         name: argument
         for argument in ("prob", "label", "weight")
         for name in question.columns[argument]
     }
-    if isinstance(frame, nw.DataFrame) and frame.implementation.is_pyarrow():
+    if frame.implementation.is_pyarrow():
         return nw.from_native(_without_decimals(frame.to_native(), set(numbers)))
-    if not isinstance(frame, nw.DataFrame) or not frame.implementation.is_pandas_like():
+    if not frame.implementation.is_pandas_like():
         return frame
-    schema = frame.collect_schema()
+    types = {name: str(dtype) for name, dtype in frame.collect_schema().items()}
     converted = []
     for name, argument in numbers.items():
-        kind = str(schema.get(name))
-        if kind == "Unknown":
-            dtype = frame.get_column(name).to_native().dtype
-            if getattr(dtype, "kind", "O") not in "biuf":
-                raise column_error(argument, name, "must hold numbers", f"its type is {dtype}")
-        elif kind == "Object" and (argument != "label" or _are_numbers(frame.get_column(name))):
-            found = numbers_of(frame.get_column(name).to_numpy(), f"{argument}` column `{name}")
-            if found.missing is None:
-                values = found.values
-            else:
-                values = np.where(found.missing, np.nan, found.values)
+        column = frame.get_column(name) if name in types else None
+        if types.get(name) == "Unknown":
+            _refuse_other_types(column, name, argument)
+        elif types.get(name) == "Object" and (argument != "label" or _are_numbers(column)):
+            values = _numbers_of_objects(column, name, argument)
             converted.append(nw.new_series(name, values, nw.Float64, backend=frame.implementation))
-    for name in (name for name in question.by if str(schema.get(name)) == "Object"):
-        for entry in frame.get_column(name).to_list():
-            if not isinstance(entry, Hashable):
-                raise column_error(
-                    "by", name, "must hold single values", f"it holds a {type(entry).__name__}"
-                )
+    for name in question.by:
+        if types.get(name) == "Object":
+            _refuse_unhashable(frame.get_column(name), name)
     if converted:
         return frame.with_columns(*converted)
     return frame
+
+
+def _refuse_other_types(column: Any, name: str, argument: str) -> None:
+    """Refuse a column of a type that narwhals does not know, unless NumPy knows its numbers."""
+    dtype = column.to_native().dtype
+    if getattr(dtype, "kind", "O") not in "biuf":
+        raise column_error(argument, name, "must hold numbers", f"its type is {dtype}")
+
+
+def _numbers_of_objects(column: Any, name: str, argument: str) -> Any:
+    numbers = numbers_of(column.to_numpy(), f"{argument}` column `{name}")
+    if numbers.missing is None:
+        return numbers.values
+    return np.where(numbers.missing, np.nan, numbers.values)
+
+
+def _refuse_unhashable(column: Any, name: str) -> None:
+    for entry in column.to_list():
+        if not isinstance(entry, Hashable):
+            got = f"it holds a {type(entry).__name__}"
+            raise column_error("by", name, "must hold single values", got)
 
 
 def _without_decimals(table: Any, numbers: set[str]) -> Any:
@@ -134,6 +162,7 @@ def _scan_files(paths: list[str], question: Question, engine: PathEngine, stack:
         if remote:
             return _polars_remote(files, question)
         return _polars_files(files, question, stack)
+    files = [part for file in files for part in _files_of_folder(file)]
     suffixes = {inner_suffix(file) for file in files}
     if suffixes <= {*ParquetFile.suffixes}:
         return _duckdb_parquet(files, question)
@@ -143,18 +172,23 @@ def _scan_files(paths: list[str], question: Question, engine: PathEngine, stack:
     return _duckdb_text(files, question)
 
 
+def _files_of_folder(path: str) -> list[str]:
+    """The Parquet files of a folder; a file itself."""
+    if not os.path.isdir(path):  # noqa: PTH112  # an address is no path
+        return [path]
+    return [str(file) for file in parquet_files(Path(path))]
+
+
 def _kinds(question: Question) -> dict[str, str]:
     """How the columns of a text file are read."""
     # A group is the text of its cell: 007 and 7 are two groups. So is a label that is compared with
     # text.
-    if any(isinstance(one, str) for one in question.labels or (question.pos_label,)):
-        label = "group"
-    else:
-        label = "label"
+    compared_with = question.labels or (question.pos_label,)
+    is_text = any(isinstance(value, str) for value in compared_with)
     kinds = {
         "by": "group",
         "cluster": "group",
-        "label": label,
+        "label": "group" if is_text else "label",
         "prob": "number",
         "weight": "number",
     }
@@ -202,6 +236,7 @@ def _polars_files(files: list[str], question: Question, stack: ExitStack) -> Any
         if not isinstance(table, PolarsTable):
             demand = "as a path must name Parquet, Arrow IPC, CSV, TSV or JSON lines (text also compressed)"
             raise InputError("source", demand, f"{table.name!r} is {table.format}")
+    tables = [_with_partition(table, file) for table, file in zip(tables, files, strict=True)]
     _check_names({table.name: table.names for table in tables}, question)
     kinds = _kinds(question)
     names = [
@@ -215,6 +250,12 @@ def _polars_files(files: list[str], question: Question, stack: ExitStack) -> Any
         if all(types[name] == {int} for types in typed):
             columns[name] = columns[name].cast(pl.Int64)
     return lazy.select(column.alias(name) for name, column in columns.items())
+
+
+def _with_partition(table: Any, file: str) -> Any:
+    """The table with the columns that its folders name."""
+    values = partition_of(file)
+    return PartitionedTable(table, values) if values else table
 
 
 def _duckdb(files: list[str]) -> tuple[Any, list[str]]:
@@ -237,10 +278,11 @@ def _duckdb_parquet(files: list[str], question: Question) -> Any:
         ).fetchall():
             names.setdefault(file, []).append(name)
         _check_names(
-            {file: columns[1:] for file, columns in names.items()}, question
+            {file: [*columns[1:], *partition_of(file)] for file, columns in names.items()}, question
         )  # the first is the root
+    folders = {"hive_partitioning": True} if any(map(partition_of, files)) else {}
     return connection.read_parquet(
-        paths, union_by_name=True
+        paths, union_by_name=True, **folders
     )  # else later files are cast to the types of the first
 
 

@@ -1,7 +1,7 @@
 """The answer of a group-by as `Bins`, `Cells` and `GridCells`, one per group and part."""
 
 from collections.abc import Callable, Hashable, Iterator
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,17 +33,17 @@ _FLOATS = ("p", "least", "greatest")
 def collect(query: Any, rows: Rows) -> tuple[Columns, list[Group]]:
     """The rows of the answer: numbers as arrays, and the group of each row."""
     lazy = query.lazy()
-    answer = lazy.collect(**({"engine": "streaming"} if lazy.implementation.is_polars() else {}))
-    columns = {
-        name: np.asarray(answer.get_column(name).to_numpy())
-        for name in answer.columns
-        if name not in rows.by
-    }
-    numbers = {
-        name: v.astype(np.float64 if name in _FLOATS else np.int64) for name, v in columns.items()
-    }
+    options = {"engine": "streaming"} if lazy.implementation.is_polars() else {}
+    answer = lazy.collect(**options)
+    numbers = {}
+    for name in answer.columns:
+        if name not in rows.by:
+            dtype = np.float64 if name in _FLOATS else np.int64
+            numbers[name] = np.asarray(answer.get_column(name).to_numpy()).astype(dtype)
+    if not rows.by:
+        return numbers, [()] * len(answer)
     keys = [known_values(answer.get_column(name)) for name in rows.by]
-    return numbers, list(zip(*keys, strict=True)) if keys else [()] * len(answer)
+    return numbers, list(zip(*keys, strict=True))
 
 
 def known_values(column: Any) -> list[Any]:
@@ -79,34 +79,37 @@ def _split(numbers: Columns, codes: Ints, n: int) -> list[Columns]:
 
 def group_order(key: Group) -> tuple[Any, ...]:
     """A sort key of groups: numbers by size, the rest as text, missing values last."""
-    numeric = (bool, int, float)
-    return tuple(
-        (v is None, not isinstance(v, numeric), v if isinstance(v, numeric) else 0, str(v))
-        for v in key
-    )
+    return tuple(_value_order(value) for value in key)
+
+
+def _value_order(value: Hashable) -> tuple[Any, ...]:
+    is_number = isinstance(value, bool | int | float)
+    size = value if is_number else 0
+    return (value is None, not is_number, size, str(value))
 
 
 def parts_by_group(
     numbers: Columns, groups: list[Group], rows: Rows, make: Callable[[Columns], Part]
 ) -> dict[Group, tuple[Part, ...]]:
-    found = {}
-    for key, mine in each_group(numbers, groups, rows):
-        found[key] = tuple(
-            map(make, _split(mine, mine["part"], rows.n_parts) if "part" in mine else [mine])
-        )
-    return found
+    """What `make` makes of the rows of each part of each group."""
+    parts = {}
+    for key, of_group in each_group(numbers, groups, rows):
+        of_parts = [of_group]
+        if "part" in of_group:
+            of_parts = _split(of_group, of_group["part"], rows.n_parts)
+        parts[key] = tuple(make(of_part) for of_part in of_parts)
+    return parts
 
 
 def bins_of(numbers: Columns, rule: BinRule) -> Bins:
+    """The bins of one part of a group."""
     edges = rule.fixed_edges
     assert edges is not None
     good = _ordered(numbers)
     place = good["cell"] >> 1
     label = good["cell"] & 1
-    if isinstance(rule, EqualWidth):
-        place = np.minimum(
-            place, edges.size - 2
-        )  # a score of 1 belongs to the last bin, which is closed
+    if isinstance(rule, EqualWidth):  # a score of 1 belongs to the last bin, which is closed
+        place = np.minimum(place, edges.size - 2)
     refuse_overflow(good["n"])
     if "m0" not in good:
         table = np.zeros((edges.size - 1, 2, 5), dtype=np.int64)
@@ -157,23 +160,25 @@ def _weighted_sum(good: Columns, term: str) -> Floats:
 
 
 def cells_of(numbers: Columns) -> Cells:
+    """The distinct scores of one part of a group."""
     good = _ordered(numbers)
     if good["p"].size == 0:
         return Cells.empty()
-    weighted, score = (
-        "m0" in good,
-        good["p"] + 0.0,
-    )  # -0.0 and 0.0 are one score; engines may group them apart
+    score = good["p"] + 0.0  # -0.0 and 0.0 are one score; engines may group them apart
     first = np.flatnonzero(np.concatenate([[True], score[1:] != score[:-1]]))
-    columns = [good["n"], good["n"], good["y"]]
-    if weighted:
-        w = _weighted_sum(good, "m")
-        ww = _weighted_sum(good, "mm")
-        columns = [good["n"], w, w * good["y"], ww, ww * good["y"]]
-    pooled = [np.add.reduceat(column, first) for column in columns]
-    if weighted and not good["broken"].any() and pooled[1].sum() < MOST_WHOLE:
-        pooled[1:3] = [np.rint(column).astype(np.int64) for column in pooled[1:3]]
-    return Cells(score[first], *pooled)
+    n = np.add.reduceat(good["n"], first)
+    if "m0" not in good:
+        return Cells(score[first], n, n, np.add.reduceat(good["y"], first))
+    row_weight = _weighted_sum(good, "m")
+    row_square = _weighted_sum(good, "mm")
+    weight = np.add.reduceat(row_weight, first)
+    events = np.add.reduceat(row_weight * good["y"], first)
+    squares = np.add.reduceat(row_square, first)
+    squares_of_events = np.add.reduceat(row_square * good["y"], first)
+    if not good["broken"].any() and weight.sum() < MOST_WHOLE:
+        weight = np.rint(weight).astype(np.int64)
+        events = np.rint(events).astype(np.int64)
+    return Cells(score[first], n, weight, events, squares, squares_of_events)
 
 
 def refuse_outside(numbers: Columns, rule: BinRule, rows: Rows) -> None:
@@ -181,13 +186,12 @@ def refuse_outside(numbers: Columns, rule: BinRule, rows: Rows) -> None:
     edges = rule.fixed_edges
     assert edges is not None
     place = good_rows(numbers)["cell"] >> 1
-    if (
-        not isinstance(rule, EqualWidth)
-        and place.size
-        and (place.min() < 0 or place.max() > edges.size - 2)
-    ):
-        low, high = ends_of(rows.frame, "ok", "p", "p")
-        refuse_uncovered(edges, low if low < edges[0] else high)
+    if isinstance(rule, EqualWidth) or not place.size:
+        return
+    if place.min() >= 0 and place.max() <= edges.size - 2:
+        return
+    low, high = ends_of(rows.frame, "ok", "p", "p")
+    refuse_uncovered(edges, low if low < edges[0] else high)
 
 
 def have_whole_weights(numbers: Columns) -> bool:
@@ -211,44 +215,44 @@ def fit_in_integers(numbers: Columns) -> bool:
 
 
 def grid_of(numbers: Columns) -> GridCells:
+    """The cells of a sketch of one part of a group."""
     good = _ordered(numbers)
     if good["cell"].size == 0:
         return GridCells.empty()
     refuse_full_cells(good["n"])
-    cell, at = np.unique(good["cell"] >> 1, return_inverse=True)
-    first = np.flatnonzero(np.diff(at, prepend=-1))
-    ends = [np.minimum.reduceat(good["least"], first), np.maximum.reduceat(good["greatest"], first)]
-    # -0.0 and 0.0 are one score.
-    found = (cell, np.add.reduceat(good["n"], first), np.column_stack(ends) + 0.0)
+    cell, place = np.unique(good["cell"] >> 1, return_inverse=True)
+    first = np.flatnonzero(np.diff(place, prepend=-1))
+    n = np.add.reduceat(good["n"], first)
+    least = np.minimum.reduceat(good["least"], first)
+    greatest = np.maximum.reduceat(good["greatest"], first)
+    ends = np.column_stack([least, greatest]) + 0.0  # -0.0 and 0.0 are one score
     if "m0" not in good:
-        return GridCells(*found, _by_label(good, at, [good[name] for name in ("n", *PARTS)]))
-    return GridCells(*found, *_weighted_table(good, at))
-
-
-def _weighted_table(good: Columns, at: Ints) -> tuple[Ints | None, Floats | None, Floats]:
-    """Exact sums if all weights are whole, else floats; and the sums of squares of weights."""
-    w = _weighted_sum(good, "m")
-    squares = _by_label(good, at, [_weighted_sum(good, "mm")])[:, :, 0]
+        table = _by_label(good, place, [good[name] for name in ("n", *PARTS)])
+        return GridCells(cell, n, ends, table)
+    squares = _by_label(good, place, [_weighted_sum(good, "mm")])[:, :, 0]
     if "hi" in good and have_whole_weights(good):
-        return (
-            _by_label(good, at, [np.rint(w).astype(np.int64), *(good[name] for name in PARTS)]),
-            None,
-            squares,
-        )
+        weight = np.rint(_weighted_sum(good, "m")).astype(np.int64)
+        table = _by_label(good, place, [weight, *(good[name] for name in PARTS)])
+        return GridCells(cell, n, ends, table, None, squares)
+    return GridCells(cell, n, ends, None, _weighted_sums_by_label(good, place), squares)
+
+
+def _weighted_sums_by_label(good: Columns, place: Ints) -> Floats:
+    """Σw, Σwp and Σwp² of each cell and label, from sums of x = p · 2^s, whose s the cell says."""
     cell = good["cell"] >> 1
-    shift = np.where(cell <= LAST_CELL // 2, TOP - (cell - 2) // OCTAVE, 0)  # the s of x = p · 2^s
-    wp, wpp = (
-        np.ldexp(_weighted_sum(good, term), -shift * times)
-        for term, times in (("mp", 1), ("mpp", 2))
-    )
-    return None, _by_label(good, at, [w, wp, wpp]), squares
+    s = np.where(cell <= LAST_CELL // 2, TOP - (cell - 2) // OCTAVE, 0)
+    w = _weighted_sum(good, "m")
+    wp = np.ldexp(_weighted_sum(good, "mp"), -s)
+    wpp = np.ldexp(_weighted_sum(good, "mpp"), -2 * s)
+    return _by_label(good, place, [w, wp, wpp])
 
 
-def _by_label(good: Columns, at: Ints, columns: list[NDArray[Any]]) -> NDArray[Any]:
-    sums = np.column_stack(columns)
-    found = np.zeros((at.max() + 1, 2, sums.shape[1]), dtype=sums.dtype)
-    np.add.at(found, (at, good["cell"] & 1), sums)
-    return found
+def _by_label(good: Columns, place: Ints, columns: list[NDArray[Any]]) -> NDArray[Any]:
+    """The sums of some columns in each place, by label."""
+    values = np.column_stack(columns)
+    sums = np.zeros((place.max() + 1, 2, values.shape[1]), dtype=values.dtype)
+    np.add.at(sums, (place, good["cell"] & 1), values)
+    return sums
 
 
 # Bins whose edges depend on the scores, or are too many to compare with, take two group-bys and no
@@ -262,55 +266,66 @@ class FineCells:
     """The sums of the filled cells of the grid, and the smallest score of each."""
 
     def __init__(self, numbers: Columns) -> None:
-        found = bins_of(numbers, FINE_GRID)
-        assert found.table is not None
-        self.cell = np.flatnonzero(found.count)
-        self.table = found.table[self.cell]
-        self.count = found.count[self.cell]
-        least = np.full(FINE_GRID.n, np.inf)
+        bins = bins_of(numbers, FINE_GRID)
+        assert bins.table is not None
+        self.cell = np.flatnonzero(bins.count)
+        self.table = bins.table[self.cell]
+        self.count = bins.count[self.cell]
         good = numbers["cell"] > UNWEIGHED // 2
-        np.minimum.at(
-            least, np.minimum(numbers["cell"][good] >> 1, FINE_GRID.n - 1), numbers["least"][good]
-        )
-        self.least = least[self.cell] + 0.0
+        place = np.minimum(numbers["cell"][good] >> 1, FINE_GRID.n - 1)
+        smallest = np.full(FINE_GRID.n, np.inf)
+        np.minimum.at(smallest, place, numbers["least"][good])
+        self.least = smallest[self.cell] + 0.0
 
 
 def cells_with_cuts(fine: FineCells, rule: EqualMass | Edges) -> Ints:
     """The cells of the grid that a cut may fall into, whose distinct scores are needed."""
     if isinstance(rule, EqualMass):
         ranks = rule.ranks(int(fine.count.sum()))
-        return np.asarray(
-            fine.cell[np.unique(np.searchsorted(np.cumsum(fine.count), ranks, side="left"))]
-        )
+        places = np.searchsorted(np.cumsum(fine.count), ranks, side="left")
+        return np.asarray(fine.cell[np.unique(places)])
     scaled = rule.edges * FINE_GRID.n
     # An edge on the border of two cells cuts neither; but the last one is closed.
-    inside = (scaled != np.floor(scaled)) | (
-        (np.arange(scaled.size) == scaled.size - 1) & (scaled < FINE_GRID.n)
-    )
-    return np.intersect1d(np.floor(scaled[inside]).astype(np.int64), fine.cell)
+    cuts = scaled != np.floor(scaled)
+    cuts[-1] |= scaled[-1] < FINE_GRID.n
+    return np.intersect1d(np.floor(scaled[cuts]).astype(np.int64), fine.cell)
+
+
+class _Pieces(NamedTuple):
+    """Whole cells of the grid and distinct scores of the others, in order."""
+
+    first: Floats  # the smallest score of each
+    table: Ints
 
 
 def bins_from_pieces(fine: FineCells, cells: Cells, rule: EqualMass | Edges) -> Bins:
     """Assemble the bins; `cells` holds at least the distinct scores of the cells with cuts."""
-    cut = cells_with_cuts(fine, rule)
-    whole = ~np.isin(fine.cell, cut)
-    separate = np.isin(
-        np.minimum(np.floor(cells.score * FINE_GRID.n).astype(np.int64), FINE_GRID.n - 1), cut
-    )
-    each = Bins.from_cells(cells, Groups(np.zeros(cells.size + 1), np.arange(cells.size + 1))).table
-    assert each is not None
-    first = np.concatenate([fine.least[whole], cells.score[separate]])
-    order = np.argsort(first)
-    first = first[order]
-    table = np.concatenate([fine.table[whole], each[separate]])[order]
+    pieces = _pieces(fine, cells, cells_with_cuts(fine, rule))
+    first = pieces.first
     if isinstance(rule, EqualMass):
-        start = rule.first_cells(np.cumsum(table[:, :, 0].sum(axis=1)))
-        edges = np.concatenate([[0.0], midpoints(first[start[1:] - 1], first[start[1:]]), [1.0]])
-        return Bins(edges, np.add.reduceat(table, start, axis=0), moments=True)
+        start = rule.first_cells(np.cumsum(pieces.table[:, :, 0].sum(axis=1)))
+        inner = midpoints(first[start[1:] - 1], first[start[1:]])
+        edges = np.concatenate([[0.0], inner, [1.0]])
+        return Bins(edges, np.add.reduceat(pieces.table, start, axis=0), moments=True)
     edges = rule.edges
-    if first.size and (first[0] < edges[0] or first[-1] > edges[-1]):
-        refuse_uncovered(edges, float(first[0] if first[0] < edges[0] else first[-1]))
+    if first.size and first[0] < edges[0]:
+        refuse_uncovered(edges, float(first[0]))
+    if first.size and first[-1] > edges[-1]:
+        refuse_uncovered(edges, float(first[-1]))
     place = np.minimum(np.searchsorted(edges, first, side="right") - 1, edges.size - 2)
-    found = np.zeros((edges.size - 1, 2, 5), dtype=np.int64)
-    np.add.at(found, place, table)
-    return Bins(edges, found, moments=True)
+    table = np.zeros((edges.size - 1, 2, 5), dtype=np.int64)
+    np.add.at(table, place, pieces.table)
+    return Bins(edges, table, moments=True)
+
+
+def _pieces(fine: FineCells, cells: Cells, cut: Ints) -> _Pieces:
+    is_whole = ~np.isin(fine.cell, cut)
+    cell_of_score = np.floor(cells.score * FINE_GRID.n).astype(np.int64)
+    is_separate = np.isin(np.minimum(cell_of_score, FINE_GRID.n - 1), cut)
+    one_by_one = Groups(np.zeros(cells.size + 1), np.arange(cells.size + 1))
+    table_of_scores = Bins.from_cells(cells, one_by_one).table
+    assert table_of_scores is not None
+    first = np.concatenate([fine.least[is_whole], cells.score[is_separate]])
+    table = np.concatenate([fine.table[is_whole], table_of_scores[is_separate]])
+    order = np.argsort(first)
+    return _Pieces(first[order], table[order])

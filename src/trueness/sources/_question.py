@@ -61,6 +61,7 @@ class Question(NamedTuple):
 
 
 def check_question(
+    *,
     label: Any,
     prob: Any,
     weight: Any,
@@ -76,54 +77,61 @@ def check_question(
     checked_word(missing, "missing", ("raise", "drop"))
     binary = isinstance(prob, str)
     scores = (prob,) if binary else _names(prob, "prob")
-    if not binary and len(scores) < 2:
-        raise InputError(
-            "prob", "as a list needs a column per class, at least 2", f"got {list(scores)!r}"
-        )
-    view: View = check_kind("classwise" if kind is None else kind)
+    view = _checked_view(kind, scores, binary=binary)
+    if binary:
+        if sum_tolerance is not None:
+            demand = "is only for several columns of scores"
+            raise InputError("sum_tolerance", demand, "`prob` is one")
+    elif pos_label is not None:
+        demand = "is only for one column of scores"
+        raise InputError("pos_label", demand, "`prob` names several, so use `labels=`")
     if pos_label is not None:
         check_pos_label(pos_label)
-    if kind == "multilabel":
-        remedy = "Scan one label at a time; `trueness.ece` and the other measures take columns of labels."
-        raise InputError(
-            "kind",
-            "must not be 'multilabel' here, where there is one column of labels",
-            remedy=remedy,
-        )
-    if binary and kind not in (None, "classwise"):
-        raise InputError(
-            "",
-            f"`kind={kind!r}` needs a list of columns as `prob`, one per class; it is one column",
-        )
-    if binary and sum_tolerance is not None:
-        raise InputError("sum_tolerance", "is only for several columns of scores", "`prob` is one")
-    if not binary and pos_label is not None:
-        raise InputError(
-            "pos_label",
-            "is only for one column of scores",
-            "`prob` names several, so use `labels=`",
-        )
-    view = "binary" if binary else view
-    if cluster is not None:
+    if cluster is None:
+        refuse_unused(buckets)
+        buckets = 0
+    else:
         refuse_several(view)
         check_buckets(buckets)
-    else:
-        refuse_unused(buckets)
     return Question(
-        _name(label, "label"),
-        scores,
-        None if weight is None else _name(weight, "weight"),
-        () if by is None else (by,) if isinstance(by, str) else _names(by, "by"),
-        view,
-        None if labels is None else _class_order(labels, len(scores), pos_label),
-        pos_label,
-        missing,
-        row_sum_tolerance(
-            np.dtype(np.float64), sum_tolerance
-        ),  # engines have no 16-bit floats, which are allowed more
-        None if cluster is None else _name(cluster, "cluster"),
-        0 if cluster is None else int(buckets),
+        label=_name(label, "label"),
+        scores=scores,
+        weight=None if weight is None else _name(weight, "weight"),
+        by=_columns_of_groups(by),
+        view=view,
+        labels=None if labels is None else _class_order(labels, len(scores), pos_label),
+        pos_label=pos_label,
+        missing=missing,
+        # Engines have no 16-bit floats, which are allowed more.
+        tolerance=row_sum_tolerance(np.dtype(np.float64), sum_tolerance),
+        cluster=None if cluster is None else _name(cluster, "cluster"),
+        buckets=int(buckets),
     )
+
+
+def _checked_view(kind: Kind | None, scores: tuple[str, ...], *, binary: bool) -> View:
+    if not binary and len(scores) < 2:
+        demand = "as a list needs a column per class, at least 2"
+        raise InputError("prob", demand, f"got {list(scores)!r}")
+    view: View = check_kind("classwise" if kind is None else kind)
+    if kind == "multilabel":
+        demand = "must not be 'multilabel' here, where there is one column of labels"
+        remedy = "Scan one label at a time; `trueness.ece` and the other measures take columns of labels."
+        raise InputError("kind", demand, remedy=remedy)
+    if not binary:
+        return view
+    if kind not in (None, "classwise"):
+        needs = "needs a list of columns as `prob`, one per class; it is one column"
+        raise InputError("", f"`kind={kind!r}` {needs}")
+    return "binary"
+
+
+def _columns_of_groups(by: Any) -> tuple[str, ...]:
+    if by is None:
+        return ()
+    if isinstance(by, str):
+        return (by,)
+    return _names(by, "by")
 
 
 def check_bins(bins: BinsLike | Literal["sketch"] | None) -> Rule:

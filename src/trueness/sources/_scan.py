@@ -16,7 +16,7 @@ from trueness._tally.cells import Cells
 from trueness._tally.grid import GridCells
 from trueness._tally.group_keys import without_small
 from trueness._tally.rows_or_sums import binned, sketch, tally
-from trueness._tally.rules import BinsLike, Distinct, Edges, EqualMass, edges_of
+from trueness._tally.rules import BinRule, BinsLike, Distinct, Edges, EqualMass, edges_of
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
@@ -160,20 +160,20 @@ def scan(
         raise TypeError(
             "`scan` takes no `by`; use `trueness.scan_groups` for the sums of each group."
         )
-    rows = (
-        label,
-        prob,
-        weight,
-        None,
-        kind,
-        labels,
-        pos_label,
-        missing,
-        sum_tolerance,
-        cluster,
-        buckets,
+    question = check_question(
+        label=label,
+        prob=prob,
+        weight=weight,
+        by=None,
+        kind=kind,
+        labels=labels,
+        pos_label=pos_label,
+        missing=missing,
+        sum_tolerance=sum_tolerance,
+        cluster=cluster,
+        buckets=buckets,
     )
-    sums: Sums = _sums_by_group(source, check_question(*rows), bins, engine)[()]
+    sums: Sums = _sums_by_group(source, question, bins, engine)[()]
     return sums
 
 
@@ -271,29 +271,28 @@ def scan_groups(
     """
     if by is None:
         raise InputError("by", "must be the name of a column or a list of names", "got None")
-    rows = (
-        label,
-        prob,
-        weight,
-        by,
-        kind,
-        labels,
-        pos_label,
-        missing,
-        sum_tolerance,
-        cluster,
-        buckets,
+    question = check_question(
+        label=label,
+        prob=prob,
+        weight=weight,
+        by=by,
+        kind=kind,
+        labels=labels,
+        pos_label=pos_label,
+        missing=missing,
+        sum_tolerance=sum_tolerance,
+        cluster=cluster,
+        buckets=buckets,
     )
-    question, some = (
-        check_question(*rows),
-        checked_whole(min_rows, "min_rows") > 1,
-    )  # before the rows are read
+    leaves_out = checked_whole(min_rows, "min_rows") > 1  # before the rows are read
     groups = _sums_by_group(source, question, bins, engine)
-    groups = without_small(groups, min_rows) if some else groups  # every group has a row
+    if leaves_out:  # every group has a row
+        groups = without_small(groups, min_rows)
     with uncollected():
-        return GroupSums(
-            by, {key[0] if isinstance(by, str) else key: sums for key, sums in groups.items()}
-        )
+        keys: list[Hashable] = list(groups)
+        if isinstance(by, str):
+            keys = [key[0] for key in groups]
+        return GroupSums(by, dict(zip(keys, groups.values(), strict=True)))
 
 
 class GroupSums(dict[Hashable, Sums]):
@@ -304,20 +303,47 @@ class GroupSums(dict[Hashable, Sums]):
         self.names = (by,) if isinstance(by, str) else tuple(by)
         """The columns whose values are the keys."""
 
+    def roll_up(self, by: str | Sequence[str]) -> "GroupSums":
+        """The sums of larger groups: those of some of the columns.
+
+        Parameters
+        ----------
+        by : str or list of str
+            Columns to keep. Keys are values for one name, and tuples for a list.
+
+        Returns
+        -------
+        dict
+            As from :func:`scan_groups`, with `names` and `roll_up` of its own.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> import trueness as tn
+        >>> rows = pl.DataFrame({"y": [0, 1, 1], "p": [0.2, 0.7, 0.9], "country": ["FR", "FR", "US"], "app": [1, 2, 1]})
+        >>> groups = tn.scan_groups(rows, by=["country", "app"], label="y", prob="p", bins="sketch")
+        >>> {country: sums.n for country, sums in groups.roll_up("country").items()}
+        {'FR': 2, 'US': 1}
+        """
+        kept = [by] if isinstance(by, str) else list(by)
+        if not kept or len(set(kept)) < len(kept) or not set(kept) <= set(self.names):
+            raise InputError("by", f"must name different ones of {list(self.names)}", f"got {by!r}")
+        places = [self.names.index(name) for name in kept]
+        total: dict[Hashable, Sums] = {}
+        for key, sums in self.items():
+            parts = key if isinstance(key, tuple) else (key,)
+            values = tuple(parts[i] for i in places)
+            name = values[0] if isinstance(by, str) else values
+            total[name] = total[name] + sums if name in total else sums
+        return GroupSums(by, total)
+
 
 def _sums_by_group(
     source: Any, question: Question, bins: Any, engine: PathEngine
 ) -> dict[Group, Any]:
     rule = check_bins(bins)
-    if (
-        question.cluster is not None
-        and not isinstance(rule, str | Distinct)
-        and rule.fixed_edges is None
-    ):
-        remedy = "Use 'sketch', which serves any bins."
-        raise InputError(
-            "bins", "must have fixed edges with `cluster`", f"got {rule!r}", remedy=remedy
-        )
+    if question.cluster is not None:
+        _refuse_moving_edges(rule)
     with _engine_errors(source), ExitStack() as stack:
         frame = open_frame(source, question, engine, stack)
         schema = check_columns(frame, question)
@@ -330,83 +356,113 @@ def _sums_by_group(
         return fold_buckets(_group_by(*with_buckets(frame, question), rule), largest, question)
 
 
+def _refuse_moving_edges(rule: Rule) -> None:
+    """Refuse bins whose edges depend on the rows: those of two buckets could not be added."""
+    if isinstance(rule, str | Distinct) or rule.fixed_edges is not None:
+        return
+    demand = "must have fixed edges with `cluster`"
+    remedy = "Use 'sketch', which serves any bins."
+    raise InputError("bins", demand, f"got {rule!r}", remedy=remedy)
+
+
 @contextmanager
 def _engine_errors(source: Any) -> Iterator[None]:
     """Turn the errors of engines into an InputError that says what could not be read, and why."""
     try:
         yield
     except Exception as reason:  # engines have no error class in common
-        homes = {base.__module__.partition(".")[0] for base in type(reason).__mro__}
-        if not isinstance(reason, OSError | NotImplementedError) and homes.isdisjoint(_ENGINES):
+        packages = {base.__module__.partition(".")[0] for base in type(reason).__mro__}
+        is_of_engine = not packages.isdisjoint(_ENGINES)
+        if not is_of_engine and not isinstance(reason, OSError | NotImplementedError):
             raise
-        several = list(source) if isinstance(source, list | tuple) and source else [source]
-        named = isinstance(several[0], str | os.PathLike)
-        what = repr(os.fspath(several[0])) if named else f"({type(source).__name__})"
-        more = (
-            f" (or one of the {len(several) - 1} other files)" if named and len(several) > 1 else ""
-        )
-        # Later lines repeat a reader's options, or are the trace of another machine.
-        lines = [
-            line.strip().removesuffix(":") for line in str(reason).splitlines() if line.strip()
-        ][:3]
-        why = ("; ".join(lines) or type(reason).__name__)[:300].removesuffix(".")
-        raise InputError("", f"`source` {what}{more} cannot be read: {why}") from reason
+        demand = f"`source` {_source_in_words(source)} cannot be read: {_why(reason)}"
+        raise InputError("", demand) from reason
+
+
+def _source_in_words(source: Any) -> str:
+    sources = list(source) if isinstance(source, list | tuple) and source else [source]
+    if not isinstance(sources[0], str | os.PathLike):
+        return f"({type(source).__name__})"
+    first = repr(os.fspath(sources[0]))
+    if len(sources) == 1:
+        return first
+    return f"{first} (or one of the {len(sources) - 1} other files)"
+
+
+def _why(reason: Exception) -> str:
+    """The first lines of an error: later ones repeat options, or are another machine's trace."""
+    lines = [line.strip().removesuffix(":") for line in str(reason).splitlines()]
+    first_lines = [line for line in lines if line][:3]
+    return ("; ".join(first_lines) or type(reason).__name__)[:300].removesuffix(".")
 
 
 def _group_by(frame: Any, question: Question, rule: Rule) -> dict[Group, Any]:
     """The sums of each group by queries that the engine answers."""
-    # Polars fuses lazy steps; eagerly, each would copy every row.
-    frame = frame.lazy() if frame.implementation.is_polars() else frame
+    if frame.implementation.is_polars():
+        frame = frame.lazy()  # Polars fuses lazy steps; eagerly, each would copy every row
     rows = rows_of(frame, question)
     if isinstance(rule, str):
         return _sketch_groups(rows)
-    is_long = isinstance(rule, Edges) and rule.n_requested > _FEW_EDGES
-    if rule.fixed_edges is not None and (rows.weighted or not is_long):
-        numbers, groups = _answer(queries.binned_query(rows, queries.bin_of_score(rule)), rows)
-        gather.refuse_outside(numbers, rule, rows)
-        check_group_bins(rule, rows.n_parts, len(set(groups)))
-        return _sums_of_groups(numbers, groups, rows, lambda part: gather.bins_of(part, rule))
+    has_many_edges = isinstance(rule, Edges) and rule.n_requested > _FEW_EDGES
+    if rule.fixed_edges is not None and (rows.weighted or not has_many_edges):
+        return _bin_groups_in_one_pass(rows, rule)
     if isinstance(rule, EqualMass | Edges) and not rows.weighted:
         sums = _bin_groups_in_two_passes(rows, rule)
     else:
         sums = _sums_of_groups(*_answer(queries.distinct_query(rows), rows), rows, gather.cells_of)
     if isinstance(rule, EqualMass) and not question.by and sums[()].n == 0:
-        raise InputError(
-            "source", "must have at least one row to make bins of equal mass", "it has none"
-        )
-    done = isinstance(rule, Distinct)
-    return {
-        key: one if done or isinstance(one, Binned) else one.coarsen(rule)
-        for key, one in sums.items()
-    }
+        demand = "must have at least one row to make bins of equal mass"
+        raise InputError("source", demand, "it has none")
+    if isinstance(rule, Distinct):
+        return sums
+    return {key: _coarsened(of_group, rule) for key, of_group in sums.items()}
+
+
+def _coarsened(sums: Any, rule: Rule) -> Any:
+    if isinstance(sums, Binned):
+        return sums
+    return sums.coarsen(rule)
+
+
+def _bin_groups_in_one_pass(rows: Rows, rule: BinRule) -> dict[Group, Any]:
+    query = queries.binned_query(rows, queries.bin_of_score(rule))
+    numbers, groups = _answer(query, rows)
+    gather.refuse_outside(numbers, rule, rows)
+    check_group_bins(rule, rows.n_parts, len(set(groups)))
+    return _sums_of_groups(numbers, groups, rows, lambda part: gather.bins_of(part, rule))
 
 
 def _in_memory(frame: Any, question: Question, rule: Rule) -> dict[Group, Any] | None:
     """The sums of a frame in memory; None if a value is bad, which the group-by then explains."""
     if not isinstance(frame, nw.DataFrame) or question.by:
         return None
-    columns: dict[str, Any] = {name: frame.get_column(name).to_native() for name in frame.columns}
-    matrix = nw.to_native(frame.select(*[frame.get_column(name) for name in question.scores]))
-    y = columns[question.label]
-    p = columns[question.scores[0]] if question.binary else matrix
+
+    def column(name: str) -> Any:
+        return frame.get_column(name).to_native()
+
     options: dict[str, Any] = {"labels": question.labels, "pos_label": question.pos_label}
     if question.weight is not None:
-        options["sample_weight"] = columns[question.weight]
+        options["sample_weight"] = column(question.weight)
     if question.cluster is not None:
-        options |= {"cluster": columns[question.cluster], "buckets": question.buckets}
-    if not question.binary:
+        options |= {"cluster": column(question.cluster), "buckets": question.buckets}
+    if question.binary:
+        scores = column(question.scores[0])
+    else:
+        scores = nw.to_native(frame.select(*[frame.get_column(name) for name in question.scores]))
         options |= {"kind": question.view, "sum_tolerance": question.tolerance}
-    make: Any = (
-        sketch
-        if isinstance(rule, str)
-        else tally
-        if isinstance(rule, Distinct)
-        else partial(binned, bins=rule)
-    )
     try:
-        return {(): make(y, p, **options)}
+        return {(): _summed(rule)(column(question.label), scores, **options)}
     except InputError:
         return None
+
+
+def _summed(rule: Rule) -> Any:
+    """The function that sums rows in memory by a rule."""
+    if isinstance(rule, str):
+        return sketch
+    if isinstance(rule, Distinct):
+        return tally
+    return partial(binned, bins=rule)
 
 
 def _sketch_groups(rows: Rows) -> dict[Group, Any]:
@@ -429,64 +485,82 @@ def _answer(query: Any, rows: Rows) -> tuple[Columns, list[Group]]:
         explain_bad_rows(rows.source, rows.question)
     unweighed = gather.marks(numbers) == queries.UNWEIGHED
     if unweighed.any() and not gather.good_rows(numbers)["n"].size:
-        n = int(numbers["n"][unweighed].sum())
-        raise column_error(
-            "weight",
-            str(rows.question.weight),
-            "must have a weight above zero",
-            f"all {n:,} are zero",
-        )
+        got = f"all {int(numbers['n'][unweighed].sum()):,} are zero"
+        raise _weight_error(rows, "must have a weight above zero", got)
     return numbers, groups
+
+
+def _weight_error(rows: Rows, demand: str, got: str, remedy: str = "") -> InputError:
+    return column_error("weight", str(rows.question.weight), demand, got, remedy)
 
 
 def _sums_of_groups(
     numbers: Columns, groups: list[Group], rows: Rows, make: Any
 ) -> dict[Group, Any]:
-    for key, mine in gather.each_group(numbers, groups, rows) if rows.weighted else ():
-        exponents = gather.good_rows(mine)["e"]
-        if exponents.size and exponents.max() < LEAST_EXPONENT:
-            where = f" in group {', '.join(map(repr, key))}" if key else ""
-            demand = f"must have its largest weight above 2**{LEAST_EXPONENT}"
-            got = f"it is about 2**{exponents.max()}"
-            remedy = "Multiply all weights by one number: calibration errors do not change."
-            raise column_error("weight", str(rows.question.weight), demand, got + where, remedy)
+    if rows.weighted:
+        for key, of_group in gather.each_group(numbers, groups, rows):
+            _refuse_tiny_weights(gather.good_rows(of_group)["e"], key, rows)
     return _sums_of(gather.parts_by_group(numbers, groups, rows, make), rows)
 
 
-def _sums_of(parts: Mapping[Group, tuple[Any, ...]], rows: Rows) -> dict[Group, Any]:
+def _refuse_tiny_weights(exponents: Any, key: Group, rows: Rows) -> None:
+    """Refuse weights whose products with squares of scores would be rounded to zero."""
+    if not exponents.size or exponents.max() >= LEAST_EXPONENT:
+        return
+    where = f" in group {', '.join(map(repr, key))}" if key else ""
+    demand = f"must have its largest weight above 2**{LEAST_EXPONENT}"
+    got = f"it is about 2**{exponents.max()}{where}"
+    remedy = "Multiply all weights by one number: calibration errors do not change."
+    raise _weight_error(rows, demand, got, remedy)
+
+
+_SUMS_OF_PARTS: dict[type, Any] = {Cells: Tally, GridCells: Sketch, Bins: Binned}
+
+
+def _sums_of(parts_of_groups: Mapping[Group, tuple[Any, ...]], rows: Rows) -> dict[Group, Any]:
     """The sums of each group that has rows.
 
     Without `by`, those of all rows, even if there are none.
     """
-    kinds: dict[type, Any] = {Cells: Tally, GridCells: Sketch, Bins: Binned}
-    sums = {
-        key: kinds[type(found[0])](rows.question.view, found, rows.classes)
-        for key, found in parts.items()
-    }
-    return {key: one for key, one in sums.items() if one.n or not rows.by}
+    sums = {}
+    for key, parts in parts_of_groups.items():
+        make = _SUMS_OF_PARTS[type(parts[0])]
+        of_group = make(rows.question.view, parts, rows.classes)
+        if of_group.n or not rows.by:
+            sums[key] = of_group
+    return sums
 
 
 def _bin_groups_in_two_passes(rows: Rows, rule: EqualMass | Edges) -> dict[Group, Any]:
-    numbers, groups = _answer(
-        queries.binned_query(rows, queries.cell_of_width(FINE_GRID.n), ends=("least",)), rows
-    )
-    fine = gather.parts_by_group(numbers, groups, rows, gather.FineCells)
-    cut = [gather.cells_with_cuts(part, rule) for parts in fine.values() for part in parts]
-    only = np.unique(np.concatenate([*cut, np.zeros(0, dtype=np.int64)]))
-    if only.size and only[-1] == FINE_GRID.n - 1:
-        only = np.append(only, FINE_GRID.n)  # a score of 1 lies one past the grid
-    cells: dict[Group, tuple[Cells, ...]] = {}
-    if only.size:
-        scores = gather.collect(queries.distinct_query(rows, only, FINE_GRID.n), rows)
-        cells = gather.parts_by_group(*scores, rows, gather.cells_of)
-    found = {}
+    """Bins from a fine grid; scores are told apart only in those of its cells that an edge cuts."""
+    query = queries.binned_query(rows, queries.cell_of_width(FINE_GRID.n), ends=("least",))
+    fine = gather.parts_by_group(*_answer(query, rows), rows, gather.FineCells)
+    scores = _scores_in_cut_cells(fine, rows, rule)
+    bins = {}
     for key, parts in fine.items():
-        found[key] = tuple(
-            gather.bins_from_pieces(part, score, rule)
-            if part.cell.size
-            else Bins.empty(edges_of(rule))
-            for part, score in zip(
-                parts, cells.get(key, (Cells.empty(),) * len(parts)), strict=True
-            )
-        )
-    return _sums_of(found, rows)
+        scores_of_parts = scores.get(key, (Cells.empty(),) * len(parts))
+        pieces = zip(parts, scores_of_parts, strict=True)
+        bins[key] = tuple(_bins_of_pieces(part, cells, rule) for part, cells in pieces)
+    return _sums_of(bins, rows)
+
+
+def _bins_of_pieces(part: Any, cells: Cells, rule: EqualMass | Edges) -> Bins:
+    if not part.cell.size:
+        return Bins.empty(edges_of(rule))
+    return gather.bins_from_pieces(part, cells, rule)
+
+
+def _scores_in_cut_cells(
+    fine: Mapping[Group, tuple[Any, ...]], rows: Rows, rule: EqualMass | Edges
+) -> dict[Group, tuple[Cells, ...]]:
+    """The distinct scores in the cells of the fine grid that an edge of the rule cuts."""
+    cut = [gather.cells_with_cuts(part, rule) for parts in fine.values() for part in parts]
+    if not cut:
+        return {}
+    cells = np.unique(np.concatenate(cut))
+    if not cells.size:
+        return {}
+    if cells[-1] == FINE_GRID.n - 1:
+        cells = np.append(cells, FINE_GRID.n)  # a score of 1 lies one past the grid
+    scores = gather.collect(queries.distinct_query(rows, cells, FINE_GRID.n), rows)
+    return gather.parts_by_group(*scores, rows, gather.cells_of)

@@ -1,5 +1,6 @@
 """Tables of named columns, read whole or batch by batch: Parquet and Arrow IPC, and what all formats have in common."""
 
+import glob
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -250,6 +251,89 @@ class ArrowFile(ParquetFile):
     _method = "ipc"
 
 
+class ParquetFolder(ParquetFile):
+    """All Parquet files below a folder; folders called ``name=value`` are columns."""
+
+    format = "a folder of Parquet"
+    suffixes = ()
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.files = parquet_files(path)
+        super().__init__(path, name)
+        self.size = sum(file.stat().st_size for file in self.files)
+
+    def _scan(self) -> Any:
+        pattern = f"{glob.escape(str(self.path))}/**/*.parquet"
+        return self._polars.scan_parquet(pattern, hive_partitioning=True)
+
+
+def parquet_files(folder: Path) -> list[Path]:
+    """The Parquet files below a folder, in the order in which they are read."""
+    return sorted(folder.rglob("*.parquet"))
+
+
+class RemoteFile(ParquetFile):
+    """Parquet or Arrow IPC at an address, such as ``s3://…`` or ``hf://…``, which Polars fetches."""
+
+    format = "a remote file"
+    suffixes = ()
+
+    def __init__(self, name: str, method: str) -> None:
+        self._method = method
+        self.name = name
+        self._polars = import_polars(name)
+        with self._reading():
+            self.names = tuple(self._scan().collect_schema().names())
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        with fetching(self.name):
+            yield
+
+    def _scan(self) -> Any:
+        # An address may be a pattern: only the store knows what it has.
+        return getattr(self._polars, f"scan_{self._method}")(self.name)
+
+
+@contextmanager
+def fetching(name: str) -> Iterator[None]:
+    """Say what could not be fetched, and why, in place of the errors of the network."""
+    try:
+        yield
+    except TruenessError:
+        raise
+    except Exception as reason:  # stores and networks raise a dozen classes
+        why = str(reason).strip().partition("\n")[0][:200].rstrip(".")
+        remedy = "Download it and name the file, or check the address, the network and the keys."
+        raise InputError("", f"{name} cannot be fetched", why, remedy=remedy) from reason
+
+
+class PartitionedTable(PolarsTable):
+    """A table and the columns that the folders of its path name."""
+
+    def __init__(self, table: PolarsTable, values: Mapping[str, str | None]) -> None:
+        self.__dict__.update(vars(table))
+        self.format = table.format  # type: ignore[misc]  # that of the file
+        self._table = table
+        self._values = {name: one for name, one in values.items() if name not in table.names}
+        self.names = (*table.names, *self._values)
+
+    @property
+    def rows(self) -> int:  # type: ignore[override]  # known once they are read
+        return self._table.rows
+
+    def lazy(self, *names: Sequence[str]) -> Any:
+        pl = self._polars
+        inner = [[name for name in group if name not in self._values] for group in names]
+        columns = [
+            pl.lit(self._values[name], dtype=pl.String).alias(new)
+            for new, name in prefixed(names)
+            if name in self._values
+        ]
+        frame = self._table.lazy(*inner).with_columns(columns)
+        return frame.select(new for new, _ in prefixed(names))
+
+
 class ConcatenatedTable(PolarsTable):
     """The rows of one table after the other."""
 
@@ -319,3 +403,21 @@ class ConcatenatedTable(PolarsTable):
         raise InputError(
             "", f"column {name!r} must have one type in all files", f"it is {one} and {two}"
         )
+
+
+_WRITERS = {
+    ".parquet": "write_parquet",
+    ".arrow": "write_ipc",
+    ".csv": "write_csv",
+    ".jsonl": "write_ndjson",
+}
+SAVED_AS = tuple(_WRITERS)
+"""The endings of files that columns are saved as."""
+
+
+def save_columns(columns: Mapping[str, NDArray[Any]], file: BinaryIO, suffix: str) -> None:
+    """Write columns as Parquet, Arrow IPC, CSV or JSON lines; nan is a missing value."""
+    frame = import_polars("columns").DataFrame(
+        {name: values.tolist() for name, values in columns.items()}
+    )
+    getattr(frame.fill_nan(None), _WRITERS[suffix])(file)

@@ -21,6 +21,8 @@ _INSPECTED_LINES = 1000
 _CHUNK = 1 << 20
 _DECODE = json.JSONDecoder().raw_decode
 DAMAGED = "truncated or damaged"
+BLANK = b"\xef\xbb\xbf \t\r\n"
+"""What may stand before the first character of a text: the mark of UTF-8, and blanks."""
 _MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
 
 
@@ -385,3 +387,37 @@ class JsonReader:
                 yield key, self._value(place)
             i = i + 1
             last = self._take(f",{end}", place)
+
+    def records(self, path: Sequence[str] = ()) -> Iterator[Any]:
+        """The elements of the array at a path, one by one, in every value of the file.
+
+        A value that is no array is one record.
+        """
+        while self._peek():
+            yield from self._records_within(list(path))
+
+    def _records_within(self, path: list[str]) -> Iterator[Any]:
+        first = self._peek()
+        if not path and first == "[":
+            yield from (element for _, element in self.items())
+        elif not path:
+            yield self._value("a record")
+        elif first == "{":
+            yield from self._records_of_member(path[0], path[1:])
+        else:
+            self._refuse(f"an object with {path[0]!r} expected")
+
+    def _records_of_member(self, wanted: str, path: list[str]) -> Iterator[Any]:
+        self._take("{")
+        if self._peek() == "}":
+            self._take("}")
+            return
+        last = ","
+        while last == ",":
+            name = str(self._value("a name"))
+            self._take(":", name)
+            if name == wanted:
+                yield from self._records_within(path)
+            else:
+                self._value(name)
+            last = self._take(",}", name)

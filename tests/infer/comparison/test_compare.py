@@ -74,7 +74,15 @@ def test_weight_two_is_the_row_twice_and_weight_zero_is_no_row(options):
     told = {} if cluster is None else {"cluster": cluster}
     again = {} if cluster is None else {"cluster": cluster[at]}
     weighted = compare(
-        Y, THREE, sample_weight=w, seed=3, level=0.9, resamples=99, **options, **told
+        Y,
+        THREE,
+        sample_weight=w,
+        weight_type="frequency",
+        seed=3,
+        level=0.9,
+        resamples=99,
+        **options,
+        **told,
     )
     repeated = compare(
         Y[at],
@@ -369,7 +377,7 @@ def test_a_comparison_can_be_read_and_stored():
     text = str(found)
     assert (
         text.splitlines()[0]
-        == "squared_ece of 3 models (influence, n = 300, MassAndWidth(mass=10, width=10))"
+        == "typical error, in percentage points, of 3 models (influence, n = 300, MassAndWidth(mass=10, width=10))"
     )
     assert "a − b" in text
     assert "adjusted p" in text
@@ -652,7 +660,7 @@ def test_all_simultaneous_intervals_hold_together():
         ),
         (
             {"a": A, "b": B},
-            {"sample_weight": np.full(N, 0.5)},
+            {"sample_weight": np.full(N, 0.5), "weight_type": "frequency"},
             "`sample_weight` must be whole numbers .* which count rows",
         ),
         ({"a": A, "b": B}, {"kind": "confidence"}, "Model 'a': `kind='confidence'` needs a matrix"),

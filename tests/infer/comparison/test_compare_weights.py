@@ -89,20 +89,21 @@ def test_estimates_are_those_of_the_measures():
         assert found.estimates[name] == pytest.approx(expected, rel=1e-9)
 
 
-def test_fractional_weights_need_a_weight_type():
+def test_fractional_weights_count_no_rows():
     y, models, w = drawn(50, 0)
     with pytest.raises(
         InputError,
         match=r"sum to less than 2³⁵, which count rows\. For other weights use `weight_type='importance'`\.",
     ):
-        tn.compare(y, models, sample_weight=w)
+        tn.compare(y, models, sample_weight=w, weight_type="frequency")
     with pytest.raises(
-        InputError, match=r"`weight_type` must be 'frequency' or 'importance'; got 'other'\."
+        InputError,
+        match=r"`weight_type` must be 'auto', 'frequency' or 'importance'; got 'other'\.",
     ):
         tn.compare(y, models, weight_type="other")
     with pytest.raises(
         InputError,
-        match=r"`weight_type` must be 'frequency' for `method='bootstrap'`; got 'importance'",
+        match=r"`sample_weight` must count rows for `method='bootstrap'`.*; got sampling weights",
     ):
         tn.compare(y, models, sample_weight=w, weight_type="importance", method="bootstrap")
 

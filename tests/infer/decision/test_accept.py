@@ -129,3 +129,128 @@ def test_the_promise_is_kept_for_new_rows(law):
                 c[c >= found.threshold].mean() < 0.9
             )  # calibrated: the mean confidence is the accuracy
     assert broken / runs <= 0.1 + 2 * math.sqrt(0.09 / runs)
+
+
+def judged_rows(rng, n=3_000, humans=400, judge=0.95):
+    """Confidences, labels, and a judge who is right so often; humans look at the first rows."""
+    confidence = rng.beta(7, 1, n)
+    right = (rng.random(n) < confidence).astype(float)
+    verdict = np.where(rng.random(n) < judge, right, 1 - right)
+    return np.where(np.arange(n) < humans, right, np.nan), confidence, verdict, right
+
+
+def test_a_good_judge_accepts_more_than_humans_alone():
+    shares = []
+    for seed in range(8):
+        human, confidence, judge, right = judged_rows(np.random.default_rng(seed), judge=1.0)
+        found = tn.accept_threshold(human, confidence, accuracy=0.9, level=0.9, judge=judge)
+        alone = tn.accept_threshold(right[:400], confidence[:400], accuracy=0.9, level=0.9)
+        assert found.humans == 400
+        assert found.noun == "row"
+        assert found.note == ""
+        if found.certified:
+            accepted = confidence >= found.threshold
+            assert found.coverage == accepted.mean()
+            assert found.observed == pytest.approx(right[accepted].mean(), abs=0.04)
+        shares.append((found.coverage, alone.coverage))
+    judged, humans = np.mean(shares, axis=0)
+    assert judged > humans + 0.03
+
+
+def test_with_few_human_errors_to_be_expected_humans_are_asked_alone():
+    human, confidence, judge, right = judged_rows(np.random.default_rng(0), humans=150)
+    found = tn.accept_threshold(human, confidence, accuracy=0.9, level=0.9, judge=judge)
+    alone = tn.accept_threshold(right[:150], confidence[:150], accuracy=0.9, level=0.9)
+    assert found.threshold == pytest.approx(alone.threshold, nan_ok=True)
+    assert "Humans alone: 15 human errors can be expected" in str(found)
+    assert found.coverage == (confidence >= found.threshold).mean()
+    few = tn.accept_threshold(human[:200], confidence[:200], accuracy=0.99, judge=judge[:200])
+    assert not few.certified
+    assert "with 150 human labels" in str(few)
+
+
+def test_an_answer_is_accepted_if_all_of_its_claims_are():
+    rng = np.random.default_rng(1)
+    claim_of = np.repeat(np.arange(800), 3)
+    confidence = rng.uniform(0.94, 1, 2_400)
+    right = rng.random(2_400) < confidence
+    found = tn.accept_threshold(right, confidence, accuracy=0.85, unit=claim_of)
+    least = confidence.reshape(800, 3).min(axis=1)
+    every = right.reshape(800, 3).all(axis=1)
+    expected = tn.accept_threshold(every, least, accuracy=0.85)
+    assert found.certified
+    assert (found.threshold, found.accepted) == (expected.threshold, expected.accepted)
+    assert "% of answers" in str(found)
+    order = rng.permutation(2_400)
+    shuffled = tn.accept_threshold(
+        right[order], confidence[order], accuracy=0.85, unit=[f"a{i}" for i in claim_of[order]]
+    )
+    assert shuffled == found
+
+
+def test_claims_may_have_a_judge_and_clusters():
+    rng = np.random.default_rng(2)
+    unit = np.repeat(np.arange(1_500), 2)
+    confidence = rng.uniform(0.9, 1, 3_000)
+    right = (rng.random(3_000) < confidence).astype(float)
+    human = np.where(unit < 500, right, np.nan)
+    human[1] = np.nan  # half of an answer says nothing about it
+    found = tn.accept_threshold(human, confidence, accuracy=0.9, judge=right, unit=unit)
+    assert (found.n, found.humans, found.noun) == (1_500, 499, "answer")
+    clustered = tn.accept_threshold(
+        human, confidence, accuracy=0.9, judge=right, unit=unit, cluster=unit // 5
+    )
+    assert clustered.coverage <= found.coverage
+    with pytest.raises(tn.InputError, match="must be the same in all rows of a unit"):
+        tn.accept_threshold(right, confidence, unit=unit, cluster=np.arange(3_000))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"judge": [0.5, 1]}, "`judge` must be 0 or 1.*Scores need a cut first"),
+        ({"judge": [1]}, "`judge` must have one entry per row"),
+        ({"judge": [1, 1], "criterion": "recall"}, "`criterion` must be 'accuracy' or 'precision'"),
+        ({"judge": [1, 1], "sample_weight": [1, 2]}, "`sample_weight` must be left out"),
+        ({"judge": [1, 1], "correct": [None, None]}, "`correct` must have a label in at least one"),
+        ({"judge": [1, 1], "confidence": [0.5, 2]}, r"`confidence` must lie in \[0, 1\]"),
+        ({"judge": [1, 1], "confidence": None}, "`confidence` is missing"),
+        ({"unit": [1]}, "`unit` must have one entry per row"),
+        ({"unit": ["a", None]}, "`unit` must not have missing values"),
+        ({"unit": [1, 2], "correct": tn.tally([1, 0], [0.5, 0.2])}, "`unit` needs the rows"),
+    ],
+)
+def test_bad_input_with_a_judge_or_units(options, message):
+    with pytest.raises(tn.InputError, match=message):
+        tn.accept_threshold(**{"correct": [0, 1], "confidence": [0.4, 0.6], **options})
+
+
+JUDGES = {
+    "false alarms": lambda rng, y: y * (rng.random(y.size) < 0.8),
+    "misses half": lambda rng, y: np.maximum(y, rng.random(y.size) < 0.5),
+    "useless": lambda rng, y: rng.random(y.size) < 0.5,
+    "perfect": lambda _, y: y,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("judge", JUDGES)
+@pytest.mark.parametrize("rare", [False, True])
+@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+def test_the_promise_is_kept_whatever_the_judge_does(judge, rare):
+    """Calibrated confidences, and error rates that are 5 % too high at every confidence."""
+    rng = np.random.default_rng(4)
+    runs = 150
+    goal = 0.95 if rare else 0.9
+    broken = 0
+    for _ in range(runs):
+        confidence = rng.uniform(0.5, 1, 3_000)
+        chance = np.full(3_000, 1 - 1.05 * (1 - goal)) if rare else confidence
+        right = (rng.random(3_000) < chance).astype(float)
+        human = np.where(np.arange(3_000) < 400, right, np.nan)
+        labels = JUDGES[judge](rng, right).astype(float)
+        found = tn.accept_threshold(human, confidence, accuracy=goal, level=0.9, judge=labels)
+        if found.certified:
+            accuracy = chance.mean() if rare else (1 + found.threshold) / 2
+            broken += accuracy < goal
+    assert broken / runs <= 0.1 + 2 * math.sqrt(0.09 / runs)

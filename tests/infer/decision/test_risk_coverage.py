@@ -1,5 +1,7 @@
 """Risk against coverage: the area by its definition, its influence by deleting rows, and the coverage of its limits."""
 
+import math
+
 import numpy as np
 import pytest
 from scipy.stats import beta
@@ -196,3 +198,80 @@ def test_limits_of_the_area_cover(law, n):
     runs = 300
     covered = sum(truth in tn.risk_coverage(*draw(n), kind="correct").aurc for _ in range(runs))
     assert covered / runs >= 0.92 - 2 * np.sqrt(0.05 * 0.95 / runs)
+
+
+def judged(rng, n=3_000, humans=300, right=0.95):
+    confidence = rng.uniform(0.5, 1, n)
+    correct = (rng.random(n) < confidence).astype(float)
+    judge = np.where(rng.random(n) < right, correct, 1 - correct)
+    return np.where(np.arange(n) < humans, correct, np.nan), confidence, judge, correct
+
+
+def test_a_judge_moves_the_area_towards_that_of_all_rows():
+    rng = np.random.default_rng(0)
+    human, confidence, judge, correct = judged(rng, right=0.98)
+    found = tn.risk_coverage(human, confidence, kind="correct", judge=judge)
+    alone = tn.risk_coverage(correct[:300], confidence[:300], kind="correct").aurc
+    area = found.aurc
+    assert area.high - area.low < 0.95 * (alone.high - alone.low)
+    useless = tn.risk_coverage(human, confidence, kind="correct", judge=rng.random(3_000) < 0.5)
+    assert useless.aurc.value == pytest.approx(alone.value, abs=0.01)
+    perfect = tn.risk_coverage(human, confidence, kind="correct", judge=correct)
+    every = tn.risk_coverage(correct, confidence, kind="correct")
+    assert perfect.aurc.value == pytest.approx(every.aurc.value, abs=0.005)
+    assert perfect.risk[-1] == pytest.approx(1 - correct.mean(), abs=0.01)
+    assert found.coverage[-1] == 1
+    assert found.coverage.size <= 40
+    assert "300 human labels, and a judge's of 3,000 rows." in area.note
+
+
+def test_labels_of_all_rows_leave_nothing_for_the_judge_to_add():
+    human, confidence, judge, correct = judged(np.random.default_rng(1), n=400, humans=400)
+    found = tn.risk_coverage(human, confidence, kind="correct", judge=judge).aurc
+    alone = tn.risk_coverage(correct, confidence, kind="correct").aurc
+    ends = [found.value, found.low, found.high]
+    assert ends == pytest.approx([alone.value, alone.low, alone.high])
+
+
+def test_labels_of_the_event_are_judged_as_answers():
+    rng = np.random.default_rng(2)
+    p = rng.random(1_000)
+    y = (rng.random(1_000) < p).astype(float)
+    human = np.where(np.arange(1_000) < 200, y, np.nan)
+    found = tn.risk_coverage(human, p, judge=y)
+    top = np.maximum(p, 1 - p)
+    right = np.where(p >= 0.5, y, 1 - y)
+    same = tn.risk_coverage(
+        np.where(np.isnan(human), np.nan, right), top, kind="correct", judge=right
+    )
+    assert found.aurc.value == pytest.approx(same.aurc.value)
+    assert found.risk == pytest.approx(same.risk)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"judge": [1]}, "`judge` must have one entry per row"),
+        ({"judge": [0.2, 1]}, "`judge` must be 0 or 1.*Scores need a cut first"),
+        ({"judge": [0, 1], "sample_weight": [1, 1]}, "`sample_weight` must be left out"),
+        ({"judge": [0, 1], "y_prob": {"a": [0.1, 0.2]}}, "`judge` needs the rows of one model"),
+        ({"judge": [0, 1], "y_true": [None, None]}, "`y_true` must have a label in at least one"),
+    ],
+)
+def test_bad_input_with_a_judge(options, message):
+    with pytest.raises(tn.InputError, match=message):
+        tn.risk_coverage(**{"y_true": [0, 1], "y_prob": [0.4, 0.6], **options})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("right", [0.5, 0.92, 1.0])
+@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+def test_the_area_with_a_judge_is_covered(right):
+    runs = 200
+    covered = 0
+    # Calibrated confidences from ½ to 1: the risk at coverage c is c/4, its mean 1/8.
+    for seed in range(runs):
+        human, confidence, judge, _ = judged(np.random.default_rng(seed), right=right)
+        found = tn.risk_coverage(human, confidence, kind="correct", judge=judge)
+        covered += 0.125 in found.aurc
+    assert covered / runs >= 0.93 - 2 * math.sqrt(0.93 * 0.07 / runs)

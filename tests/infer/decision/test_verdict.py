@@ -36,11 +36,12 @@ def scores():
 def test_scores_that_are_true_are_not_refuted(scores):
     found = tn.verdict(drawn(0.9 * scores, 0.9 * scores), 0.9 * scores)
     assert found.code == "no-evidence"
-    assert found.sentence.startswith(
-        "No sign of miscalibration. Labels and predictions differ no more than chance allows (p = 0."
-    )
-    assert found.certainty.endswith(
+    assert found.sentence.startswith("No sign of miscalibration. The typical error is at most ")
+    assert found.size.endswith(
         " percentage points (95 % confidence), if it varies smoothly with the score."
+    )
+    assert found.evidence.startswith(
+        "Labels and predictions differ no more than chance allows (p = 0."
     )
 
 
@@ -48,7 +49,9 @@ def test_scores_that_are_too_extreme_are_said_to_be_so(scores):
     found = tn.verdict(drawn(0.5 + 0.5 * (scores - 0.5), scores), scores)
     assert found.code == "miscalibrated"
     assert found.sentence.startswith(
-        "Not calibrated: the predictions are overconfident (too extreme). "
+        "Not calibrated: the predictions are overconfident (too extreme). Typically off by "
+    )
+    assert found.evidence.startswith(
         "The evidence is overwhelming (p < 0.0001, omnibus test); slope 0."
     )
 
@@ -78,7 +81,7 @@ def test_a_label_that_a_score_rules_out_is_called_impossible():
     assert found.headline.startswith(
         "Not calibrated: 1 of 91 scores of exactly 0 or 1 was wrong (impossible if calibrated)"
     )
-    assert found.certainty.startswith("The evidence is overwhelming (p < 0.0001, omnibus test); ")
+    assert found.evidence.startswith("The evidence is overwhelming (p < 0.0001, omnibus test)")
 
 
 def test_labels_that_rounding_explains_are_not_called_impossible():
@@ -113,7 +116,7 @@ def test_limits_show_that_they_exclude_one():
     rng = np.random.default_rng(0)
     p = rng.beta(9, 1, 200_000)
     found = tn.verdict((rng.random(p.size) < p * 0.995).astype(int), p)
-    assert "too high on average" in found.headline
+    assert found.code == "nearly-calibrated"
     value = found.certainty.split("observed/expected ")[1]
     assert float(value.split(" to ")[1].split(")")[0]) < 1
 
@@ -146,7 +149,7 @@ def test_a_flagged_segment_reaches_the_headline():
         "Not calibrated in 1 of 60 segments: region = s54, over-predicted "
     )
     assert "-fold." in found.headline
-    assert found.certainty.startswith(
+    assert found.evidence.startswith(
         "The evidence is overwhelming (p < 0.0001, all segments jointly); over all ro"
     )
 
@@ -230,7 +233,7 @@ def test_a_verdict_says_what_its_rows_would_have_noticed():
     (low, high), slope, error = few.noticed_ratio, few.noticed_slope, 100 * few.noticed_error
     words = f"observed/expected outside {low:.2f} to {high:.2f} or a slope outside {slope[0]:.2f} to {slope[1]:.2f} "
     assert (
-        f"{words}would have been noticed with probability 90 %, and so would an error of {error:.1f} p"
+        f"{words}would have been noticed with probability 90 % (by then an error of {error:.1f} p"
         in found[500].certainty
     )
     assert low < many.noticed_ratio[0] < 1 < many.noticed_ratio[1] < high
@@ -250,7 +253,7 @@ def test_ends_near_one_have_digits_and_one_end_may_be_missing(base):
             base, code="no-evidence", rejected=False, power=replace(power, noticed_ratio=ends)
         )
         assert (
-            f"; observed/expected {words} would have been noticed with probability 90 %, and so would an error"
+            f"; observed/expected {words} would have been noticed with probability 90 % (by then an error"
             in one.certainty
         )
 
@@ -287,24 +290,23 @@ def test_two_clusters_cannot_tell(scores):
     y = (np.random.default_rng(3).random(scores.size) < scores).astype(int)
     found = tn.verdict(y, scores, cluster=np.arange(scores.size) % 2)
     assert found.code == "too-few-rows"
-    assert (
-        "hardly any miscalibration would have been noticed with probability 90 %; the typical error is at most"
-        in found.sentence
+    assert found.sentence == (
+        "2 clusters are too few to tell: is that the unit that repeats? The 4,000 rows fall into 2 "
+        "clusters, and a cluster counts like one row. No test of 2 clusters can reach 5 %."
     )
 
 
 @pytest.mark.slow
-def test_a_small_error_that_excludes_zero_is_called_slight():
+def test_scores_with_a_small_error_are_called_nearly_calibrated():
     p = np.random.default_rng(0).uniform(0.3, 0.7, 150_000).round(2)
-    found = tn.verdict(drawn(p + 0.01, p), p)
-    assert found.code == "slightly-miscalibrated"
-    assert found.sentence.startswith(
-        "Slightly miscalibrated: the predictions are too low on average"
-    )
+    found = tn.verdict(drawn(p + 0.008, p), p)
+    assert found.code == "nearly-calibrated"
+    assert found.headline.startswith("Nearly calibrated: an error is shown, typically 0.8")
+    assert found.size == ""
 
 
 @pytest.mark.slow
-def test_what_is_slight_depends_on_how_rare_events_are():
+def test_what_is_small_depends_on_how_rare_events_are():
     p = np.full(200_000, 0.002)
     found = tn.verdict(drawn(0.004, p), p)  # off by 0.002: little, and yet half of all events
     assert found.code == "miscalibrated"
@@ -352,9 +354,7 @@ def test_the_larger_error_is_named_first(base):
 )
 def test_the_strength_of_the_evidence_has_words(base, pvalue, words):
     found = replace(base, test=replace(base.test, pvalue=pvalue))
-    assert found.certainty.startswith(
-        f"The evidence is {words} (p {'<' if pvalue < 1e-4 else '='} "
-    )
+    assert found.evidence.startswith(f"The evidence is {words} (p {'<' if pvalue < 1e-4 else '='} ")
 
 
 @pytest.mark.parametrize(
@@ -447,20 +447,19 @@ def test_ratios_lead_if_events_are_rare(base):
 
 def test_a_lower_limit_of_zero_is_not_said_to_be_one(base):
     for low, words in (
-        (0.0, "is above 0 and at most 20.0 per"),
-        (0.01, "lies between 1.0 and 20.0 per"),
+        (0.0, "points, but anything up to 20.0 fits these 3,000 rows (95 % confidence)."),
+        (0.01, "points (95 % confidence: 1.0 to 20.0)."),
     ):
         interval = replace(base.interval, low=low, high=0.2, includes_zero=False)
-        assert words in replace(base, interval=interval).certainty
+        assert replace(base, interval=interval).size.endswith(words)
     interval = replace(
         base.interval, estimate=0.0, low=0.0, high=0.2, low_closed=False, includes_zero=False
     )
-    words = "is too small to be estimated, but above 0 and at most 20.0 percentage points"
-    assert words in replace(base, interval=interval).certainty
+    words = "The typical error is above 0 and at most 20.0 percentage points (95 % confidence)."
+    assert replace(base, interval=interval).size == words
     interval = replace(base.interval, estimate=1.0, low=1.0, high=1.0)
-    assert (
-        "the typical error is 100.0 percentage points" in replace(base, interval=interval).certainty
-    )
+    words = "The typical error is 100.0 percentage points (95 % confidence)."
+    assert replace(base, interval=interval).size == words
 
 
 def test_the_verdict_of_the_report_is_that_of_the_function(base):
@@ -486,9 +485,9 @@ def test_segments_are_a_second_question():
         assert not one.interval.includes_zero
     assert found.headline == alone.headline
     assert found.alpha == alone.alpha == 0.05
-    assert "questions" not in alone.certainty
-    assert found.certainty.endswith(
-        "; all rows and segments are two questions, each answered wrongly in at most 5 % of cases."
+    assert alone.questions == ""
+    assert found.questions == (
+        "all rows and segments are two questions, each answered wrongly in at most 5 % of cases"
     )
 
 

@@ -36,7 +36,7 @@ def test_a_grade_has_the_tails_and_limits_of_the_binomial_distribution():
         exact = stats.binomtest(k, n).proportion_ci(0.9)
         assert (one.low, one.high) == pytest.approx((exact.low, exact.high))
         assert (one.ratio, one.ratio_low) == pytest.approx((k / n / pd, exact.low / pd))
-    assert [one.light for one in table] == ["green", "amber", "green"]
+    assert [one.light for one in table] == ["no power", "amber", "green"]
     assert (table.total.n, table.total.events, table.total.expected) == pytest.approx(
         (3400, 35, 34)
     )
@@ -46,7 +46,10 @@ def test_a_grade_has_the_tails_and_limits_of_the_binomial_distribution():
 def test_the_light_is_the_one_that_the_limits_say(k):
     law = stats.binom(40, 0.05)
     one = tn.grade_table(np.arange(40) < k, np.full(40, 0.05), bins={"only": 1})["only"]
-    assert one.light == ("red" if k > law.ppf(0.999) else "amber" if k > law.ppf(0.95) else "green")
+    noticed = stats.binom(law.args[0], 2 * law.args[1]).sf(law.ppf(0.95))
+    calm = "green" if noticed >= 0.5 else "no power"
+    assert one.power == pytest.approx(noticed)
+    assert one.light == ("red" if k > law.ppf(0.999) else "amber" if k > law.ppf(0.95) else calm)
     assert one.few == (law.cdf(k) <= 0.05)
 
 
@@ -67,7 +70,7 @@ def test_with_asset_correlation_the_limits_are_vasiceks_quantiles():
         )
         assert one.limit_low == pytest.approx(low)
     assert table["B"].red_above == pytest.approx(0.0903258313)
-    assert [one.light for one in table] == ["green", "green", "amber"]
+    assert [one.light for one in table] == ["no power", "no power", "amber"]
     # One factor moves all grades, so that the quantile of the total is the mean of theirs.
     mean = np.average([one.red_above for one in table], weights=[2000, 1000, 400])
     assert table.total.red_above == pytest.approx(mean)
@@ -80,7 +83,7 @@ def test_notes_name_the_lights_that_chance_within_a_small_grade_would_change():
         tn.grade_table(*few, bins={"A": 1}, correlation=0.12, portfolio=kind)
         for kind in ("infinite", "finite")
     )
-    assert (large["A"].light, finite["A"].light) == ("amber", "green")
+    assert (large["A"].light, finite["A"].light) == ("amber", "no power")
     assert large["A"].pvalue == finite["A"].pvalue > 0.1
     assert any("A would be green" in note for note in large.notes)
 
@@ -221,7 +224,7 @@ def test_fractional_weights_count_by_their_effective_number():
         assert (a.events, a.expected) == pytest.approx((b.events / 2, b.expected / 2))
         assert (a.rate, a.low, a.high, a.pvalue) == pytest.approx((b.rate, b.low, b.high, b.pvalue))
         assert b.amber_above <= a.amber_above < b.amber_above + 1 / b.n
-        assert a.light == b.light
+        assert a.light == b.light or a.power > 0.5 > b.power  # parts of an event
     assert any("effective number" in note for note in half.notes)
 
 
@@ -336,7 +339,7 @@ def test_a_table_as_frame_and_dict():
     assert frame["grade"].tolist() == ["A", "B", "C"]
     assert frame["pvalue"].tolist() == [one.pvalue for one in table]
     data = table.to_dict()
-    assert data["light"] == ["green", "amber", "green"]
+    assert data["light"] == ["no power", "amber", "green"]
     assert data["total"]["n"] == len(portfolio()[0])
     assert data["offset"]["measure"] == "central-tendency offset"
     with pytest.raises(KeyError):
@@ -395,7 +398,9 @@ def test_p_values_average_the_binomial_over_the_factor():
                     most = round(limit * n)
                     assert weight @ stats.binom.cdf(most, n, given) >= level
                     assert weight @ stats.binom.cdf(most - 1, n, given) < level
-        assert "The limits of rates, O/E and offset take rows as independent." in table.notes
+        assert (
+            "The limits of the offset and Jeffreys' test take rows as independent." in table.notes
+        )
     assert tn.grade_table(y, p, bins=CUTS).notes == ()
 
 
@@ -499,7 +504,7 @@ def test_without_expected_events_a_ratio_is_infinite_or_unknown():
         "safe"
     ]
     assert np.isnan([safe.ratio, safe.ratio_low, safe.ratio_high]).all()
-    assert (safe.light, safe.pvalue) == ("green", 1)
+    assert (safe.light, safe.pvalue) == ("no power", 1)
 
 
 def test_grades_of_one_row_count():
@@ -537,3 +542,118 @@ def test_there_may_be_a_thousand_grades():
     assert len(tn.grade_table([0, 1], [0.2, 0.7], bins=1_000).grades) == 1_000
     with pytest.raises(tn.InputError, match="`bins` must be at most 1,000 grades; got 1,001"):
         tn.grade_table([0, 1], [0.2, 0.7], bins=1_001)
+
+
+def test_jeffreys_test_is_the_posterior_probability_below_the_pd():
+    table = tn.grade_table(*portfolio((3, 17, 15)), bins=CUTS)
+    for one, (k, n, pd) in zip(
+        table, [(3, 2000, 0.002), (17, 1000, 0.01), (15, 400, 0.05)], strict=True
+    ):
+        assert one.pvalue_jeffreys == pytest.approx(stats.beta.cdf(pd, k + 0.5, n - k + 0.5))
+
+
+@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+def test_no_event_where_a_tenth_is_expected_is_not_green():
+    table = tn.grade_table([0] * 100, [0.001] * 100, bins={"AAA": 1})
+    assert table["AAA"].light == "no power"
+    assert table["AAA"].power < 0.1
+    many = tn.grade_table([0] * 20_000, [0.001] * 20_000, bins={"AAA": 1})
+    assert many["AAA"].light == "green"
+    assert many["AAA"].few
+
+
+@pytest.mark.parametrize("portfolio_", ["infinite", "finite"])
+def test_with_a_correlation_limits_of_a_rate_invert_the_one_factor_model(portfolio_):
+    """By a plain sum over a fine grid of the factor."""
+    y = np.arange(300) < 6
+    table = tn.grade_table(
+        y, np.full(300, 0.01), bins={"A": 1}, correlation=0.15, portfolio=portfolio_, margin=0.9
+    )
+    one = table["A"]
+    z = np.linspace(-9, 9, 4_001)
+    weight = stats.norm.pdf(z) * (z[1] - z[0])
+
+    def given(pd):
+        return stats.norm.cdf((stats.norm.ppf(pd) + np.sqrt(0.15) * z) / np.sqrt(0.85))
+
+    assert weight @ stats.binom.sf(5, 300, given(one.low)) == pytest.approx(0.025, rel=1e-6)
+    assert weight @ stats.binom.cdf(6, 300, given(one.high)) == pytest.approx(0.025, rel=1e-6)
+    conservative = given(one.conservative)
+    assert weight @ stats.binom.cdf(6, 300, conservative) == pytest.approx(0.1, rel=1e-6)
+    assert one.ratio_high == pytest.approx(one.high / 0.01)
+    alone = tn.grade_table(y, np.full(300, 0.01), bins={"A": 1})["A"]
+    assert one.low < alone.low < alone.high < one.high
+    assert table.total.high == pytest.approx(one.high, rel=1e-6)
+
+
+def test_the_margin_is_the_upper_limit_of_the_rate():
+    table = tn.grade_table(*portfolio((3, 17, 0)), bins=CUTS, margin=0.75)
+    assert table["A"].conservative == pytest.approx(stats.beta.ppf(0.75, 4, 1997))
+    assert table["C"].conservative == pytest.approx(1 - 0.25 ** (1 / 400))
+    assert "Margin of conservatism" in str(table)
+    assert np.isnan(tn.grade_table(*portfolio(), bins=CUTS)["A"].conservative)
+    with pytest.raises(tn.InputError, match="`margin` must lie strictly between 0 and 1"):
+        tn.grade_table(*portfolio(), bins=CUTS, margin=1)
+
+
+@pytest.mark.parametrize("grades", [None, "column"])
+def test_periods_have_the_rates_of_their_rows_and_a_long_run_average(grades):
+    y, p = portfolio()
+    year = np.where(np.arange(y.size) % 3 == 0, 2023, 2024)
+    year[p == 0.05] = 2024  # C has no rows in 2023
+    names = np.array(["A", "B", "C"])[np.searchsorted([0.005, 0.02], p)]
+    options = {"bins": CUTS} if grades is None else {"grades": names}
+    found = tn.grade_table(y, p, period=year, **options).periods
+    assert found.period == ("2023",) * 4 + ("2024",) * 4
+    assert found.grade == ("A", "B", "C", "total") * 2
+    for period, grade, n, events, rate in zip(
+        found.period, found.grade, found.n, found.events, found.rate, strict=True
+    ):
+        rows = (year == int(period)) & ((names == grade) | (grade == "total"))
+        assert (n, events) == (rows.sum(), y[rows].sum())
+        assert np.isnan(rate) if n == 0 else rate == pytest.approx(y[rows].mean())
+    rates = dict(zip(zip(found.period, found.grade, strict=True), found.rate, strict=True))
+    average = (rates["2023", "A"] + rates["2024", "A"]) / 2
+    assert found.long_run["A"] == pytest.approx(average)
+    assert found.long_run["C"] == rates["2024", "C"]
+    assert "long run" in str(found)
+    assert tn.grade_table(y, p, **options).periods is None
+
+
+def test_periods_follow_rows_that_are_left_out():
+    y, p = portfolio()
+    year = np.where(np.arange(y.size) % 3 == 0, 2023, 2024)
+    weight = (np.arange(y.size) % 2).astype(int)
+    names = np.array(["A", "B", "C"])[np.searchsorted([0.005, 0.02], p)]
+    kept = weight > 0
+    found = tn.grade_table(y, p, grades=names, period=year, sample_weight=weight).periods
+    alone = tn.grade_table(y[kept], p[kept], grades=names[kept], period=year[kept]).periods
+    assert (found.grade, found.n) == (alone.grade, alone.n)
+    assert found.rate == pytest.approx(alone.rate, nan_ok=True)
+
+
+def test_periods_need_rows_and_an_entry_for_each():
+    y, p = portfolio()
+    with pytest.raises(tn.InputError, match="`period` needs rows; a Tally has none"):
+        tn.grade_table(tn.tally(y, p), bins=CUTS, period=[1])
+    with pytest.raises(tn.InputError, match="`period` must have one entry per row"):
+        tn.grade_table(y, p, bins=CUTS, period=[1, 2])
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+def test_limits_of_a_rate_under_correlation_hold_as_often_as_their_level_says():
+    rng = np.random.default_rng(17)
+    truth, n, rho, runs = 0.02, 250, 0.12, 1_500
+    limits = {}
+    held = 0
+    for _ in range(runs):
+        scaled = (stats.norm.ppf(truth) + np.sqrt(rho) * rng.normal()) / np.sqrt(1 - rho)
+        events = int(rng.binomial(n, stats.norm.cdf(scaled)))
+        if events not in limits:
+            y = np.arange(n) < events
+            table = tn.grade_table(y, np.full(n, truth), bins={"A": 1}, correlation=rho)
+            limits[events] = (table["A"].low, table["A"].high)
+        low, high = limits[events]
+        held += low <= truth <= high
+    assert held / runs >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / runs)

@@ -26,6 +26,15 @@ def rows(n=900, seed=0, **planted):
     return (rng.random(n) < expit(logit(p) + shift)).astype(int), p, columns
 
 
+def shortest(below, first):
+    """The number with the fewest decimals between two neighbours."""
+    for digits in range(-3, 12):
+        edge = math.floor(round(first * 10**digits, 6)) / 10**digits
+        if below < edge <= first:
+            return edge
+    return first
+
+
 def cells(columns, p, least):
     """Every slice by its rule, the obvious way: the rows of each value and of each pair of values."""
     cut = {}
@@ -33,7 +42,9 @@ def cells(columns, p, least):
         if values.dtype.kind == "f":
             highest = np.sort(values)[[math.ceil(k * values.size / 5) - 1 for k in (1, 2, 3, 4)]]
             group = (values[:, np.newaxis] > highest).sum(axis=1)
-            first = [f"{values[group == k].min():.6g}" for k in range(5)]
+            parts = [values[group == k] for k in range(5)]
+            between = [(a.max(), b.min()) for a, b in pairwise(parts)]
+            first = ["", *(f"{shortest(*ends):.6g}" for ends in between)]
             rules = [
                 f"{name} < {first[1]}",
                 *(f"{a} ≤ {name} < {b}" for a, b in pairwise(first[1:])),

@@ -169,6 +169,7 @@ def test_mean_deviation_and_quantiles_are_those_of_the_draws():
 def test_a_whole_number_weight_repeats_the_row():
     w = np.random.default_rng(1).integers(0, 4, P.size)
     options = {"resamples": 20, "seed": 1}
+    options["weight_type"] = "frequency"
     weighted = noise_floor(tn.ece, P, y_true=Y, sample_weight=w, **options)
     assert weighted == noise_floor(tn.ece, np.repeat(P, w), y_true=np.repeat(Y, w), **options)
     assert weighted == noise_floor(tn.ece, tn.tally(Y, P, sample_weight=w), **options)
@@ -287,7 +288,10 @@ def test_shortcuts_have_the_same_values(name, rows):
     p = np.append(P[:80].round(2), [0.0, 0.3, 0.3, 1.0])
     scores, options = {
         "ties": (p, {}),
-        "weights": (p, {"sample_weight": 1 + np.arange(p.size) % 3}),
+        "weights": (
+            p,
+            {"sample_weight": 1 + np.arange(p.size) % 3, "weight_type": "frequency"},
+        ),
         "fractional": (
             p,
             {"sample_weight": 0.5 + np.arange(p.size) % 3, "weight_type": "importance"},

@@ -399,7 +399,7 @@ def test_acceptance_by_simulation_is_rounded_up_to_two_digits(monkeypatch, rows,
         **how, **margins, progress=lambda done, total: seen.append(done / total)
     )
     assert asked == [("l2", 0.1, 0.9, 0.7), ("ece", 0.2, 0.9, 0.7), ("band", 0.3, 0.9, 0.7)]
-    assert found.criterion == ("l2 error", "ECE", "monotone band")
+    assert found.criterion == ("typical error", "ECE", "monotone band")
     assert found.target == tuple(
         f"accepted within {m:g} with probability 0.7" for m in margins.values()
     )

@@ -52,7 +52,9 @@ def test_order_and_split_of_the_rows_change_nothing(method, how, pairs, data):
 def test_a_whole_weight_is_the_row_that_many_times(method, how, rows):
     y, p, w = rows
     times = w.astype(int)
-    weighted = calibration_test(y, p, method=method, sample_weight=w, **how)
+    weighted = calibration_test(
+        y, p, method=method, sample_weight=w, weight_type="frequency", **how
+    )
     repeated = calibration_test(np.repeat(y, times), np.repeat(p, times), method=method, **how)
     assert (weighted.statistic, weighted.pvalue, weighted.n) == (
         repeated.statistic,
@@ -340,7 +342,9 @@ def test_the_pvalue_of_several_scores_is_that_of_all_classes_enumerated(method, 
         share = chance[values >= statistic(y) - 1e-12].sum()
         assert found.pvalue == pytest.approx(share, abs=4 * math.sqrt(share / 4000) + 1 / 4000)
         assert (found.method, found.n) == (method, 5)
-        twice = calibration_test(y, P, method=method, k=k, bins=1, sample_weight=[2] * 5, seed=1)
+        twice = calibration_test(
+            y, P, method=method, k=k, bins=1, sample_weight=[2] * 5, weight_type="frequency", seed=1
+        )
         repeated = calibration_test(
             np.repeat(y, 2), np.repeat(P, 2, axis=0), method=method, k=k, bins=1, seed=1
         )

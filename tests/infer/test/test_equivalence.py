@@ -128,7 +128,8 @@ def test_sums_and_repeated_rows_are_the_rows(criterion, within):
     w = np.random.default_rng(1).integers(0, 4, y.size)
     repeated = pvalue(criterion, within, y.repeat(w), p.repeat(w))
     assert 1e-9 < repeated < 1
-    assert pvalue(criterion, within, y, p, sample_weight=w) == pytest.approx(repeated)
+    of_rows = pvalue(criterion, within, y, p, sample_weight=w, weight_type="frequency")
+    assert of_rows == pytest.approx(repeated)
     assert pvalue(criterion, within, tn.tally(y, p, sample_weight=w)) == pytest.approx(repeated)
     assert pvalue(criterion, within, tn.sketch(y.repeat(w), p.repeat(w))) == pytest.approx(
         repeated, rel=0.05
@@ -166,7 +167,7 @@ def test_the_record_reads_as_evidence_for_calibration():
     )
     assert (found.within, found.method, found.n) == (0.2, "l2 equivalence", 400)
     assert found.statistic == tn.ece_interval(y, p, seed=0).estimate
-    for criterion, name in (("l2", "l2 calibration error"), ("ece", "ECE")):
+    for criterion, name in (("l2", "typical error"), ("ece", "ECE")):
         for options, rows in (({}, "Rows"), ({"cluster": np.arange(400) // 4}, "Clusters")):
             high = margin(criterion, 0.05, y, p, **options)
             found = equivalence_test(y, p, within=0.001, criterion=criterion, **options)
@@ -302,7 +303,10 @@ def test_labels_are_redrawn_only_where_something_was_shown():
             "`cluster` is not accepted by the monotone band",
         ),
         ({"criterion": "band", "sample_weight": [0.5, 1]}, "`sample_weight` must be whole numbers"),
-        ({"sample_weight": [0.5, 1]}, "`sample_weight` must be whole numbers"),
+        (
+            {"sample_weight": [0.5, 1], "weight_type": "frequency"},
+            "`sample_weight` must be whole numbers",
+        ),
         ({"seed": "one"}, "`seed` must be"),
     ],
 )

@@ -14,7 +14,7 @@ from trueness.infer.band._flexible_bands import CurveBandKind, flexible_band
 from trueness.infer.band._monotone_band import monotone_band
 from trueness.infer.band._reliability_bands import Band, reliability_bands
 from trueness.results import Bands, CurveBand, MonotoneBand
-from trueness.typing import ArrayLike, Kind, Missing, RowOptions
+from trueness.typing import ArrayLike, Kind, Missing, RowOptions, WeightType
 
 BandMethod: TypeAlias = Literal["bins", "spline", "loess", "monotone"]
 _METHODS = ("bins", "spline", "loess", "monotone")
@@ -83,6 +83,7 @@ def curve_band(
     labels: Sequence[Hashable] | None = None,
     pos_label: Hashable | None = None,
     sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
     missing: Missing = "raise",
     clip_tolerance: float = 0.0,
     sum_tolerance: float | None = None,
@@ -147,8 +148,13 @@ def curve_band(
     pos_label : optional
         The label that a vector of scores predicts, if labels are not 0/1.
     sample_weight : array-like of shape (n,), optional
-        Frequencies: a weight of 2 counts the row twice, a weight of 0 leaves it out. With
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out. With
         'monotone', `sample_weight` must be whole numbers.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
     missing : {'raise', 'drop'}, default 'raise'
         What to do with rows that have a missing value: raise an error, or drop them with a warning.
     clip_tolerance : float, default 0
@@ -203,7 +209,9 @@ def curve_band(
     Splines and loess have bands for the mean of the curve, as `covers` of the result says. It is the truth if the
     log-odds are a spline with these knots, as for calibrated scores or a wrong slope; otherwise it
     is the best approximation (splines) or a local mean (loess), and more rows make it worse:
-    ``docs/guide/curves.md`` has the coverage. The monotone band needs no such
+    ``docs/guide/curves.md`` has the coverage. A truth with a kink, 0.3 + 0.8 |p − ½| of uniform
+    scores, lies within simultaneous bands at 95 % in .86 (spline) and .84 (loess) of samples of
+    1,000 rows, and in .64 and .56 of 4,000 (80 samples each). The monotone band needs no such
     assumption.
 
     *Bins.* All statements are conditional on the scores; labels of different rows are independent.
@@ -285,6 +293,7 @@ def curve_band(
         labels,
         pos_label,
         sample_weight,
+        weight_type,
         missing,
         clip_tolerance,
         sum_tolerance,

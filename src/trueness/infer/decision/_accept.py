@@ -1,23 +1,35 @@
 """`accept_threshold`: the lowest confidence from which on answers may be accepted, with a guarantee."""
 
 import math
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal, TypeAlias, Unpack
+from typing import Any, Literal, TypeAlias, Unpack
 
 import numpy as np
 from scipy.special import bdtr
 
 from trueness._input.arguments import checked_fraction, checked_number, checked_word
+from trueness._input.columns import refuse_bad, refuse_missing
+from trueness._input.labels import labels_missing
+from trueness._input.sample import refuse_shuffled_index
+from trueness._input.zero_one import finite_numbers, one_column, zero_one
 from trueness._numerics.proportions import clopper_pearson
+from trueness._tally.clusters import cluster_codes, cluster_column, distinct_clusters
 from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError, Wording
+from trueness.infer.limits._judged_rate import judged_rate_at
 from trueness.results import AcceptThreshold
-from trueness.typing import ArrayLike, Bools, Floats, RowOptions
+from trueness.typing import ArrayLike, Bools, Floats, Ints, RowOptions
 
 _STARTS = 5
+_CANDIDATES = 40
+"""Quantiles of the confidence that are tried with a judge; labels have no say in them."""
+_EXPECTED_ERRORS = 20
+"""With fewer human errors to be expected a judge gained nothing in simulations (15), with twice as
+many it did (40)."""
 _Found: TypeAlias = tuple[int, float, float]
 """The place of a threshold among the scores, the rows that it accepts, and the share of right
 answers, or of events."""
@@ -33,6 +45,8 @@ def accept_threshold(
     level: float = 0.95,
     criterion: Literal["accuracy", "precision", "recall"] = "accuracy",
     cluster: ArrayLike | None = None,
+    judge: ArrayLike | None = None,
+    unit: ArrayLike | None = None,
     **rows: Unpack[RowOptions],
 ) -> AcceptThreshold:
     r"""The lowest confidence from which on answers are right often enough, certified.
@@ -42,7 +56,7 @@ def accept_threshold(
     correct, confidence
         Whether each answer was right (0/1), and its confidence; or labels and scores of the event.
         Sums replace both: a tally is exact, of a sketch or bins the thresholds are the starts of
-        cells.
+        cells. With a judge, `correct` is nan or None where no human looked.
     accuracy : float, default 0.95
         The share that must be right among the accepted; for `criterion` 'recall', the share of
         events to be kept.
@@ -54,14 +68,22 @@ def accept_threshold(
     cluster : array-like, optional
         Rows of one cluster are not independent: rows count as if all clusters were as large as the
         largest, and each all right or all wrong, which is cautious.
+    judge : array-like of shape (n,), optional
+        Labels of a judge for every row, 1 if it finds the answer right. Human labels are a random
+        sample of the rows; the judge need not be good. It is used if at least 20 human errors can
+        be expected at the accuracy demanded, or else humans alone are asked, and `note` says so.
+    unit : array-like of shape (n,), optional
+        The answer that each row, such as a claim, belongs to. An answer is accepted if all of its
+        rows reach the threshold, and right if all of them are; shares are those of answers.
     **rows
-        As for :func:`ece`.
+        As for :func:`ece`; with `judge` or `unit` only `pos_label`.
 
     Returns
     -------
     AcceptThreshold
         `certified` is False, `threshold` nan and `coverage` 0 if no threshold can be certified;
-        then `rows_needed` says how many rows such data would need, if any number would do.
+        then `rows_needed` says how many rows, or human labels, such data would need, if any number
+        would do.
 
     Notes
     -----
@@ -70,6 +92,10 @@ def accept_threshold(
     errors is at most 1 − level; that the candidates are scores of the same rows can raise it by a
     factor of at most 1/accuracy, and did not in simulations. ``docs/methods/decisions.md`` has the
     steps.
+
+    With a judge, the error rate at each of at most 40 quantiles of the confidence is the
+    prediction-powered one, and its p-value that of as many human labels as have its variance; both
+    trust the judge the less the fewer human errors there are.
 
     References
     ----------
@@ -92,6 +118,13 @@ def accept_threshold(
     )
     level = checked_fraction(level, "level")
     word = checked_word(criterion, "criterion", ("accuracy", "precision", "recall"))
+    if judge is not None or unit is not None:
+        answers = _read_answers(correct, confidence, judge, unit, cluster, dict(rows))
+        if judge is not None:
+            return _with_judge(answers, goal, level, word)
+        evidence = Evidence.of(answers.right, answers.confidence, {}, cluster=answers.cluster)
+        evidence.memory["one class"] = True
+        return replace(threshold_of(evidence, goal, level, word), noun=answers.noun)
     try:
         evidence = Evidence.of(correct, confidence, rows, kind="confidence", cluster=cluster)
         evidence.require_one("a threshold", counted=True)
@@ -205,3 +238,187 @@ def _recall(
             math.log(1 - level) / math.log(goal) * total / positives
         ) if goal < 1 else None
     return (last, total - float(below[last]), 1 - float(missed[last]) / positives), None
+
+
+@dataclass(frozen=True)
+class _Answers:
+    """Rows, or answers made of rows, with nan where no human looked."""
+
+    right: Floats
+    confidence: Floats
+    judge: Floats
+    cluster: Ints | None
+    noun: str
+
+    @property
+    def known(self) -> Bools:
+        return ~np.isnan(self.right)
+
+
+def _read_answers(
+    correct: Any, confidence: Any, judge: Any, unit: Any, cluster: Any, rows: dict[str, Any]
+) -> _Answers:
+    """The rows, checked, and taken together if several of them are one answer."""
+    argument = "unit" if judge is None else "judge"
+    if isinstance(correct, Tally | Sketch | Binned):
+        raise InputError(argument, "needs the rows", f"got a {type(correct).__name__}")
+    pos_label = rows.pop("pos_label", None)
+    others = [name for name, value in rows.items() if value is not None]
+    if others:
+        raise InputError(others[0], f"must be left out with `{argument}`")
+    refuse_shuffled_index(correct, {"confidence": confidence, "judge": judge})
+    right = zero_one(correct, "correct", gaps=judge is not None, pos_label=pos_label)
+    n = right.size
+    if confidence is None:
+        raise InputError("confidence", "is missing", "pass one number per row")
+    score = finite_numbers(confidence, "confidence", n)
+    outside = (score < 0) | (score > 1)
+    if outside.any():
+        refuse_bad("confidence", "must lie in [0, 1]", outside, "values do not, the first")
+    if np.isnan(right).all():
+        raise InputError("correct", "must have a label in at least one row", "got none")
+    verdict = np.ones(n)
+    if judge is not None:
+        remedy = "Scores need a cut first, such as `score >= 0.5`."
+        verdict = zero_one(judge, "judge", n, pos_label=pos_label, remedy=remedy)
+    codes = None
+    if cluster is not None:
+        codes = cluster_codes(cluster_column(correct, cluster, n), np.arange(n))
+    rows_read = _Answers(right, score, verdict, codes, "row")
+    if unit is None:
+        return rows_read
+    return _together(rows_read, _units(unit, n))
+
+
+def _units(unit: Any, n: int) -> Ints:
+    names = one_column(unit, "unit", n)
+    gone = labels_missing(names)
+    if gone is not None and gone.any():
+        refuse_missing("unit", gone)
+    return distinct_clusters(names, np.arange(n))[1]
+
+
+def _together(rows: _Answers, unit: Ints) -> _Answers:
+    """An answer is right if all of its rows are, and as confident as the least confident of them."""
+    answers = int(unit.max()) + 1
+    least = np.full((3, answers), np.inf)
+    for place, values in zip(least, (rows.right, rows.confidence, rows.judge), strict=True):
+        np.fmin.at(place, unit, values)
+    # An answer is labelled if all of its rows are: which rows humans skipped must not decide.
+    incomplete = np.bincount(unit, np.isnan(rows.right), answers) > 0
+    right = np.where(incomplete, np.nan, least[0])
+    if np.isnan(right).all():
+        raise InputError("correct", "must have labels of all rows of at least one unit", "got none")
+    codes = None
+    if rows.cluster is not None:
+        codes = np.zeros(answers, np.int64)
+        codes[unit] = rows.cluster
+        torn = codes[unit] != rows.cluster
+        if torn.any():
+            refuse_bad(
+                "cluster", "must be the same in all rows of a unit", torn, "rows differ, the first"
+            )
+        codes = np.unique(codes, return_inverse=True)[1].reshape(-1)
+    return _Answers(right, least[1], least[2], codes, "answer")
+
+
+def _with_judge(rows: _Answers, goal: float, level: float, criterion: str) -> AcceptThreshold:
+    """By the judge where enough human errors can be expected, or else by humans alone."""
+    if criterion == "recall":
+        raise InputError(
+            "criterion", "must be 'accuracy' or 'precision' with `judge`", "got 'recall'"
+        )
+    humans = int(rows.known.sum())
+    expected = humans * (1 - goal)
+    if expected >= _EXPECTED_ERRORS:
+        return _judged(rows, goal, level, criterion)
+    cluster = None
+    if rows.cluster is not None:
+        cluster = np.unique(rows.cluster[rows.known], return_inverse=True)[1].reshape(-1)
+    size = 1 if cluster is None else int(np.bincount(cluster).max())
+    right = rows.right[rows.known]
+    score, code = np.unique(rows.confidence[rows.known], return_inverse=True)
+    n = np.bincount(code).astype(np.float64)
+    found, needed = _right(n, np.bincount(code, right).astype(np.float64), goal, level, size)
+    note = (
+        f"Humans alone: {expected:.3g} human errors can be expected at this accuracy, and a judge "
+        f"helps from about {_EXPECTED_ERRORS} on."
+    )
+    threshold = math.nan if found is None else float(score[found[0]])
+    observed = math.nan if found is None else found[2]
+    return _of_all_rows(rows, threshold, observed, goal, level, criterion, needed, note)
+
+
+def _judged(rows: _Answers, goal: float, level: float, criterion: str) -> AcceptThreshold:
+    """The five sequences over label-blind candidates, with prediction-powered p-values."""
+    order = np.argsort(-rows.confidence, kind="stable")
+    score = rows.confidence[order]
+    ends = np.flatnonzero(np.append(score[1:] < score[:-1], True))
+    if ends.size > _CANDIDATES:
+        wanted = np.arange(1, _CANDIDATES + 1) / _CANDIDATES * score.size
+        ends = np.unique(ends[np.searchsorted(ends + 1, np.floor(wanted))])
+    known = rows.known[order]
+    wrong = 1 - rows.right[order]
+    doubted = 1 - rows.judge[order]
+    size = 1 if rows.cluster is None else int(np.bincount(rows.cluster[rows.known]).max())
+    alpha = (1 - level) / _STARTS
+    pvalue = np.ones(ends.size)
+    error = np.full(ends.size, np.nan)
+    for i, end in enumerate(ends.tolist()):
+        inside = known[: end + 1]
+        if inside.any() and goal < 1:
+            found = judged_rate_at(
+                y=wrong[: end + 1][inside],
+                judge=doubted[: end + 1][inside],
+                judge_mean=float(doubted[: end + 1].mean()),
+                n_all=end + 1,
+                rate=1 - goal,
+            )
+            error[i] = found.value
+            pvalue[i] = found._replace(rows=found.rows / size).below(1 - goal)
+    labels = np.cumsum(known)[ends].astype(np.float64)
+    errors = np.cumsum(np.where(known, wrong, 0.0))[ends]
+    if goal == 1:
+        return _of_all_rows(rows, math.nan, math.nan, goal, level, criterion, None, "")
+    fewest = math.ceil(math.log(alpha) / math.log(goal))
+    units = np.floor(labels / size)
+    last = _lowest(pvalue <= alpha, units, fewest)
+    if last is None:
+        needed = _rows_needed(units, np.ceil(errors / size), goal, alpha, fewest)
+        needed = needed and max(needed * size, round(1.1 * labels[-1]) + 1)
+        return _of_all_rows(rows, math.nan, math.nan, goal, level, criterion, needed, "")
+    threshold = float(score[ends[last]])
+    return _of_all_rows(rows, threshold, 1 - float(error[last]), goal, level, criterion, None, "")
+
+
+def _of_all_rows(
+    rows: _Answers,
+    threshold: float,
+    observed: float,
+    goal: float,
+    level: float,
+    criterion: str,
+    needed: int | None,
+    note: str,
+) -> AcceptThreshold:
+    """The record, with the share of all rows, which needs no labels."""
+    n = rows.confidence.size
+    accepted = 0 if math.isnan(threshold) else int((rows.confidence >= threshold).sum())
+    low, high = (float(end) for end in clopper_pearson(accepted, n, level))
+    return AcceptThreshold(
+        threshold=threshold,
+        coverage=accepted / n,
+        coverage_low=low,
+        coverage_high=high,
+        certified=not math.isnan(threshold),
+        observed=observed,
+        accepted=accepted,
+        n=n,
+        accuracy=goal,
+        level=level,
+        criterion=criterion,
+        rows_needed=needed,
+        humans=int(rows.known.sum()),
+        noun=rows.noun,
+        note=note,
+    )

@@ -6,15 +6,11 @@ from functools import cache, partial
 from typing import Any, Literal, NamedTuple, Unpack
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 from scipy.special import ndtri
 
 from trueness._input.arguments import (
-    Seed,
     checked_fraction,
-    checked_number,
     checked_word,
-    whole_seed,
 )
 from trueness._numerics.proportions import clopper_pearson
 from trueness._numerics.streams import stream
@@ -24,85 +20,16 @@ from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
 from trueness.infer.limits._limits import Limits
-from trueness.infer.limits._row_means import mean_row_limits, mean_value_limits, rate_limits
+from trueness.infer.limits._row_means import (
+    mean_row_limits,
+    mean_value_limits,
+    paired_limits,
+    rate_limits,
+)
 from trueness.results import Decision, Estimate
 from trueness.typing import ArrayLike, Bools, Floats, Ints, RowOptions
 
 _FOLDS = 5
-_DRAWS = 400
-_MANY = 20_000
-_LARGEST = 1e60  # third powers of costs are summed
-
-
-@partial(takes_rows, kind="confidence")
-def decide(
-    y_true: ArrayLike,
-    y_prob: ArrayLike | None = None,
-    *,
-    cost_fp: float,
-    cost_fn: float,
-    level: float = 0.95,
-    cluster: ArrayLike | None = None,
-    seed: Seed = 0,
-    **rows: Unpack[RowOptions],
-) -> Decision:
-    r"""The threshold that two costs imply, and what decisions by these scores cost.
-
-    Parameters
-    ----------
-    y_true, y_prob
-        As for :func:`ece`; one score per row. Sums are refused: cross-fitting needs the rows.
-    cost_fp, cost_fn : float
-        What it costs to act on a row without the event, and not to act on one with it; both above
-        0, in any unit.
-    seed : int or numpy.random.Generator, default 0
-        Seed of the folds and of the noise floor.
-    level, cluster, **rows
-        As for :func:`estimate`.
-
-    Returns
-    -------
-    Decision
-        The threshold :math:`c_{FP} / (c_{FP} + c_{FN})`; the mean cost per row of acting from it
-        on, at the best threshold (found on other rows than it is judged by), after isotonic
-        recalibration (likewise), and of acting always or never; what miscalibration costs at the
-        threshold, with its noise floor; and the most that any increasing map could save, at any
-        costs of the same sum.
-
-    Notes
-    -----
-    For calibrated scores no other threshold is cheaper. The miscalibration is the cost by these
-    scores less that by their isotonic regression on the same rows, which is that of the cheapest
-    threshold, never below 0; its noise floor is the mean of that for labels drawn from the scores.
-    Costs of acting always or never are a rate times a cost, and have exact binomial limits; other
-    costs have Student's, corrected for skewness. Folds are dealt by content: neither the order of
-    rows nor the names of clusters count.
-
-    References
-    ----------
-    Elkan, "The foundations of cost-sensitive learning", IJCAI 2001.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import trueness as tn
-    >>> rng = np.random.default_rng(0)
-    >>> p = rng.beta(1, 4, 3_000)
-    >>> found = tn.decide(rng.uniform(size=3_000) < p, p, cost_fp=1, cost_fn=5)
-    >>> round(found.threshold, 4), round(found.cost.value, 4)
-    (0.1667, 0.527)
-    """
-    fp = checked_number(cost_fp, "cost_fp", "a number above 0", low=0)
-    fn = checked_number(cost_fn, "cost_fn", "a number above 0", low=0)
-    if not (min(fp, fn) >= 1 / _LARGEST and max(fp, fn) <= _LARGEST):
-        demand = f"must be, as `cost_fn`, a number from {1 / _LARGEST:g} to {_LARGEST:g}"
-        raise InputError("cost_fp", demand, f"got {cost_fp!r} and {cost_fn!r}")
-    level = checked_fraction(level, "level")
-    evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster)
-    evidence.require_one("a decision", counted=True)
-    evidence.need_rows("A decision needs the rows")
-    _ = evidence.sums  # checks every value, and warns
-    return decision_of(evidence, fp, fn, level, whole_seed(seed))
 
 
 class _Rows(NamedTuple):
@@ -216,24 +143,66 @@ class _Costs(NamedTuple):
         cheapest = np.flatnonzero(cost <= cost.min() + 1e-12 * (self.fp + self.fn) * n.sum())
         return float(cuts[cheapest[np.argmin(np.abs(cuts[cheapest] - self.threshold))]])
 
-    def cross_fitted(self) -> tuple[Bools, Bools]:
-        """Decisions on each score in each fold by the best threshold, and by the isotonic map, of other folds."""
+    def cross_fitted(self) -> Bools:
+        """Decisions on each score in each fold by the best threshold of the other folds."""
         best = np.zeros(self.n.shape, dtype=bool)
-        mapped = np.zeros(self.n.shape, dtype=bool)
         for k in range(_FOLDS):
             n, events = (v.sum(axis=1) - v[:, k] for v in (self.n, self.events))
             some = n > 0
             if some.any():
-                score = self.score[some]
-                n = n[some]
-                events = events[some]
-                best[:, k] = self.score >= self.best_cut(score, n, events)
-                rate = isotonic_regression(events / n, weights=n).x
-                mapped[:, k] = np.interp(self.score, score, rate) >= self.threshold
-        return best, mapped
+                best[:, k] = self.score >= self.best_cut(self.score[some], n[some], events[some])
+        return best
 
 
-def decision_of(evidence: Evidence, fp: float, fn: float, level: float, seed: int) -> Decision:
+class Mended(NamedTuple):
+    """The cost after recalibration, and what that saves, on held-out rows."""
+
+    cost: Estimate
+    saved: Estimate
+
+
+def mended_costs(
+    before: Evidence, after: Evidence | None, fp: float, fn: float, level: float
+) -> Mended:
+    """Costs of the same rows with their scores and with those of a map; nan without a map."""
+    names = "cost after recalibration", "cost of miscalibration"
+    what = "Mean cost less that after recalibration, on held-out rows."
+    if after is None:
+        note = "These rows are too few to fit a map."
+        nan = (math.nan, math.nan, math.nan, level, "", before.n)
+        return Mended(*(Estimate(name, *nan, what, note=note) for name in names))
+    rows = [_losses(evidence, fp, fn) for evidence in (before, after)]
+    cluster = before.expanded.cluster
+    n = rows[0].size
+    limits = mean_row_limits(rows[1], max(fp, fn), level, None, cluster)
+    value = float(rows[1].mean())
+    high = max(min(limits.high, max(fp, fn)), value)
+    cost = Estimate(
+        *(names[0], value, min(limits.low, value), high, level, limits.method, n),
+        "Mean cost per row.",
+        limits.standard_error,
+    )
+    difference = rows[0] - rows[1]
+    paired = paired_limits(difference, level, cluster)
+    saved = Estimate(
+        *(names[1], float(difference.mean()), paired.low, paired.high, level, paired.method, n),
+        what,
+        paired.standard_error,
+    )
+    return Mended(cost, saved)
+
+
+def _losses(evidence: Evidence, fp: float, fn: float) -> Floats:
+    """The cost of each row, acting from the threshold on."""
+    rows = evidence.expanded.sample
+    y = np.asarray(rows.y, dtype=np.float64)
+    act = np.asarray(rows.p, dtype=np.float64) >= fp / (fp + fn)
+    return np.where(act, fp * (1 - y), fn * y)
+
+
+def decision_of(
+    evidence: Evidence, fp: float, fn: float, *, mended: Mended, level: float, seed: int
+) -> Decision:
     """The decision of evidence that holds rows."""
     cells = evidence.cells
     score = np.asarray(cells.score[cells.weight > 0], dtype=np.float64)
@@ -241,50 +210,21 @@ def decision_of(evidence: Evidence, fp: float, fn: float, level: float, seed: in
     n, events = rows.by_score_and_fold(score.size)
     rate = rate_limits(cells, level, evidence.in_clusters)
     costs = _Costs(score, n, events, fp, fn, level, rows, rate)
-    best, recalibrated = costs.cross_fitted()
-    count = n.sum(axis=1).astype(np.int64)
-    t = costs.threshold
-    at = int(np.searchsorted(score, t))
-
-    def lost(labels: Any) -> float:
-        walk = costs.walk(count, labels)
-        return float(walk[at] - walk.min()) / rows.y.size
-
-    alone = count.max() == 1
-    draws = _DRAWS if score.size < _MANY else _DRAWS // 10
-    rng = stream(seed, "labels")
-    drawn = [
-        lost(rng.random(score.size) < score if alone else rng.binomial(count, score))
-        for _ in range(draws)
-    ]
-    nan = math.nan
-    what = "Mean cost less that after isotonic regression."
-    miscalibration = Estimate(
-        *(
-            "cost of miscalibration",
-            lost(events.sum(axis=1)),
-            nan,
-            nan,
-            level,
-            "",
-            evidence.n,
-            what,
-        ),
-        floor=float(np.mean(drawn)),
-        floor_high=float(np.quantile(drawn, level)),
-    )
-    asked: Any = {"cost_fp": fp, "cost_fn": fn, "level": level, "n": evidence.n}
+    count = n.sum(axis=1)
     return Decision(
-        threshold=t,
-        cost=costs.estimate("cost", score >= t),
+        threshold=costs.threshold,
+        cost=costs.estimate("cost", score >= costs.threshold),
         best_threshold=costs.best_cut(score, count, events.sum(axis=1)),
-        best_cost=costs.estimate("cost at the best threshold", best),
-        recalibrated_cost=costs.estimate("cost after recalibration", recalibrated),
+        best_cost=costs.estimate("cost at the best threshold", costs.cross_fitted()),
+        recalibrated_cost=mended.cost,
         always=costs.estimate("cost of acting always", score >= 0),
         never=costs.estimate("cost of acting never", score < 0),
-        miscalibration=miscalibration,
+        miscalibration=mended.saved,
         most_to_save=certificate_of(evidence, level).high * (fp + fn),
-        **asked,
+        cost_fp=fp,
+        cost_fn=fn,
+        level=level,
+        n=evidence.n,
     )
 
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias, Unpack
 
@@ -17,6 +18,13 @@ from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError, quietly
 from trueness.infer.decision._net_benefit import models_by_name
+from trueness.infer.decision._policy import Policy, PolicyLike
+from trueness.infer.decision._policy_gate import (
+    Subject,
+    baseline_scores,
+    policy_gate_of,
+    rows_needed,
+)
 from trueness.infer.interval._ece_interval import interval_of
 from trueness.infer.limits._ece import ece_limits_of
 from trueness.infer.limits._observed_expected import ratio_limits
@@ -65,6 +73,8 @@ def gate(
     cluster: ArrayLike | None = None,
     level: float = 0.95,
     seed: Seed = 0,
+    policy: PolicyLike | None = None,
+    data: Any = None,
     **rows: Unpack[RowOptions],
 ) -> Gate:
     """Decide whether calibration errors keep their bounds.
@@ -101,15 +111,34 @@ def gate(
         where the level says 5 %.)
     seed : int or numpy.random.Generator, default 0
         For redrawn labels.
+    policy : path of a TOML file, or dict, optional
+        The bounds, in place of the arguments above: `level`, `require`, `min_rows`, `max_ece`,
+        `max_l2`, `oe_within`, `by` (columns of segments) with `segment_gap` (how far event rate and
+        mean score of a segment may be apart), `columns` with `slice_gap` (the same for every value
+        of these columns and of their pairs), `baseline` (a column of scores) with `margin` (by how
+        much the Brier score may exceed that of the baseline), `seed`. Of ``pyproject.toml``, the
+        section ``[tool.trueness.gate]``.
+    data : frame or dict of array-likes, optional
+        The columns that the policy names.
     cluster, **rows
         As for :func:`trueness.estimate`.
 
     Returns
     -------
     Gate
-        `passed`, and `findings` with one record for each model, group and quantity: estimate,
-        limits, bound, `outcome` ('not exceeded', 'exceeded', 'certified', 'not certified', 'too
-        good' or 'unknown') and the reason in words.
+        `outcome` ('pass', 'fail' or 'investigate'), `passed`, and `findings` with one record for
+        each model, group and quantity: estimate, limits, bound, `outcome` ('not exceeded',
+        'exceeded', 'certified', 'not certified', 'too good' or 'unknown'), the reason in words and,
+        where these rows do not decide, about how many would.
+
+    Notes
+    -----
+    **Fail**: a bound is shown to be exceeded, or labels agree with the scores too well. Everything
+    that can fail shares one error rate, 1 − level: a gate whose bounds are all kept fails with at
+    most that probability. By a policy this is Holm's method over all rows, segments, slices and the
+    baseline. **Investigate**: these rows do not decide, there are fewer than `min_rows`, or a bound
+    is not shown to be kept and `require` demands it. **Pass** otherwise; with `require`, a model
+    that breaks a bound passes with a probability of at most 1 − level.
 
     Examples
     --------
@@ -120,7 +149,26 @@ def gate(
     False
     >>> print(found.findings[0])
     ECE in 10 bins of equal width ≤ 0.03: lower 95 % limit 0.0381 > 0.03 → fails.
+    >>> policy = {"max_l2": 0.1, "oe_within": 0.1, "require": True, "min_rows": 1_000}
+    >>> tn.gate(data.y_true, data.y_prob, policy=policy).outcome
+    'pass'
     """
+    if policy is not None:
+        given = {
+            "max_ece": max_ece is not None,
+            "max_l2": max_l2 is not None,
+            "oe_within": oe_within is not None,
+            "require": require is not False,
+            "by": by is not None,
+            "level": level != 0.95,
+            "seed": seed != 0,
+        }
+        for name, is_given in given.items():
+            if is_given:
+                raise InputError(name, "must not be given beside `policy`, which says it")
+        return gate_by_policy(Policy.of(policy), y_true, y_prob, data, bins, cluster, rows)
+    if data is not None:
+        raise InputError("data", "needs `policy`, which names its columns")
     seed = whole_seed(seed)
     bounds = checked_bounds(max_ece, max_l2, oe_within, bins)
     level = checked_level(level)
@@ -128,6 +176,50 @@ def gate(
         raise InputError("level", "must be at least 0.75 for a gate", f"got {level!r}")
     subjects = dict(_groups(models_by_name(y_true, y_prob, rows, cluster), by, y_true))
     return gate_of(subjects, bounds, require=require, level=level, seed=seed, about=_named)
+
+
+def gate_by_policy(
+    policy: Policy,
+    y_true: Any,
+    y_prob: Any,
+    data: Any,
+    bins: BinsLike,
+    cluster: Any,
+    rows: RowOptions,
+) -> Gate:
+    """Judge models by a policy."""
+    if isinstance(y_true, Tally | Sketch | Binned) and policy.needs_columns:
+        remedy = "Sums serve `max_ece`, `max_l2` and `oe_within`."
+        keys = "'by', 'columns' and 'baseline'"
+        raise InputError(
+            "policy", f"needs rows for {keys}", f"got {type(y_true).__name__}", remedy=remedy
+        )
+    baseline = policy.baseline
+    scores = y_prob
+    if baseline is not None and not (isinstance(y_prob, Mapping) and baseline in y_prob):
+        scores = dict(y_prob) if isinstance(y_prob, Mapping) else {"": y_prob}
+        scores[baseline] = baseline_scores(data, baseline)
+    models = models_by_name(y_true, scores, rows, cluster)
+    reference = models.pop(baseline) if baseline is not None else None
+    if reference is not None and reference.view != "binary":
+        raise InputError("policy", "needs one score per row for 'baseline'", "got a matrix")
+    if not models:
+        raise InputError("y_prob", "must hold a model beside the baseline")
+    return judge_by_policy(policy, models, reference, data, y_true, bins)
+
+
+def judge_by_policy(
+    policy: Policy,
+    models: Mapping[str, Evidence],
+    baseline: Evidence | None = None,
+    data: Any = None,
+    y_true: Any = None,
+    bins: BinsLike = 10,
+) -> Gate:
+    """Judge models, which were read, by a policy."""
+    bounds = checked_bounds(policy.max_ece, policy.max_l2, policy.oe_within, bins, others=True)
+    subjects = [Subject(name, one, baseline) for name, one in models.items()]
+    return policy_gate_of(subjects, policy, data, y_true, _limits, bounds)
 
 
 @contextmanager
@@ -158,9 +250,9 @@ def _groups(
 
 
 def checked_bounds(
-    max_ece: Any, max_l2: Any, oe_within: Any, bins: BinsLike = 10
+    max_ece: Any, max_l2: Any, oe_within: Any, bins: BinsLike = 10, *, others: bool = False
 ) -> tuple[Bound, ...]:
-    """The bounds, of which there must be one at least."""
+    """The bounds, of which there must be one at least unless there are others."""
     rule = blind_to_labels(as_rule(bins))
     given: dict[Quantity, Any] = {"ece": max_ece, "l2": max_l2, "oe": oe_within}
     for key, value in given.items():
@@ -170,7 +262,7 @@ def checked_bounds(
     found = tuple(
         Bound(key, float(value), rule) for key, value in given.items() if value is not None
     )
-    if not found:
+    if not found and not others:
         raise InputError("", "A gate needs a bound: `max_ece`, `max_l2` or `oe_within`")
     return found
 
@@ -191,17 +283,25 @@ def gate_of(
     Bonferroni's method.
     """
     check_flag(require, "require")
-    each = (
-        level if require else Level.of_alpha((1 - level) / (len(subjects) * len(bounds))).confidence
-    )
+    joint = Level.of_alpha((1 - level) / (len(subjects) * len(bounds))).confidence
+    each = level if require else joint
     tail = TOO_GOOD if require else TOO_GOOD / len(subjects)
-    judge = partial(_finding, require=require, level=each, alone=level, tail=tail, seed=seed)
+    judge = partial(
+        _finding, require=require, level=each, alone=level, joint=joint, tail=tail, seed=seed
+    )
     findings = []
     for names, one in subjects.items():
         with about(names):
             findings += [judge(one, bound, names) for bound in bounds]
     notes = dict.fromkeys(note for one in subjects.values() for note in one.notes)
-    return Gate(tuple(findings), require, level, tuple(notes))
+    return Gate(
+        tuple(findings),
+        require,
+        level,
+        tuple(notes),
+        n=min(one.n for one in subjects.values()),
+        tests=len(findings),
+    )
 
 
 def _finding(
@@ -211,13 +311,15 @@ def _finding(
     require: bool,
     level: float,
     alone: float,
+    joint: float,
     tail: float,
     seed: int,
 ) -> Finding:
     """Compare limits with the bound, as in ``docs/methods/verdict-and-gate.md``.
 
-    `alone` is the level of a single quantity; labels agree with the scores too well if their lower
-    tail is at most `tail`.
+    `alone` is the level of a single quantity, `joint` the one at which a quantity among all of them
+    is shown to exceed its bound; labels agree with the scores too well if their lower tail is at
+    most `tail`.
     """
     quantity, most, rule = bound
     limits = _limits(evidence, bound, level, require, seed)
@@ -233,12 +335,16 @@ def _finding(
         if not keeps and _undecided(bound, limits):
             own = limits if level == alone else _limits(evidence, bound, alone, False, seed)
             if own is not None and _undecided(bound, own):
-                return made(*own, alone, "unknown")
+                return _with_rows_needed(made(*own, alone, "unknown"))
     else:
         kept = quietly(margin, evidence, quantity, most, rule)  # the limits have given the warnings
         made = partial(made, condition=kept.condition)
+        if beyond:
+            shown = limits if level == joint else _limits(evidence, bound, joint, False, seed)
+            if shown is not None and (shown.low > largest or shown.high < least):
+                return made(*limits, level, "exceeded", kept.pvalue)
         if not keeps:
-            return made(*limits, level, "not certified", kept.pvalue)
+            return _with_rows_needed(made(*limits, level, "not certified", kept.pvalue))
         if kept.shown_by_ties > most:
             return made(*limits, level, "not certified", 1.0, shown_by_ties=kept.shown_by_ties)
     if "omnibus" not in evidence.memory:  # the same for every bound
@@ -252,6 +358,10 @@ def _finding(
     return made(
         *limits, level, "certified", kept.pvalue, None, 0 if test is None else test.contradicted
     )
+
+
+def _with_rows_needed(finding: Finding) -> Finding:
+    return replace(finding, needed=rows_needed(finding))
 
 
 def _limits(

@@ -1,6 +1,8 @@
 """`risk_coverage`: errors among the most confident rows, against their share."""
 
+import math
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from typing import Any, NamedTuple, Unpack
@@ -8,11 +10,17 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 
 from trueness._input.arguments import checked_fraction
+from trueness._input.sample import refuse_shuffled_index
+from trueness._input.zero_one import finite_numbers, zero_one
+from trueness._numerics.clustered import cluster_sums
+from trueness._tally.clusters import cluster_codes, cluster_column
 from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Tally
+from trueness.errors import InputError
 from trueness.infer.decision._net_benefit import models_by_name
+from trueness.infer.limits._judged_rate import HALF_TRUST, judged_rate
 from trueness.infer.limits._row_means import (
     LossTable,
     mean_row_limits,
@@ -22,11 +30,15 @@ from trueness.infer.limits._row_means import (
     with_unseen_rows,
 )
 from trueness.results import Estimate, RiskCoverage
-from trueness.typing import ArrayLike, Floats, RowOptions
+from trueness.typing import ArrayLike, Floats, Ints, RowOptions
 
 _SURPRISE = 3.0
 """The weight of a row among the most confident eighth; half a wrong and half a right one are added,
 for the upper and the lower limit, since none may have come yet."""
+_CURVE = 40
+"""Points of the curve with a judge."""
+_FEW_LABELS = 10
+"""Human labels above the first of them."""
 _DEFINITION = "Mean over all coverages of the share of errors among the most confident rows."
 
 
@@ -37,6 +49,7 @@ def risk_coverage(
     *,
     level: float = 0.95,
     cluster: ArrayLike | None = None,
+    judge: ArrayLike | None = None,
     **rows: Unpack[RowOptions],
 ) -> RiskCoverage:
     r"""Risk against coverage: how often answers are wrong if only the most confident are accepted.
@@ -51,6 +64,10 @@ def risk_coverage(
     level, cluster, **rows
         As for :func:`estimate`. With ``kind="correct"``, `y_true` says whether each answer was
         right, and `y_prob` is its confidence.
+    judge : array-like of shape (n,), optional
+        Labels of a judge for every row, 0 and 1 in the sense of `y_true`, which is then nan or None
+        where no human looked. Human labels are a random sample; the judge need not be good. For one
+        model and a vector of scores.
 
     Returns
     -------
@@ -68,6 +85,10 @@ def risk_coverage(
     half a row more that is wrong among the four most confident: errors there decide, and may not
     have been seen. Limits of a difference are Student's, with half a row on which the models differ
     added.
+
+    With a judge the area is that of the human labels, plus λ times what the judge's area of all
+    rows exceeds its area of the same rows by. λ is the slope of one influence on the other, and it
+    and what it gains count the less the fewer errors there are. Risks are at up to 40 coverages.
 
     References
     ----------
@@ -88,6 +109,8 @@ def risk_coverage(
     pairs = isinstance(options.get("kind"), str) and options["kind"] == "correct"
     if pairs:
         del options["kind"]
+    if judge is not None:
+        return _with_judge(y_true, y_prob, judge, level, cluster, pairs, options)
     models = models_by_name(y_true, y_prob, options, cluster, "risk and coverage")
     if "" in models:
         return risk_of(models[""], level, pairs)
@@ -228,3 +251,120 @@ class _Curve(NamedTuple):
             p = np.where(p >= 0.5, p, 1 - p)
         group = np.searchsorted(-self.threshold, -p)
         return np.where(y == 0, self.if_wrong[group], self.if_right[group])
+
+
+def _with_judge(
+    y_true: Any,
+    y_prob: Any,
+    judge: ArrayLike,
+    level: float,
+    cluster: ArrayLike | None,
+    pairs: bool,
+    options: dict[str, Any],
+) -> RiskCoverage:
+    """The curve of human labels, moved by what the judge says about all rows."""
+    if isinstance(y_true, Tally | Sketch) or isinstance(y_prob, Mapping):
+        raise InputError("judge", "needs the rows of one model", f"got a {type(y_true).__name__}")
+    pos_label = options.pop("pos_label", None)
+    others = [name for name, value in options.items() if value is not None]
+    if others:
+        raise InputError(others[0], "must be left out with `judge`")
+    refuse_shuffled_index(y_true, {"y_prob": y_prob, "judge": judge})
+    human = zero_one(y_true, "y_true", gaps=True, pos_label=pos_label)
+    p = finite_numbers(y_prob, "y_prob", human.size)
+    remedy = "Scores need a cut first, such as `score >= 0.5`."
+    labels = zero_one(judge, "judge", human.size, pos_label=pos_label, remedy=remedy)
+    known = ~np.isnan(human)
+    if not known.any():
+        raise InputError("y_true", "must have a label in at least one row", "got none")
+    codes = None
+    if cluster is not None:
+        names = cluster_column(y_true, cluster, human.size)
+        codes = cluster_codes(names, np.arange(human.size))
+    own = None if codes is None else codes[known]
+    of_humans = Evidence.of(human[known], p[known], {}, kind="confidence", cluster=own)
+    of_judge = Evidence.of(labels[known], p[known], {}, kind="confidence", cluster=own)
+    of_all = Evidence.of(labels, p, {}, kind="confidence")
+    found = risk_of(of_humans, level, pairs)
+    assert isinstance(found.aurc, Estimate)
+    effect = _Curve.of(of_humans, pairs).of_rows(of_humans, pairs)
+    curve = _Curve.of(of_judge, pairs)
+    moved = _Curve.of(of_all, pairs).value - curve.value
+    rows = _JudgedRows.of(human, p, labels, pairs)
+    errors = float(np.nansum(rows.wrong))
+    rarer = min(errors, effect.size - errors)
+    trust = rarer / (rarer + HALF_TRUST)
+    change = _Moved.of(effect, curve.of_rows(of_judge, pairs), own, human.size, trust)
+    value = min(max(found.aurc.value + change.slope * moved, 0.0), 1.0)
+    area = replace(
+        found.aurc,
+        value=value,
+        low=max(value - change.shorter * (found.aurc.value - found.aurc.low), 0.0),
+        high=min(value + change.shorter * (found.aurc.high - found.aurc.value), 1.0),
+        method=f"prediction-powered, {found.aurc.method}",
+        standard_error=change.shorter * found.aurc.standard_error,
+        note=f"{int(known.sum()):,} human labels, and a judge's of {human.size:,} rows.",
+    )
+    threshold, coverage, risk = rows.curve()
+    assert isinstance(found.excess, float)
+    return RiskCoverage(threshold, coverage, risk, area, value - (found.aurc.value - found.excess))
+
+
+class _Moved(NamedTuple):
+    """How far the judge moves an area of human labels, and how much shorter its limits become."""
+
+    slope: float
+    shorter: float
+
+    @classmethod
+    def of(
+        cls, human: Floats, judge: Floats, cluster: Ints | None, n_all: int, trust: float
+    ) -> "_Moved":
+        """From the influences of the labelled rows on the area of the human and of the judge's labels."""
+        a = cluster_sums(human - human.mean(), cluster)
+        b = cluster_sums(judge - judge.mean(), cluster)
+        spread = float((b * b).sum())
+        variance = float((a * a).sum())
+        if spread <= 0 or variance <= 0:
+            return cls(0.0, 1.0)
+        shared = float((a * b).sum())
+        slope = trust * shared / spread
+        gain = trust * (2 * slope * shared - slope**2 * spread) * (1 - human.size / n_all)
+        return cls(slope, math.sqrt(min(max(1 - gain / variance, 0.0), 1.0)))
+
+
+class _JudgedRows(NamedTuple):
+    """Rows from the most confident down; errors of humans are nan where none looked."""
+
+    confidence: Floats
+    wrong: Floats
+    doubted: Floats
+
+    @classmethod
+    def of(cls, human: Floats, p: Floats, judge: Floats, pairs: bool) -> "_JudgedRows":
+        likely = np.ones(p.size, bool) if pairs else p >= 0.5
+        confidence = np.where(likely, p, 1 - p)
+        order = np.argsort(-confidence, kind="stable")
+        wrong = np.where(likely, 1 - human, human)
+        doubted = np.where(likely, 1 - judge, judge)
+        return cls(confidence[order], wrong[order], doubted[order])
+
+    def curve(self) -> tuple[Floats, Floats, Floats]:
+        """Thresholds at quantiles with some human labels above, with coverage and risk."""
+        n = self.confidence.size
+        last = np.append(self.confidence[1:] < self.confidence[:-1], True)
+        known = ~np.isnan(self.wrong)
+        ends = np.flatnonzero(last & (np.cumsum(known) >= min(_FEW_LABELS, known.sum())))
+        if ends.size > _CURVE:
+            wanted = np.linspace(ends[0], n - 1, _CURVE)
+            ends = np.unique(ends[np.searchsorted(ends, np.floor(wanted))])
+        risk = np.zeros(ends.size)
+        for i, end in enumerate(ends.tolist()):
+            inside = known[: end + 1]
+            risk[i] = judged_rate(
+                y=self.wrong[: end + 1][inside],
+                judge=self.doubted[: end + 1][inside],
+                judge_mean=float(self.doubted[: end + 1].mean()),
+                n_all=end + 1,
+            ).value
+        return self.confidence[ends], (ends + 1) / n, risk

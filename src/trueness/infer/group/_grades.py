@@ -7,10 +7,11 @@ from itertools import pairwise
 from typing import Any, Literal, NamedTuple, TypeAlias, Unpack
 
 import numpy as np
+from scipy.special import betainc, betaincinv
 
 from trueness._input.arguments import checked_fraction, checked_word, is_real
-from trueness._input.segment_columns import MOST_GRADES, read_grades
-from trueness._level import checked_level
+from trueness._input.segment_columns import MOST_GRADES, GradeColumn, SegmentColumn, read_grades
+from trueness._level import Level, checked_level
 from trueness._numerics.holm import holm
 from trueness._numerics.proportions import clopper_pearson
 from trueness._numerics.vasicek import OneFactor
@@ -25,7 +26,8 @@ from trueness._tally.tally import Binned, Tally
 from trueness.errors import DroppedRowsWarning, InputError, Remedy, dropped_rows, warn
 from trueness.infer.limits._slope import shift_limits
 from trueness.measure._slope import inside_cells
-from trueness.results import Estimate, Grade, GradeTable
+from trueness.results import Estimate, Grade, GradePeriods, GradeTable
+from trueness.results._grades import Light
 from trueness.typing import ArrayLike, Floats, Ints, RowOptions
 
 Portfolio: TypeAlias = Literal["infinite", "finite"]
@@ -34,6 +36,8 @@ _MOST_DISTINCT = 50
 _COUNTED = "Weights are not whole numbers"
 _ALL = Edges([0, 1])
 _TOTAL = "total"
+# A grade whose doubled PD would be noticed less often than this has no power.
+_NOTICED = 0.5
 
 
 @takes_rows
@@ -47,6 +51,8 @@ def grade_table(
     correlation: float = 0.0,
     portfolio: Portfolio = "infinite",
     lights: tuple[float, float] = (0.95, 0.999),
+    margin: float | None = None,
+    period: ArrayLike | None = None,
     **rows: Unpack[RowOptions],
 ) -> GradeTable:
     r"""Predicted and observed events by rating grade, with exact limits and traffic lights.
@@ -78,6 +84,12 @@ def grade_table(
     lights : pair of float, default (0.95, 0.999)
         One-sided levels: a grade is amber above the limit of the first and red above that of the
         second.
+    margin : float, optional
+        A one-sided level, such as 0.9: `conservative` is the upper limit of each rate at this
+        level, and that of the total, the target of a calibration, with a margin of conservatism.
+    period : array-like of shape (n,), optional
+        The year, or other period, of each row: `periods` then has the rate of each grade in each
+        period and its long-run average.
     **rows
         As for :func:`trueness.ece`. There is no `cluster`; `correlation` models the dependence
         between rows.
@@ -91,7 +103,9 @@ def grade_table(
     Notes
     -----
     **Limits of the rate** and of observed/expected: Clopper and Pearson's of the rate, also divided
-    by the mean score. They take rows as independent, whatever `correlation` is.
+    by the mean score. With a correlation they are the rates at which as many events or more, or as
+    few or fewer, have the probability (1 − level)/2 in the one-factor model, for the rows there
+    are: one bad year is compatible with a low PD.
 
     **Limits if the PD is right.** Without correlation, the number of events of n rows with mean
     score p is compared with the binomial distribution (n, p). If scores differ within a grade,
@@ -106,7 +120,17 @@ def grade_table(
     binomial distribution over the factor.
 
     **Lights.** Each grade is judged by itself: of 20 calibrated grades one is amber on average.
-    `adjusted_pvalue` allows for the number of grades.
+    `adjusted_pvalue` allows for the number of grades. A grade that is not amber has *no power* if
+    events twice as frequent as its PD says would be noticed with a probability below one half: no
+    event where 0.1 are expected is no evidence for the PD.
+
+    **Jeffreys' test.** `pvalue_jeffreys` is :math:`P(\mathrm{Beta}(d + \tfrac12, n - d + \tfrac12)
+    \le \mathrm{PD})`, the test of the European Central Bank's validation reporting; it takes rows
+    as independent, whatever `correlation` is.
+
+    **Periods.** The long-run average counts each period once. Limits, p-values and lights are those
+    of all rows; with a correlation they take all rows to share one factor, as if in one period,
+    which is cautious.
 
     **Central tendency.** `offset` is the calibration intercept at slope 1, in log-odds, with
     likelihood-ratio limits for independent rows. Scores of exactly 0 and 1 are left out.
@@ -132,7 +156,7 @@ def grade_table(
     >>> table = tn.grade_table(y, pd, bins={"A": 0.005, "B": 0.02, "C": 1})
     >>> for grade in table:
     ...     print(grade)
-    A: 3 events, 4.0 expected (n = 2,000), p = 0.76, green
+    A: 3 events, 4.0 expected (n = 2,000), p = 0.76, no power
     B: 17 events, 10.0 expected (n = 1,000), p = 0.026, amber
     C: 15 events, 20.0 expected (n = 400), p = 0.90, green
     >>> round(table["B"].ratio, 2), table.inversions
@@ -141,12 +165,20 @@ def grade_table(
     if not is_real(correlation) or not 0 <= correlation < 1:
         raise InputError("correlation", "must lie in [0, 1)", f"got {correlation!r}")
     checked_word(portfolio, "portfolio", ("infinite", "finite"))
-    model = _Model(checked_level(level), *_checked_lights(lights), float(correlation), portfolio)
+    amber, red = _checked_lights(lights)
+    model = _Model(
+        level=checked_level(level),
+        amber=amber,
+        red=red,
+        correlation=float(correlation),
+        portfolio=portfolio,
+        margin=None if margin is None else checked_fraction(margin, "margin"),
+    )
     if grades is None:
-        return _table(*_by_score(y_true, y_prob, bins, rows), model)
+        return _table(_by_score(y_true, y_prob, bins, period, rows), model)
     if bins is not None:
         raise InputError("bins", "must be left out if there is a column of grades")
-    return _table(*_by_column(y_true, y_prob, grades, rows), model)
+    return _table(_by_column(y_true, y_prob, grades, period, rows), model)
 
 
 class _Model(NamedTuple):
@@ -157,6 +189,18 @@ class _Model(NamedTuple):
     red: float
     correlation: float
     portfolio: Portfolio
+    margin: float | None
+
+
+class _Graded(NamedTuple):
+    """The rows by grade."""
+
+    sums: "_GradeSums"
+    cells: Cells | None
+    """All rows together, if every distinct score is known."""
+    notes: tuple[str, ...]
+    periods: tuple[tuple[str, "_GradeSums"], ...] = ()
+    """The sums of the rows of each period."""
 
 
 class _GradeSums(NamedTuple):
@@ -192,6 +236,11 @@ class _GradeSums(NamedTuple):
         n = (weight if whole else count).astype(np.int64)
         return cls(tuple(names), n, weight, events, expected, squares, whole)
 
+    def in_order(self, order: Ints) -> "_GradeSums":
+        """The grades in another order."""
+        names = tuple(self.names[i] for i in order)
+        return self.each(lambda values: values[order])._replace(names=names)
+
     def each(self, change: Callable[[Any], Any]) -> "_GradeSums":
         """All columns changed in the same way, such as another order."""
         return self._replace(
@@ -213,10 +262,8 @@ def _checked_lights(lights: Any) -> tuple[float, float]:
     return amber, red
 
 
-def _by_score(
-    y_true: Any, y_prob: Any, bins: Any, rows: RowOptions
-) -> tuple[_GradeSums, Cells | None, tuple[str, ...]]:
-    """Sums by intervals of the score; cells only if there are any; notes."""
+def _by_score(y_true: Any, y_prob: Any, bins: Any, period: Any, rows: RowOptions) -> _Graded:
+    """Sums by intervals of the score."""
     names, rule = _names_and_rule(bins)
     if rule is not None:
         _check_number(rule.n_requested)
@@ -250,11 +297,49 @@ def _by_score(
     note = (
         "Sketch: a cell that a cut-off divides counts as a whole, in the grade of its mean score."
     )
-    return (
-        _GradeSums.of_bins(names, [part]),
-        cells,
-        (note,) * isinstance(y_true, Sketch) + evidence.notes,
+    rule = Edges(part.edges)
+
+    def sums_of(some: Ints) -> _GradeSums:
+        return _GradeSums.of_bins(names, [bins_of_rows(evidence.at(some).sample, rule)])
+
+    return _Graded(
+        sums=_GradeSums.of_bins(names, [part]),
+        cells=cells,
+        notes=(note,) * isinstance(y_true, Sketch) + evidence.notes,
+        periods=_by_period(_periods(evidence, y_true, period), evidence, sums_of),
     )
+
+
+def _periods(evidence: Evidence, y_true: Any, period: Any) -> SegmentColumn | None:
+    """The column of periods."""
+    if period is None:
+        return None
+    if evidence.rows is None:
+        raise InputError("period", "needs rows", f"a {type(y_true).__name__} has none")
+    if isinstance(period, Mapping):
+        raise InputError("period", "must be a column with the period of each row", "got a dict")
+    try:
+        column, *others = evidence.columns(period, y_true, whole="names")
+    except InputError as error:
+        if error.argument != "by":
+            raise
+        raise error.but(argument="period") from None
+    if others:
+        raise InputError("period", "must be one column", f"got {1 + len(others)}")
+    if len(column.values) > MOST_GRADES:
+        got = f"got {len(column.values):,}"
+        raise InputError("period", f"must have at most {MOST_GRADES:,} different values", got)
+    return column
+
+
+def _by_period(
+    column: SegmentColumn | None, evidence: Evidence, sums_of: Callable[[Ints], _GradeSums]
+) -> tuple[tuple[str, _GradeSums], ...]:
+    """The sums of each period that has rows of any weight."""
+    if column is None:
+        return ()
+    places = ((name, np.flatnonzero(column.code == i)) for i, name in enumerate(column.values))
+    return tuple((name, sums_of(some)) for name, some in places if evidence.has_weight(some))
 
 
 def _check_number(grades: int) -> None:
@@ -315,10 +400,8 @@ def _distinct(cells: Cells) -> tuple[tuple[str, ...], BinRule]:
     ), Distinct()
 
 
-def _by_column(
-    y_true: Any, y_prob: Any, grades: Any, rows: RowOptions
-) -> tuple[_GradeSums, Cells, tuple[str, ...]]:
-    """Sums by the values of a column; all cells; notes."""
+def _by_column(y_true: Any, y_prob: Any, grades: Any, period: Any, rows: RowOptions) -> _Graded:
+    """Sums by the values of a column."""
     if isinstance(y_true, Tally | Sketch | Binned):
         got = f"a {type(y_true).__name__} has none"
         raise InputError("grades", "needs rows", got, remedy="`bins=` makes grades of cut-offs.")
@@ -329,32 +412,50 @@ def _by_column(
         )
     evidence = _read(y_true, y_prob, rows)
     w = evidence.sample.w
-    evidence = evidence if w is None or w.all() else evidence.at(np.flatnonzero(w))
+    periods = _periods(evidence, y_true, period)
+    if w is not None and not w.all():
+        weighted = np.flatnonzero(w)
+        evidence = evidence.at(weighted)
+        periods = None if periods is None else periods.at(weighted)
     assert evidence.position is not None
     column = read_grades(grades, y_true, evidence.position, drop=rows.get("missing") == "drop")
     if column.dropped:
         warn(dropped_rows(column.dropped, evidence.position.size, "no grade"), DroppedRowsWarning)
         evidence = evidence.at(column.kept)
+        periods = None if periods is None else periods.at(column.kept)
     cells = cells_of_rows(evidence.sample)  # checks every value
-    by_grade = np.argsort(column.code, kind="stable")
-    ends = np.searchsorted(column.code[by_grade], np.arange(len(column.names) + 1)).tolist()
+    whole = np.arange(column.code.size)
+    sums = _sums_by_code(column, evidence, whole)
+    order = np.arange(len(column.names))
+    if not column.ordered:
+        order = np.lexsort((order, sums.score))
+
+    def sums_of(some: Ints) -> _GradeSums:
+        return _sums_by_code(column, evidence, some).in_order(order)
+
+    return _Graded(
+        sums=sums.in_order(order),
+        cells=cells,
+        notes=evidence.notes,
+        periods=_by_period(periods, evidence, sums_of),
+    )
+
+
+def _sums_by_code(column: GradeColumn, evidence: Evidence, some: Ints) -> _GradeSums:
+    """The sums of some of the rows by the grades of a column."""
+    code = column.code[some]
+    by_grade = some[np.argsort(code, kind="stable")]
+    ends = np.searchsorted(np.sort(code), np.arange(len(column.names) + 1)).tolist()
     empty = Bins.empty(np.array([0.0, 1.0]))
     each = (
         bins_of_rows(evidence.at(by_grade[a:b]).sample, _ALL) if a < b else empty
         for a, b in pairwise(ends)
     )
-    sums = _GradeSums.of_bins(column.names, each)
-    if not column.ordered:
-        order = np.lexsort((np.arange(len(column.names)), sums.score))
-        sums = sums.each(lambda values: values[order])._replace(
-            names=tuple(sums.names[i] for i in order)
-        )
-    return sums, cells, evidence.notes
+    return _GradeSums.of_bins(column.names, each)
 
 
-def _table(
-    sums: _GradeSums, cells: Cells | None, notes: tuple[str, ...], model: _Model
-) -> GradeTable:
+def _table(graded: _Graded, model: _Model) -> GradeTable:
+    sums = graded.sums
     one = np.array([1.0])
     filled = sums.n > 0
     laws = [OneFactor(np.array([p]), one, model.correlation) for p in np.minimum(sums.score, 1.0)]
@@ -370,12 +471,58 @@ def _table(
     total = _grade(_TOTAL, sums.each(lambda values: values.sum(keepdims=True)), 0, every, model)
     there = [g for g in grades if g.n > 0]
     inversions = tuple((a.grade, b.grade) for a, b in pairwise(there) if b.rate < a.rate)
-    offset = _offset(cells, total, model.level)
+    offset = _offset(graded.cells, total, model.level)
     said = (
-        *(one for one in notes if sums.whole or not one.startswith(_COUNTED)),
+        *(one for one in graded.notes if sums.whole or not one.startswith(_COUNTED)),
         *_notes(there, sums, model),
     )
-    return GradeTable(tuple(grades), total, offset, inversions, **model._asdict(), notes=said)
+    return GradeTable(
+        grades=tuple(grades),
+        total=total,
+        offset=offset,
+        inversions=inversions,
+        level=model.level,
+        amber=model.amber,
+        red=model.red,
+        correlation=model.correlation,
+        portfolio=model.portfolio,
+        margin=model.margin,
+        notes=said,
+        periods=_long_run(graded.periods),
+    )
+
+
+def _long_run(periods: tuple[tuple[str, _GradeSums], ...]) -> GradePeriods | None:
+    """Rates by period and grade, and their averages over periods; None without periods."""
+    if not periods:
+        return None
+    lines: list[tuple[str, str, int, float, float, float]] = []
+    rates: dict[str, list[float]] = {}
+    for period, sums in periods:
+        total = sums.each(lambda values: values.sum(keepdims=True))._replace(names=(_TOTAL,))
+        for part in (sums, total):
+            for i, grade in enumerate(part.names):
+                events = float(part.events[i])
+                rate = min(events / float(part.weight[i]), 1.0) if part.n[i] else math.nan
+                lines.append((period, grade, int(part.n[i]), float(part.score[i]), events, rate))
+                rates.setdefault(grade, []).append(rate)
+    period_of, grade_of, n, score, events_of, rate_of = zip(*lines, strict=True)
+    return GradePeriods(
+        period=period_of,
+        grade=grade_of,
+        n=n,
+        score=score,
+        events=events_of,
+        rate=rate_of,
+        long_run={grade: _mean_of_known(values) for grade, values in rates.items()},
+    )
+
+
+def _mean_of_known(values: list[float]) -> float:
+    known = [value for value in values if not math.isnan(value)]
+    if not known:
+        return math.nan
+    return math.fsum(known) / len(known)
 
 
 def _grade(name: str, sums: _GradeSums, i: int, law: OneFactor, model: _Model) -> Grade:
@@ -390,7 +537,7 @@ def _grade(name: str, sums: _GradeSums, i: int, law: OneFactor, model: _Model) -
     score = law.mean
     whole = sums.whole
     k = round(events) if whole else rate * rows
-    low, high = (float(end) for end in clopper_pearson(k, rows, model.level))
+    low, high = _rate_limits(law, k, rows, model)
     large = model.correlation > 0 and model.portfolio == "infinite"
 
     def upper(probability: float) -> float:
@@ -411,7 +558,7 @@ def _grade(name: str, sums: _GradeSums, i: int, law: OneFactor, model: _Model) -
     without = math.inf if rate > 0 else math.nan  # expected events
     ratio, ratio_low, ratio_high = (x / score if score > 0 else without for x in (rate, low, high))
     both = min(1.0, 2 * min(many, few))
-    light = _light(rate > amber, rate > red) if large else _exact_light(many, model)
+    light: Light = _light(rate > amber, rate > red) if large else _exact_light(many, model)
     found: Any = {
         "n": int(n),
         "weight": weight,
@@ -434,7 +581,44 @@ def _grade(name: str, sums: _GradeSums, i: int, law: OneFactor, model: _Model) -
         "red_above": red,
     }
     found |= {"pvalue": many, "pvalue_few": few, "pvalue_two_sided": both, "adjusted_pvalue": many}
-    return Grade(name, **found, light=light, few=few <= 1 - model.amber)
+    power = _power_of_doubled(law, amber * rows, rows, whole=whole)
+    if light == "green" and power < _NOTICED:
+        light = "no power"
+    return Grade(
+        name,
+        **found,
+        pvalue_jeffreys=float(betainc(k + 0.5, rows - k + 0.5, score)),
+        light=light,
+        few=few <= 1 - model.amber,
+        power=power,
+        conservative=_upper_rate(law, k, rows, model),
+    )
+
+
+def _rate_limits(law: OneFactor, k: float, rows: float, model: _Model) -> tuple[float, float]:
+    """Two-sided limits of the rate."""
+    if model.correlation == 0:
+        low, high = clopper_pearson(k, rows, model.level)
+        return float(low), float(high)
+    tail = Level(model.level).tail
+    return law.rate_limits(k, rows, tail, tail)
+
+
+def _upper_rate(law: OneFactor, k: float, rows: float, model: _Model) -> float:
+    """The one-sided upper limit of the rate at the level of the margin."""
+    if model.margin is None:
+        return math.nan
+    if model.correlation == 0:
+        return 1.0 if k >= rows else float(betaincinv(k + 1, rows - k, model.margin))
+    return law.rate_limits(k, rows, 0.5, 1 - model.margin)[1]
+
+
+def _power_of_doubled(law: OneFactor, green: float, rows: float, *, whole: bool) -> float:
+    """The probability of more events than are green if every probability is doubled."""
+    doubled = OneFactor(np.minimum(2 * law.p, 1.0), law.share, law.correlation)
+    # The limit is a rate: times the rows it may miss a whole number by rounding.
+    fewest = math.floor(green + 1e-6) + 1 if whole else green
+    return doubled.at_least(fewest, rows) if fewest <= rows else 0.0
 
 
 def _exact_light(pvalue: float, model: _Model) -> Literal["green", "amber", "red"]:
@@ -484,9 +668,10 @@ def _notes(there: list[Grade], sums: _GradeSums, model: _Model) -> Iterable[str]
         yield f"{_COUNTED}: limits and p-values use the effective number of rows."
     if model.correlation == 0:
         return
-    yield "The limits of rates, O/E and offset take rows as independent."
-    other = [(g, _exact_light(g.pvalue, model)) for g in there]
-    differ = ", ".join(f"{g.grade} would be {light}" for g, light in other if light != g.light)
+    yield "The limits of the offset and Jeffreys' test take rows as independent."
+    shown = {grade.grade: grade.light.replace("no power", "green") for grade in there}
+    other = [(grade.grade, _exact_light(grade.pvalue, model)) for grade in there]
+    differ = ", ".join(f"{name} would be {light}" for name, light in other if light != shown[name])
     if differ:
         yield (
             "Vasicek's limits are those of infinitely many rows. With the chance within the rows there are, "

@@ -16,7 +16,7 @@ from trueness.infer.limits._limits import Limits
 from trueness.infer.limits._slope import shift_limits, slope_limits
 from trueness.measure._slope import InsideCells, inside_cells
 from trueness.results import Estimate, PriorShift
-from trueness.typing import ArrayLike, Kind, Missing
+from trueness.typing import ArrayLike, Kind, Missing, WeightType
 
 
 @suggests_keywords
@@ -30,6 +30,7 @@ def prior_shift(
     labels: Sequence[Hashable] | None = None,
     pos_label: Hashable | None = None,
     sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
     missing: Missing = "raise",
     clip_tolerance: float = 0.0,
     sum_tolerance: float | None = None,
@@ -71,7 +72,12 @@ def prior_shift(
     pos_label : optional
         The label that a vector of scores predicts, if labels are not 0/1.
     sample_weight : array-like of shape (n,), optional
-        Frequencies: a weight of 2 counts the row twice, a weight of 0 leaves it out.
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
     missing : {'raise', 'drop'}, default 'raise'
         What to do with rows that have a missing value: raise an error, or drop them with a warning.
     clip_tolerance : float, default 0
@@ -134,6 +140,7 @@ def prior_shift(
         labels,
         pos_label,
         sample_weight,
+        weight_type,
         missing,
         clip_tolerance,
         sum_tolerance,
@@ -172,7 +179,7 @@ def shift_of_limits(
             weight = 0.0
         else:
             weight = math.nan
-    n = round(inside.cells.weight.sum().item())
+    n = int(inside.cells.row_counts.sum())
     return PriorShift(
-        weight, low, high, level, slope.value, slope.low, slope.high, n, round(inside.certain)
+        weight, low, high, level, slope.value, slope.low, slope.high, n, inside.certain
     )

@@ -46,7 +46,7 @@ _MANY_TESTS = 2_000
 _SMALL = 0.02
 _BINS = (
     "Sums of bins do not hold the scores: tests and noise floors take all rows of a bin at its mean score, which is "
-    "cautious and misses errors that cancel inside a bin; there is no l2 error."
+    "cautious and misses errors that cancel inside a bin; there is no typical error."
 )
 
 

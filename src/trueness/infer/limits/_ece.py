@@ -2,7 +2,7 @@
 
 import math
 from itertools import product
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import chdtr, ndtr, ndtri, stdtrit
@@ -58,7 +58,8 @@ def bin_gaps(evidence: Evidence, bins: BinsLike) -> "BinGaps | ClusteredGaps":
     """Everything about the limits of :func:`ece_limits_of` but their level."""
     rule = blind_to_labels(as_rule(bins))
     evidence.require_one("the limits of a matrix")
-    if evidence.dependent or evidence.weight_type == "importance":
+    of_importance = evidence.weight_type == "importance" and evidence.rows is not None
+    if evidence.dependent or (of_importance and evidence.importance):
         return ClusteredGaps(evidence.clustered, rule)
     binned = evidence.binned(rule, moments=not isinstance(evidence.given, Binned))
     (part,) = binned.parts
@@ -366,7 +367,6 @@ def squared_error_of(
     k: int | None = None,
     bins: BinsLike | None = None,
     smoothness: float | None = None,
-    weight_type: Literal["frequency", "importance"] | None = None,
 ) -> float:
     """The debiased squared error: what :func:`trueness.ece_interval` estimates, of rows or sums that have been read."""
     if k not in (None, 1):
@@ -374,7 +374,7 @@ def squared_error_of(
             raise InputError(
                 "kind", "must be 'confidence' here, or be left out", f"got {evidence.view!r}"
             )
-        return top_k_squared_ece(evidence.matrix, k, bins, smoothness, weight_type or "frequency")
+        return top_k_squared_ece(evidence.matrix, k, bins, smoothness)
     if (rows := evidence.in_clusters) is not None:
         if smoothness is not None:
             given: BinsLike | None = default_width(rows.n, checked_smoothness(smoothness, bins))
@@ -384,8 +384,7 @@ def squared_error_of(
             default_rule(rows.cells, rows.n) if given is None else blind_to_labels(as_rule(given))
         )
         return residuals_in(rows, rule, check=False).estimate
-    weight_type = weight_type or ("importance" if evidence.importance else "frequency")
-    return squared_ece(evidence.sums, bins=bins, smoothness=smoothness, weight_type=weight_type)
+    return squared_ece(evidence.sums, bins=bins, smoothness=smoothness)
 
 
 def squared_limits(asked: Asked, *, squared: bool) -> Limits:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from numbers import Number
 from typing import Any, NamedTuple
 
@@ -22,9 +23,19 @@ from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import row_options
 from trueness._tally.rules import BinsLike, EqualMass, as_rule, blind_to_labels
 from trueness.errors import InputError, SelectedRowsWarning, warn
+from trueness.infer.limits._few_events import (
+    FEW_EVENTS,
+    BlendedRate,
+    JudgedRows,
+    JudgeLaw,
+    blended_rate,
+    expected_events,
+    redrawn_pvalue,
+)
 from trueness.infer.limits._observed_expected import EffectiveEvents
-from trueness.results import Estimate, Powered
-from trueness.typing import ArrayLike, Floats, Ints, Kind, Missing, RowOptions
+from trueness.infer.limits._stratified_rate import stratified_rate
+from trueness.results import Estimate, NextLabels, Powered
+from trueness.typing import ArrayLike, Floats, Ints, Kind, Missing, RowOptions, WeightType
 
 _LEAST_LABELS = 10
 _SELECTED = 0.01
@@ -35,6 +46,7 @@ _DRAWS = 4_999
 _RIDGE = 1.0
 _STEEPEST = 5.0
 _METHOD = "prediction-powered, effective Clopper-Pearson"
+_FEW_METHOD = "judge shrunk for few events, effective Clopper-Pearson"
 
 
 @suggests_keywords
@@ -43,7 +55,7 @@ def powered(
     judge: ArrayLike,
     y_prob: ArrayLike,
     *,
-    human_prob: ArrayLike | None = None,
+    human_prob: ArrayLike | NextLabels | None = None,
     bins: BinsLike | None = None,
     level: float = 0.95,
     cluster: ArrayLike | None = None,
@@ -52,6 +64,7 @@ def powered(
     labels: Sequence[Hashable] | None = None,
     pos_label: Hashable | None = None,
     sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
     missing: Missing = "raise",
     clip_tolerance: float = 0.0,
     sum_tolerance: float | None = None,
@@ -75,9 +88,10 @@ def powered(
     y_prob : array-like of shape (n,)
         Predicted probabilities: P(positive), one column per class or label, or dense, with classes
         second. Predicted probabilities, for every row.
-    human_prob : array-like of shape (n,), optional
+    human_prob : array-like of shape (n,) or NextLabels, optional
         The probability with which each row was given to a human, if not the same for all; above 0
-        in every row, also where no human looked.
+        in every row, also where no human looked. The record of :func:`next_labels` also tells the
+        strata, by which the event rate is then estimated.
     bins : int, sequence of edges or bin rule, optional
         Bins of the gaps; by default five of equal mass.
     level : float, default 0.95
@@ -102,7 +116,12 @@ def powered(
     pos_label : optional
         The label that a vector of scores predicts, if labels are not 0/1.
     sample_weight : array-like of shape (n,), optional
-        Frequencies: a weight of 2 counts the row twice, a weight of 0 leaves it out.
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
     missing : {'raise', 'drop'}, default 'raise'
         What to do with rows that have a missing value: raise an error, or drop them with a warning.
     clip_tolerance : float, default 0
@@ -165,6 +184,7 @@ def powered(
         labels,
         pos_label,
         sample_weight,
+        weight_type,
         missing,
         clip_tolerance,
         sum_tolerance,
@@ -194,6 +214,10 @@ def powered(
     at: Any = evidence.position
     verdict = _numbers(_judgements(judge, set(filled.tolist()), rows), "judge", known.size, at)
     weight = known[at] * 1.0
+    strata = None
+    if isinstance(human_prob, NextLabels):
+        strata = _strata_of(human_prob, known.size)[at]
+        human_prob = human_prob.human_prob
     if human_prob is not None:
         if isinstance(human_prob, Number):
             each = f"must have one entry per row ({known.size:,})"
@@ -220,21 +244,55 @@ def powered(
             "y_prob", f"must have a score above {_LEAST_SCORE:g}", f"all {p.size:,} are below"
         )
     alone = _Rows(p, y, p, weight / weight.sum(), codes)
+    by_strata = None
+    if strata is not None:
+        by_strata = stratified_rate(
+            y, known[at], p, np.clip(verdict, 0, 1), strata, level, evidence.cluster
+        )
     verdict = verdict - verdict.mean()
     found = alone._replace(m=p + _correction(alone, verdict))
     selection = _selection(found, np.column_stack([p, verdict, p * verdict]))
     if selection < _SELECTED:
         text = f"Rows with and without a human label differ in score or judge (p = {selection:.2g})"
         warn(f"{text}: the limits assume a random sample, or `human_prob`.", SelectedRowsWarning)
-    pvalue = _test(found, bin_numbers(evidence.sample, EqualMass(_CELLS)), rng)
-    return _record(
+    cell = bin_numbers(evidence.sample, EqualMass(_CELLS))
+    is_independent = np.unique(codes).size == codes.size
+    if is_independent and expected_events(p, alone.share) < FEW_EVENTS:
+        judged = JudgedRows.of(p, y, alone.share, verdict)
+        law = JudgeLaw(judged)
+        pvalue = redrawn_pvalue(judged, law, np.sort(cell), rng)
+        few: BlendedRate | None = blended_rate(judged, law)
+    else:
+        pvalue = _test(found, cell, rng)
+        few = None
+    record = _record(
         found,
         alone,
         bin_numbers(evidence.sample, rule),
         level,
+        few,
         pvalue=pvalue,
         selection_pvalue=selection,
     )
+    if by_strata is None:
+        return record
+    rate = replace(
+        record.event_rate,
+        value=by_strata.value,
+        low=by_strata.low,
+        high=by_strata.high,
+        method=by_strata.method,
+        standard_error=by_strata.standard_error,
+    )
+    return replace(record, event_rate=rate)
+
+
+def _strata_of(labels: NextLabels, n: int) -> Ints:
+    """The stratum of each row; the rows must be those that the labels were chosen from."""
+    if labels.n != n:
+        demand = f"must be of the same rows ({n:,})"
+        raise InputError("human_prob", demand, f"`next_labels` had {labels.n:,}")
+    return labels.stratum
 
 
 def _one_per_row(values: ArrayLike, name: str) -> Column:
@@ -484,7 +542,16 @@ def _test(rows: _Rows, cell: Ints, rng: np.random.Generator) -> float:
     return (1 + int((drawn >= value).sum())) / (_DRAWS + 1)
 
 
-def _record(rows: _Rows, alone: _Rows, bin_of: Ints, level: float, **known: Any) -> Powered:
+def _record(
+    rows: _Rows,
+    alone: _Rows,
+    bin_of: Ints,
+    level: float,
+    few: BlendedRate | None,
+    *,
+    pvalue: float,
+    selection_pvalue: float,
+) -> Powered:
     expected = float(rows.p.mean())
     p = rows.p
     humans = int(np.count_nonzero(rows.share))
@@ -515,6 +582,18 @@ def _record(rows: _Rows, alone: _Rows, bin_of: Ints, level: float, **known: Any)
         ends = mean.value / unit, low / unit, high / unit
         found[name] = Estimate(title, *ends, level, _METHOD, humans, definition, error)
         variance[name] = mean.parts(unit)
+    if few is not None:
+        for name, unit in (("event_rate", 1.0), ("observed_expected", expected)):
+            low, high = few.limits(level)
+            found[name] = replace(
+                found[name],
+                value=few.value / unit,
+                low=low / unit,
+                high=high / unit,
+                standard_error=math.sqrt(few.variance) / unit,
+                method=_FEW_METHOD,
+            )
+            variance[name] = (few.variance / unit**2, 0.0)
     variance["bins"] = (0.0, 0.0)
     lines = []
     n_bins = int(bin_of.max()) + 1
@@ -546,10 +625,12 @@ def _record(rows: _Rows, alone: _Rows, bin_of: Ints, level: float, **known: Any)
     found |= zip(Powered._columns, map(np.array, zip(*lines, strict=True)), strict=True)
     label, row = ({name: both[i] for name, both in variance.items()} for i in (0, 1))
     more: Any = {
+        "pvalue": pvalue,
+        "selection_pvalue": selection_pvalue,
         "level": level,
         "n": p.size,
         "humans": humans,
         "label_variance": label,
         "row_variance": row,
     }
-    return Powered(**known, **found, **more)
+    return Powered(**found, **more)

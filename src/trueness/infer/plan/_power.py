@@ -36,7 +36,8 @@ from trueness.infer.interval._score_interval import DefaultParts, upper_limit
 from trueness.infer.limits._ece import bin_gaps
 from trueness.infer.test._equivalence import SHARE
 from trueness.infer.test._omnibus import power_function
-from trueness.results._verdict import ENOUGH, NOTICED, RATIO, DetectionPower
+from trueness.results._verdict import DetectionPower
+from trueness.results._verdict_words import ENOUGH, NOTICED, RATIO
 from trueness.typing import ArrayLike, Floats, Ints
 
 _LARGEST = 0.05

@@ -328,7 +328,7 @@ class _Plan(NamedTuple):
     ) -> _Criterion:
         """Rows with which the equivalence test accepts calibrated scores."""
         law = self.known_law(f"accept_{criterion}")
-        title = {"l2": "l2 error", "ece": "ECE", "band": "monotone band"}[criterion]
+        title = {"l2": "typical error", "ece": "ECE", "band": "monotone band"}[criterion]
         size = acceptance_size(law, criterion, margin, self.level, self.power, seed, step)
         target = f"accepted within {margin:g} with probability {self.power:g}"
         return _Criterion(title, target, None if size is None else _two_digits(size))

@@ -32,6 +32,7 @@ from trueness.infer.test._method import (
 from trueness.infer.test._omnibus import omnibus
 from trueness.infer.test._omnibus_matrix import matrix_outcome, parts_outcome
 from trueness.infer.test._pair_tests import Divisor, adaptive_t_cal, exact, pair_test, t_cal
+from trueness.infer.test._quantiles import quantiles_outcome
 from trueness.results import Significance
 
 TestMethod: TypeAlias = Literal[
@@ -45,6 +46,7 @@ TestMethod: TypeAlias = Literal[
     "spiegelhalter",
     "cox",
     "hosmer-lemeshow",
+    "quantiles",
 ]
 
 _RESAMPLES = 999
@@ -85,12 +87,10 @@ def test_of(
     seed: int,
 ) -> Significance:
     """The test of rows or sums that have been read, as :func:`calibration_test`."""
+    if method == "quantiles":
+        return _quantiles_significance(evidence, bins, k, resamples, fitted, seed)
     options = _options(method, bins, resamples, fitted, k, seed, evidence.dependent)
     options = options._replace(rounded_to=evidence.rounded_to)
-    # Whole-number weights count rows here, whatever they mean elsewhere.
-    evidence = (
-        replace(evidence, weight_type="auto") if evidence.weight_type == "importance" else evidence
-    )
     if evidence.view == "multilabel" or evidence.has_images:
         if k is not None and k > 1:
             raise InputError(
@@ -124,6 +124,22 @@ def test_of(
     if evidence.note:
         return replace(found, assumptions=f"{found.assumptions} {evidence.note}")
     return found
+
+
+def _quantiles_significance(
+    evidence: Evidence, bins: Any, k: Any, resamples: Any, fitted: Any, seed: int
+) -> Significance:
+    """The joint test of quantile forecasts, which reads rows and no sums."""
+    passed = {"bins": bins is not None, "k": checked_k(k) > 1, "fitted": bool(fitted)}
+    for option in (name for name, is_passed in passed.items() if is_passed):
+        raise InputError(option, "is not used by `method='quantiles'`", remedy="Leave it out.")
+    draws = _RESAMPLES if resamples is None else checked_resamples(resamples)
+    outcome = quantiles_outcome(evidence, draws, seed)
+    assert evidence.rows is not None
+    assert evidence.events is not None
+    assert evidence.events.levels is not None
+    found = outcome.significance("quantiles", evidence.rows.n // evidence.events.levels.size)
+    return replace(found, assumptions=f"{found.assumptions} {evidence.note}".rstrip())
 
 
 def _each_label(
@@ -278,12 +294,12 @@ def _options(
     return Options(rule, count, seed, bool(fitted), None)
 
 
-METHODS = tuple(_METHODS)
+METHODS = (*_METHODS, "quantiles")
 
 
 def refuse_unused(option: str, method: str) -> None:
     """Raise if a method does not take an option."""
-    if option not in _METHODS[method].uses:
+    if method not in _METHODS or option not in _METHODS[method].uses:
         users = [name for name, other in _METHODS.items() if option in other.uses]
         remedy = f"Leave it out; it is used by {', '.join(users)}."
         raise InputError(option, f"is not used by `method={method!r}`", remedy=remedy)

@@ -28,7 +28,7 @@ from trueness.infer.null._redrawn_labels import (
 )
 from trueness.infer.test._method import Options, Outcome, observed_events, significance
 from trueness.results import Walk
-from trueness.typing import ArrayLike, Floats, Ints, Kind, Missing
+from trueness.typing import ArrayLike, Floats, Ints, Kind, Missing, WeightType
 
 # Each of this many stretches of a walk keeps two steps, the highest and the lowest.
 _STRETCHES = 1000
@@ -107,6 +107,7 @@ def cumulative_walk(
     labels: Sequence[Hashable] | None = None,
     pos_label: Hashable | None = None,
     sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
     missing: Missing = "raise",
     clip_tolerance: float = 0.0,
     sum_tolerance: float | None = None,
@@ -145,7 +146,12 @@ def cumulative_walk(
     pos_label : optional
         The label that a vector of scores predicts, if labels are not 0/1.
     sample_weight : array-like of shape (n,), optional
-        Frequencies: a weight of 2 counts the row twice, a weight of 0 leaves it out.
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
     missing : {'raise', 'drop'}, default 'raise'
         What to do with rows that have a missing value: raise an error, or drop them with a warning.
     clip_tolerance : float, default 0
@@ -195,6 +201,7 @@ def cumulative_walk(
         labels,
         pos_label,
         sample_weight,
+        weight_type,
         missing,
         clip_tolerance,
         sum_tolerance,

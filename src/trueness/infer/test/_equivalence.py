@@ -13,7 +13,7 @@ from trueness._input.arguments import (
     whole_seed,
 )
 from trueness._keywords import suggests_keywords
-from trueness._tally.cells import Cells, pool_cells
+from trueness._tally.cells import pool_cells
 from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import row_options
 from trueness._tally.rules import BinsLike
@@ -27,7 +27,7 @@ from trueness.infer.limits._observed_expected import EffectiveEvents
 from trueness.infer.null._redrawn_labels import contradictions
 from trueness.infer.test._calibration_test import test_of
 from trueness.results import Significance
-from trueness.typing import ArrayLike, Kind, Missing
+from trueness.typing import ArrayLike, Kind, Missing, WeightType
 
 Criterion: TypeAlias = Literal["l2", "oe", "band", "ece"]
 _CRITERIA = ("l2", "oe", "band", "ece")
@@ -57,12 +57,12 @@ def equivalence_test(
     bins: BinsLike | None = None,
     share: float | None = None,
     cluster: ArrayLike | None = None,
-    weight_type: Literal["frequency", "importance"] = "frequency",
     seed: Seed = 0,
     kind: Kind | None = None,
     labels: Sequence[Hashable] | None = None,
     pos_label: Hashable | None = None,
     sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
     missing: Missing = "raise",
     clip_tolerance: float = 0.0,
     sum_tolerance: float | None = None,
@@ -110,9 +110,6 @@ def equivalence_test(
         show anything.
     cluster : array-like of shape (n,), optional
         A cluster name for each row; rows of one cluster may depend on each other; not for 'band'.
-    weight_type : {'frequency', 'importance'}, default 'frequency'
-        'frequency': whole numbers; a weight of 2 counts the row twice. 'importance': sampling
-        weights; each row counts once, whatever its weight.
     seed : int or numpy.random.Generator, default 0
         For the labels that are redrawn to see whether the labels agree with the scores too well.
     kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
@@ -130,9 +127,13 @@ def equivalence_test(
     pos_label : optional
         The label that a vector of scores predicts, if labels are not 0/1.
     sample_weight : array-like of shape (n,), optional
-        Frequencies: a weight of 2 counts the row twice, a weight of 0 leaves it out.
-        `sample_weight` must be whole numbers for 'l2' (unless `weight_type` is 'importance') and
-        for 'band'.
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out. Weights
+        must count rows for 'band', and for 'l2' from sums.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
     missing : {'raise', 'drop'}, default 'raise'
         What to do with rows that have a missing value: raise an error, or drop them with a warning.
     clip_tolerance : float, default 0
@@ -206,6 +207,7 @@ def equivalence_test(
         labels,
         pos_label,
         sample_weight,
+        weight_type,
         missing,
         clip_tolerance,
         sum_tolerance,
@@ -214,10 +216,7 @@ def equivalence_test(
         ignore_index,
     )
     seed = whole_seed(seed)
-    checked_word(weight_type, "weight_type", ("frequency", "importance"))
-    evidence = Evidence.of(
-        y_true, y_prob, rows, kind="confidence", cluster=cluster, weight_type=weight_type
-    )
+    evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster)
     within = checked_number(
         within, "within", "above 0 and at most 1", low=0, high=math.nextafter(1, 2)
     )
@@ -300,16 +299,17 @@ def margin(
 
 
 def _l2(evidence: Evidence, _: BinsLike) -> _Limits:
-    if evidence.dependent or evidence.weight_type == "importance":
+    if evidence.dependent or (evidence.importance and evidence.rows is not None):
         rows = evidence.clustered
         parts = DefaultParts.of_clusters(rows)[0]
         n = rows.n
     else:
         cells = finest(evidence).cells
         if not cells.whole:
-            remedy = "For other weights use `weight_type='importance'`."
             raise InputError(
-                "sample_weight", "must be whole numbers for the l2 error", remedy=remedy
+                "sample_weight",
+                "must be whole numbers for the l2 error of sums",
+                remedy="Pass labels and scores.",
             )
         n = int(cells.weight.sum())
         if n < 2:
@@ -323,19 +323,13 @@ def _l2(evidence: Evidence, _: BinsLike) -> _Limits:
         ties = 0.0 if parts.effective is not None else math.sqrt(parts.shown_by_ties(0.01))
         condition = f"{SMOOTH} ({parts.cells.size:,} distinct scores in {n:,} rows)"
         found = found._replace(condition=condition, shown_by_ties=ties)
-    return "l2 calibration error", found, lambda alpha: (0.0, math.sqrt(min(high(alpha), 1.0)))
+    return "typical error", found, lambda alpha: (0.0, math.sqrt(min(high(alpha), 1.0)))
 
 
 def _ratio(evidence: Evidence, _: BinsLike) -> _Limits:
     rows = evidence.in_clusters
     part = evidence.one if rows is None else rows.cells
     assert part is not None
-    if (
-        isinstance(part, Cells)
-        and evidence.weight_type == "importance"
-        and evidence.weights == "whole"
-    ):
-        part = part.as_floats()  # whole weights would count rows
     found = EffectiveEvents.of(part, rows)
     n = int(part.weight.sum() if part.whole else part.count.sum())
     return "O/E", Margin(found.value, n), lambda alpha: found.limits(alpha)[:2]
@@ -381,7 +375,7 @@ def omnibus_of(evidence: Evidence, seed: int) -> Significance | None:
     with collected_warnings():  # the limits have given them
         try:
             cells = evidence.cells
-            plain = not evidence.dependent and evidence.weight_type != "importance"
+            plain = not evidence.dependent and not evidence.importance
             if plain and cells.whole and not contradictions(cells):
                 evidence = Evidence.of_sums(
                     Tally(evidence.view, (pool_cells(cells),), evidence.classes)

@@ -59,9 +59,10 @@ _LEAST = 1e-290
 # last ones.
 _DIGITS = 9
 # Draws whose sums are taken together, and entries of one product of matrices: these stay in the
-# cache, and in one thread of BLAS.
+# cache, and in one thread of BLAS (OpenBLAS starts a second one from 2¹⁸ multiplications on, of
+# 16 forms here; it would only spin).
 _DRAWS = 64
-_BLOCK = 512
+_BLOCK = 192
 
 
 def _rules(cells: Cells, n: float, most: int | None) -> tuple[BinRule, ...]:

@@ -3,6 +3,8 @@
 Its position comes after the last one.
 """
 
+import hashlib
+import json
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from typing import Any, NamedTuple, TypeAlias
@@ -13,8 +15,10 @@ from trueness._input.arguments import checked_whole, is_number
 from trueness._input.segment_columns import crossing
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.clusters import cluster_codes, cluster_column
-from trueness._tally.evidence import Evidence
+from trueness._tally.events import Events, clusters_of
+from trueness._tally.evidence import Evidence, counts_needed
 from trueness._tally.group_keys import group_text, names_of
+from trueness._tally.models import INDEPENDENT
 from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
@@ -38,6 +42,19 @@ class Piece(NamedTuple):
     counts: Floats
     """Rows, events and Σp of each stream."""
     binned: bool
+    keys: tuple[str, ...] = ()
+    """The columns whose values name the segments, if they have names."""
+    parts: tuple[tuple[str, ...], ...] = ()
+    """For each name: its value in each of these columns."""
+    digest: str = ""
+    """The same for the same rows or sums in any order."""
+    scores: int = 0
+    """Distinct scores."""
+
+    @property
+    def rows(self) -> int:
+        """Rows of the look."""
+        return int(self.counts[0, 0])
 
 
 def read_look(
@@ -48,10 +65,12 @@ def read_look(
     largest_cluster: int,
     rows: RowOptions,
     eps: float | None,
+    keys: tuple[str, ...] = (),
 ) -> Piece:
-    """Read the arguments of one look."""
+    """Read the arguments of one look; `keys` names the columns of a dict of sums."""
     share = 1 / checked_whole(largest_cluster, "largest_cluster")
     if isinstance(data, Accumulator):
+        keys = names_of(data.by) if data.by else ()
         data = data.groups if data.by else data.total
     if isinstance(data, Tally | Binned | Sketch):
         if by is not None:
@@ -63,7 +82,9 @@ def read_look(
             )
         Evidence.of(data, y_prob, rows, cluster=cluster)  # refuses the arguments of rows
         share = min(share, 1 / _largest(data))
-        return _piece(_cells(data), 0, (), (), eps, (share, share), isinstance(data, Binned))
+        cells = _cells(data)
+        piece = _piece(cells, 0, (), (), eps, (share, share), isinstance(data, Binned))
+        return _with_digest(piece, cells, 0)
     if isinstance(data, Mapping):
         for name, value in (("by", by), ("y_prob", y_prob), ("cluster", cluster)):
             if value is not None:
@@ -73,10 +94,12 @@ def read_look(
                 "y_true", "must hold the sums of at least one segment", "the dict is empty"
             )
         names = tuple(map(group_text, data))
+        keys = keys or getattr(data, "names", ())
         is_text = tuple(tuple(isinstance(one, str) for one in names_of(key)) for key in data)
         groups = [sums.total if isinstance(sums, Accumulator) else sums for sums in data.values()]
-        cells = [_cells(sums) for sums in groups]
-        code = np.repeat(np.arange(len(cells)), [one.shape[1] for one in cells])
+        parts = [_cells(sums) for sums in groups]
+        code = np.repeat(np.arange(len(parts)), [one.shape[1] for one in parts])
+        cells = np.concatenate(parts, axis=1)
         binned = any(isinstance(sums, Binned) for sums in groups)
         largest = np.array([_largest(sums) for sums in groups])
         # A cluster may have rows in every segment.
@@ -85,15 +108,19 @@ def read_look(
             if share < 1 or largest.max() == 1
             else (1 / largest.sum(), 1 / largest[code])
         )
-        return _piece(np.concatenate(cells, axis=1), code, names, is_text, eps, shares, binned)
+        piece = _piece(cells, code, names, is_text, eps, shares, binned)
+        if keys:
+            texts = tuple(tuple(map(group_text, names_of(key))) for key in data)
+            piece = piece._replace(keys=tuple(keys), parts=texts)
+        return _with_digest(piece, cells, code)
     if share < 1:
         raise InputError("largest_cluster", "is for sums", "got rows", remedy="Pass `cluster`.")
-    evidence = Evidence.of(data, y_prob, rows, kind="confidence")
+    beside = None if isinstance(data, Events) else INDEPENDENT
+    cluster = clusters_of(data, cluster)
+    evidence = Evidence.of(data, y_prob, rows, kind="confidence", cluster=beside)
     evidence.require_one("a watch")
     if not evidence.whole:
-        raise InputError(
-            "sample_weight", "must be whole numbers, which count rows", "got fractions"
-        )
+        raise counts_needed(evidence.weight_type)
     cells_of_rows(evidence.sample)  # checks every value
     y, p = (np.asarray(v, dtype=np.float64) for v in (evidence.sample.y, evidence.sample.p))
     if evidence.sample.w is None:
@@ -103,6 +130,7 @@ def read_look(
     code = np.zeros(y.size, dtype=np.int64)
     names = ()
     is_text = ()
+    values: tuple[tuple[str, ...], ...] = ()
     if by is not None:
         columns = evidence.columns(by, data, whole="names")
         if cut := [one.name for one in columns if one.note]:
@@ -114,13 +142,42 @@ def read_look(
         code = column.code
         names = column.values
         is_text = column.is_text
+        values = column.parts or tuple((name,) for name in names)
+        if [one.name for one in columns] != ["by"]:  # an array without a name
+            keys = tuple(one.name for one in columns)
     shares = 1.0, 1.0
     if cluster is not None:
         assert evidence.position is not None
         given = cluster_column(data, cluster, y.size + evidence.dropped)
         clusters = cluster_codes(given, evidence.position, least=1)
         shares = _share(clusters, w), _share(clusters * (code.max() + 1) + code, w)
-    return _piece(np.stack([p, w, w * y]), code, names, is_text, eps, shares, False)
+    cells = np.stack([p, w, w * y])
+    piece = _piece(cells, code, names, is_text, eps, shares, False)
+    piece = piece._replace(keys=keys, parts=values if keys else ())
+    return _with_digest(piece, cells, code)
+
+
+def _with_digest(piece: Piece, cells: Floats, code: Any) -> Piece:
+    """Describe the content of a look: the sums of each score in each segment, in one order."""
+    there = cells[1] > 0
+    score, weight, events = cells[:, there]
+    order_of_names = np.argsort(np.array(piece.names or ("",), dtype=object))
+    rank = np.empty(order_of_names.size, dtype=np.int64)
+    rank[order_of_names] = np.arange(order_of_names.size)
+    stream = rank[(code + np.zeros(there.size, dtype=np.int64))[there]]
+    order = np.lexsort((score, stream))
+    stream = stream[order]
+    score = score[order]
+    is_new = (np.diff(stream, prepend=-1) != 0) | (np.diff(score, prepend=np.nan) != 0)
+    first = np.flatnonzero(is_new)
+    total = hashlib.blake2b(json.dumps(sorted(piece.names)).encode(), digest_size=16)
+    total.update(stream[first].astype("<i8").tobytes())
+    total.update(score[first].astype("<f8").tobytes())
+    if first.size:
+        for values in (weight[order], events[order]):
+            total.update(np.add.reduceat(values, first).astype("<f8").tobytes())
+    scores = int(np.unique(score).size)
+    return piece._replace(digest=total.hexdigest(), scores=scores)
 
 
 def _piece(
@@ -190,6 +247,22 @@ def _cells(sums: Any) -> Floats:
     return np.stack([part.score, part.weight, part.events], dtype=np.float64)[:, part.weight > 0]
 
 
+def keys_beside(groups: Any, time: str) -> tuple[str, ...]:
+    """The keys of sums other than the time."""
+    return tuple(name for name in getattr(groups, "names", ()) if name != time)
+
+
+def pooled(looks: list[Any]) -> Any:
+    """The sums of several looks as those of one; sums of one segment are added."""
+    if not isinstance(looks[0], Mapping):
+        return sum(looks[1:], looks[0])
+    total: dict[Any, Any] = {}
+    for look in looks:
+        for key, sums in look.items():
+            total[key] = total[key] + sums if key in total else sums
+    return total
+
+
 def by_time(groups: Any, time: str, before: Any, after: Any) -> list[tuple[Any, Any]]:
     """The groups of each position, in order."""
     names = getattr(groups, "names", None)
@@ -208,8 +281,8 @@ def by_time(groups: Any, time: str, before: Any, after: Any) -> list[tuple[Any, 
             raise InputError("time", "must not be missing", f"{sums.n:,} rows have no {time!r}")
         place = plain_position(parts[k])
         rest = parts[:k] + parts[k + 1 :]
-        late = end is not None and not _precedes(place, end, "before")
-        if not late and (start is None or _precedes(start, place, "after")):
+        late = end is not None and not precedes(place, end, "before")
+        if not late and (start is None or precedes(start, place, "after")):
             look = looks.setdefault(place, {})
             look[rest] = (
                 look[rest] + sums if rest in look else sums
@@ -230,7 +303,7 @@ def checked_position(given: Any, last: Position | None) -> Position:
             return 1
         return last + 1
     place = plain_position(given)
-    if last is not None and not _precedes(last, place, "position"):
+    if last is not None and not precedes(last, place, "position"):
         remedy = "Each look counts once; rows whose labels come late belong to a later look."
         raise InputError(
             "position",
@@ -241,7 +314,7 @@ def checked_position(given: Any, last: Position | None) -> Position:
     return place
 
 
-def _precedes(a: Any, b: Any, argument: str) -> bool:
+def precedes(a: Any, b: Any, argument: str) -> bool:
     """Whether a position comes before another; both must be numbers, text, or times with a zone."""
     kinds = [(isinstance(one, str), str(one).endswith("+00:00")) for one in (a, b)]
     if kinds[0] != kinds[1]:

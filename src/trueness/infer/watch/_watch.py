@@ -1,32 +1,39 @@
 """`Watch`: has a model drifted? An alarm that one may look at every day."""
 
 import hashlib
+import inspect
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from functools import partial
 from pathlib import Path
 from typing import Any, Self, Unpack
 
 import numpy as np
 
-from trueness._input.arguments import checked_fraction
+from trueness._input.arguments import check_flag, checked_fraction
 from trueness._level import Level
 from trueness._numerics.logistic import logits, recalibration_line
 from trueness._tally.accumulator import Accumulator
-from trueness._tally.atomic import as_path, replace_file
+from trueness._tally.atomic import read_place, replace_place
 from trueness._tally.rows_or_sums import takes_rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
-from trueness.errors import InputError, visible, visible_json
+from trueness.errors import InputError, TruenessWarning, visible, visible_json, warn
+from trueness.infer.watch._arrivals import Arrivals, Batch, Late, Memory, checked_late
 from trueness.infer.watch._look import (
     Piece,
     Position,
     by_time,
     checked_position,
+    keys_beside,
     plain_position,
+    pooled,
+    precedes,
     read_look,
 )
+from trueness.infer.watch._models import ModelWatch
 from trueness.infer.watch._process import (
     ALTERNATIVES,
     REFUTED,
@@ -53,11 +60,20 @@ _PLAIN = (
     "alarm",
     "_segmented",
     "_names",
-    "_is_text",
     "_first",
     "_looks",
     "_history",
 )
+_LATER: dict[str, Any] = {
+    "_is_text": {},
+    "_keys": [],
+    "_parts": {},
+    "_whole_rang": False,
+    "resets": 0,
+    "late_rows": 0,
+    "dropped_rows": 0,
+}
+"""What states of earlier versions lack."""
 
 
 class Watch:
@@ -85,6 +101,9 @@ class Watch:
         refutes the scores.
     name : str, default ''
         The name of what is watched. It is kept in the state.
+    compare : bool, default False
+        Watch two models instead: which has the lower log loss? The result is a
+        :class:`trueness.infer.ModelWatch`, which takes `alpha`, `eps` and `name`.
 
     Attributes
     ----------
@@ -92,6 +111,12 @@ class Watch:
         True from the first look at which there was an alarm, until :meth:`reset`.
     position : int, float, str or None
         That of the last look.
+    resets : int
+        How often the watch began again. The promise holds for each beginning by itself.
+    late_rows, dropped_rows : int
+        Rows that came late and were counted, or left out.
+    notes : tuple of str
+        What the last update skipped, counted late or left out.
 
     Notes
     -----
@@ -127,6 +152,11 @@ class Watch:
     Alarm: all rows, since 21: events 1.24 × as frequent as predicted (evidence 4.5e+25, alarm at 20).
     """
 
+    def __new__(cls, *options: Any, compare: bool = False, **named: Any) -> Any:
+        """With `compare`, a watch of two models, which has methods of its own."""
+        check_flag(compare, "compare")
+        return ModelWatch(*options, **named) if compare else super().__new__(cls)
+
     def __init__(
         self,
         alpha: float = 0.05,
@@ -136,6 +166,7 @@ class Watch:
         segments: Sequence[str] | None = None,
         eps: float | None = None,
         name: str = "",
+        compare: bool = False,  # noqa: ARG002  # read when the object is made
     ) -> None:
         self.alpha = checked_fraction(alpha, "alpha")
         self.alternatives = _checked_alternatives(
@@ -150,6 +181,12 @@ class Watch:
         self.about: dict[str, Any] = {}
         """Anything for JSON that is to be kept beside the state, such as the names of columns."""
         self.position: Position | None = None
+        self.resets = 0
+        self.late_rows = 0
+        self.dropped_rows = 0
+        self.notes: tuple[str, ...] = ()
+        self._memory = Memory()
+        """What was counted, which a reset does not forget."""
         self._begin()
 
     def _begin(self) -> None:
@@ -159,6 +196,12 @@ class Watch:
         self._is_text: dict[str, list[bool]] = {}
         """Whether the name of a segment was text, in each column: 1 and "1" are different values of
         one name."""
+        self._keys: list[str] = []
+        """The columns that name segments, if known."""
+        self._parts: dict[str, list[str]] = {}
+        """The values of these columns for each segment."""
+        self._whole_rang = False
+        """Whether the evidence of all rows reached the alarm."""
         self._first: int | None = None
         """Segments of the first look."""
         self._streams = Streams(len(self.alternatives), 1 + len(self._names))
@@ -183,6 +226,8 @@ class Watch:
         time: str | None = None,
         before: Any = None,
         after: Any = None,
+        late: Late = "refuse",
+        again: bool = False,
         **rows: Unpack[RowOptions],
     ) -> None:
         """Enter one look: rows, their sums, or the sums of each segment.
@@ -207,6 +252,13 @@ class Watch:
         before, after : int, float, str or date, optional
             With `time`: leave out positions from `before` on, such as a day that is not over, and
             those up to `after`, such as ``watch.position``, which were counted already.
+        late : {'refuse', 'next', 'drop'}, default 'refuse'
+            What becomes of rows of a position that was counted: 'next' counts them in the present
+            look, which keeps the promise because each row counts once; 'drop' leaves them out. The
+            same rows as before are skipped in any case.
+        again : bool, default False
+            Count rows even if the same rows were counted before. By default a look is skipped, with
+            a warning, if an earlier one has the same sums, and 1,000 rows or 200 distinct scores.
         cluster, **rows
             As for :func:`estimate`.
 
@@ -221,29 +273,76 @@ class Watch:
             )
         if time is not None and position is not None:
             raise InputError("position", "must not be given beside `time`", f"got {position!r}")
+        checked_late(late)
+        check_flag(again, "again")
         looks = [(position, y_true)] if time is None else by_time(y_true, time, before, after)
-        checked = []
-        last = self.position
-        segmented = self._segmented
-        known = dict(self._is_text)
+        keys = () if time is None else keys_beside(y_true, time)
+        read = partial(
+            read_look,
+            y_prob=y_prob,
+            by=by,
+            cluster=cluster,
+            largest_cluster=largest_cluster,
+            rows=rows,
+            eps=self.eps,
+            keys=keys,
+        )
+        arrivals = Arrivals()
         for given, data in looks:
-            last = checked_position(given, last)
-            piece = read_look(data, y_prob, by, cluster, largest_cluster, rows, self.eps)
+            if given is None or (time is None and late == "refuse"):
+                place = checked_position(given, self.position)
+                is_late = False
+            else:
+                place = plain_position(given)
+                last = self.position
+                is_late = last is not None and not precedes(last, place, "position")
+            batch = Batch(place, data, read(data))
+            arrivals.sort(batch, self._memory, is_late=is_late, again=again)
+        arrivals.decide(late, self._memory, again=again)
+        entries = self._entries(arrivals, read)
+        types = self._checked_names([piece for _, piece in entries])
+        if arrivals.repeated:
+            warn(f"{arrivals.notes[0]} `again=True` counts them.", TruenessWarning)
+        self.notes = arrivals.notes
+        for place, piece in entries:
+            self._enter(place, piece)
+        self._is_text = types
+        for batch in (*arrivals.new, *arrivals.late, *arrivals.dropped):
+            self._memory.keep(batch)
+        self.late_rows += sum(batch.piece.rows for batch in arrivals.late)
+        self.dropped_rows += sum(batch.piece.rows for batch in arrivals.dropped)
+
+    def _entries(
+        self, arrivals: Arrivals, read: Callable[[Any], Piece]
+    ) -> list[tuple[Position, Piece]]:
+        """The looks to enter, with late rows in the first of them."""
+        entries = [(batch.position, batch.piece) for batch in arrivals.new]
+        if not arrivals.late:
+            return entries
+        late = [batch.data for batch in arrivals.late]
+        if arrivals.new:
+            first = arrivals.new[0]
+            return [(first.position, read(pooled([first.data, *late]))), *entries[1:]]
+        assert self.position is not None  # rows are late only after a look
+        piece = arrivals.late[0].piece if len(late) == 1 else read(pooled(late))
+        return [(self.position, piece)]
+
+    def _checked_names(self, pieces: Sequence[Piece]) -> dict[str, list[bool]]:
+        """Refuse looks whose segments do not go with the earlier ones; the types of all names."""
+        segmented = self._segmented
+        types = dict(self._is_text)
+        for piece in pieces:
             if segmented not in (None, bool(piece.names)):
                 got = "this look has none" if segmented else "this look has some"
                 raise InputError("by", "must be given at all looks or at none", got)
             segmented = bool(piece.names)
-            if self.segments and (
-                unknown := [name for name in piece.names if name not in self.segments]
-            ):
+            unknown = [name for name in piece.names if name not in self.segments]
+            if self.segments and unknown:
                 raise InputError(
                     "by", f"must be one of the {len(self.segments)} segments", f"got {unknown[0]!r}"
                 )
-            _learn_types(known, piece)
-            checked.append((last, piece))
-        for place, piece in checked:
-            self._enter(place, piece)
-        self._is_text = known
+            _learn_types(types, piece)
+        return types
 
     def _enter(self, place: Position, piece: Piece) -> None:
         """Count a look that was checked."""
@@ -253,6 +352,10 @@ class Watch:
         self._names = list(known)
         self._segmented = bool(piece.names)
         self._first = len(new) if self._first is None else self._first
+        self._keys = list(piece.keys)
+        self._parts |= {
+            name: list(parts) for name, parts in zip(piece.names, piece.parts, strict=False)
+        }
         streams = self._streams
         at = np.array([0, *(known[name] for name in piece.names)])
         streams.grow(len(new))
@@ -281,9 +384,9 @@ class Watch:
                     numbers = [*counts, log, *slopes]
                 self._history.setdefault(name, []).append([len(self._looks) - 1, *numbers])
         together = np.logaddexp.reduce(self._weighted[1:]) if self._segmented else -math.inf
-        self.alarm = self.alarm or bool(
-            max(streams.log_evidence[0], together) >= math.log(self.alarm_at)
-        )
+        enough = math.log(self.alarm_at)
+        self._whole_rang = self._whole_rang or bool(streams.log_evidence[0] >= enough)
+        self.alarm = self.alarm or self._whole_rang or bool(together >= enough)
 
     # ---- answers
 
@@ -320,18 +423,22 @@ class Watch:
         return dict(zip(("", *self._names), _exp(self._streams.log_evidence), strict=True))
 
     @property
-    def alarms(self) -> tuple[str, ...]:
-        """The segments that the e-BH procedure names at this look, the clearest first.
+    def alarms(self) -> tuple[WatchedSegment, ...]:
+        """What is in alarm: all rows first (``segment == ""``), then segments, the clearest first.
 
-        At any one look the expected share of false names is at most alpha/2; not among all that
-        were ever listed.
+        All rows are in alarm from the look at which their evidence reaches :attr:`alarm_at`, until
+        :meth:`reset`. Segments are those that the e-BH procedure names at this look: at any one
+        look the expected share of false names is at most alpha/2; not among all that were ever
+        listed.
         """
-        return tuple(self._names[i] for i in listed(self._weighted[1:], self.alpha / 2))
+        return tuple(one for one in self.watched if one.listed)
 
     @property
     def watched(self) -> tuple[WatchedSegment, ...]:
         """All rows, then every segment, those with the largest evidence first."""
-        alarms = set(self.alarms)
+        alarms = {self._names[i] for i in listed(self._weighted[1:], self.alpha / 2)}
+        if self._whole_rang:
+            alarms.add("")
         weights = self._weights.tolist()
         sums: list[list[float]] = self._streams.sums.tolist()
         found = [
@@ -428,13 +535,27 @@ class Watch:
     def reset(self, position: Any = None) -> None:
         """Begin again, after the model was refitted.
 
-        Later looks, with segments as before, come after `position`.
+        Later looks, with segments as before, come after `position`. Rows that were counted up to
+        there are not counted again.
+
+        The probability of a false alarm is at most alpha after each beginning. Over several it adds
+        up: after k resets at most (k + 1) alpha, if resets have other reasons than the watch
+        itself. `resets` counts them.
         """
         last = self.position if position is None else plain_position(position)
         segmented = self._segmented
+        if position is not None:
+            self._memory = Memory(
+                [
+                    batch
+                    for batch in self._memory.batches
+                    if not precedes(last, batch.position, "position")
+                ]
+            )
         self._begin()
         self.position = last
         self._segmented = segmented
+        self.resets += 1
 
     def __repr__(self) -> str:
         rows = round(self._streams.sums[0, 0])
@@ -457,7 +578,8 @@ class Watch:
         """The state as text, with the number of its format and a checksum."""
         state: dict[str, Any] = {
             **_FORMAT,
-            **{name: getattr(self, name) for name in (*_SETTINGS, *_PLAIN)},
+            **{name: getattr(self, name) for name in (*_SETTINGS, *_PLAIN, *_LATER)},
+            "_seen": self._memory.batches,
         }
         for name, arrays in (("_streams", self._streams), ("_shift", self._shift)):
             state[name] = arrays and {one: getattr(arrays, one).tolist() for one in arrays.stored}
@@ -492,7 +614,10 @@ class Watch:
         settings: dict[str, Any] = {name: state[name] for name in _SETTINGS}
         watch = cls(**settings | {"segments": state["segments"] or None})
         for name in _PLAIN:
-            setattr(watch, name, state.get(name, {}) if name == "_is_text" else state[name])
+            setattr(watch, name, state[name])
+        for name, value in _LATER.items():
+            setattr(watch, name, state.get(name, copy(value)))
+        watch._memory = Memory.of(state.get("_seen", []))
         for name in ("_streams", "_shift"):
             if state[name] is None:
                 setattr(watch, name, None)
@@ -506,29 +631,36 @@ class Watch:
         return watch
 
     def save(self, path: str | Path) -> None:
-        """Write the state to a file; a failed write leaves the old file."""
-        text = self.to_json().encode()
-        replace_file(as_path(path), lambda file: file.write(text))
+        """Write the state to a file; a failed write leaves the old file.
+
+        A URL such as ``"s3://bucket/watch.json"`` needs fsspec and what it needs for that place.
+        """
+        replace_place(path, self.to_json().encode())
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a file that :meth:`save` wrote."""
-        path = as_path(path)
+        """Read a file, or a URL, that :meth:`save` wrote."""
         try:
-            return cls.from_json(path.read_bytes().decode())
+            return cls.from_json(read_place(path).decode())
         except UnicodeDecodeError:
             raise InputError(
                 "", f"{str(path)!r} must be the state of a watch", "it is not text"
             ) from None
         except InputError as reason:
+            if reason.argument != "state":
+                raise
             remedy = "Put back a copy, or begin with a new file."
             raise InputError(
                 "", f"{str(path)!r} {reason.demand}", reason.got, remedy=remedy
             ) from None
 
     def to_prometheus(self) -> str:
-        """Alarm, evidence, rows, observed and expected events in Prometheus' text format."""
-        return prometheus(self.name, self.alarm, self.watched)
+        """Alarm, evidence, rows, observed and expected events in Prometheus' text format.
+
+        Each column that names segments is a label, and the name of the watch is the label
+        ``trueness_watch``.
+        """
+        return prometheus(self.name, self.alarm, self.watched, self._keys, self._parts)
 
 
 def _learn_types(known: dict[str, list[bool]], piece: Piece) -> None:
@@ -606,3 +738,10 @@ def _text(state: dict[str, Any]) -> str:
 
 def _checksum(state: dict[str, Any]) -> str:
     return hashlib.sha256(_text(state).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+# What `help` and editors show: the arguments of a watch, not those that choose its kind.
+_arguments = inspect.signature(Watch.__init__)
+Watch.__signature__ = _arguments.replace(  # type: ignore[attr-defined]
+    parameters=list(_arguments.parameters.values())[1:], return_annotation=inspect.Signature.empty
+)

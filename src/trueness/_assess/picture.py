@@ -1,0 +1,60 @@
+"""The bins of the first diagram, with the band of a calibrated model."""
+
+import math
+
+import numpy as np
+
+from trueness._assess.notes import Notes, collect_warnings
+from trueness._tally.evidence import Evidence, Sums
+from trueness._tally.rules import BinRule, EqualMass, EqualWidth
+from trueness._tally.tally import Binned
+from trueness._text.numbers import percent, rule_in_words
+from trueness.errors import InputError
+from trueness.infer import curve_band
+from trueness.measure import bin_table
+from trueness.results import Bands
+from trueness.results._first_screen import Picture
+
+_ORDINARY_BINS = 10
+_CROWDED = 0.8
+MOST_BINS = 1_000
+"""The most bins that a page can show."""
+
+
+def _picture(sums: Sums, rule: BinRule, level: float, notes: Notes) -> Picture:
+    with collect_warnings(notes):
+        table = bin_table(sums, bins=rule, level=level)
+        if isinstance(sums, Binned):  # a band needs the distinct scores
+            nothing = np.full(len(table), math.nan)
+            bands = Bands(
+                **vars(table) | {"low": nothing, "high": nothing}, band="", level_each=level
+            )
+        else:
+            bands = curve_band(
+                sums, bins=rule, level=level, band="simultaneous-consistency", method="bins"
+            )
+    return Picture(
+        bands, tuple(table.low.tolist()), tuple(table.high.tolist()), rule_in_words(rule)
+    )
+
+
+def first_picture(
+    data: Evidence, rule: BinRule, level: float, notes: Notes
+) -> tuple[Picture, BinRule]:
+    """The picture of the first diagram, and its bins: of equal mass, if most rows lie in one bin of equal width."""
+    asked = _picture(data.sums, rule, level, notes)
+    if len(asked.bins) > MOST_BINS:
+        made = f"{rule!r} makes {len(asked.bins):,}"
+        raise InputError("bins", f"must make at most {MOST_BINS:,} bins for a report", made)
+    share = float(asked.bins.weight.max() / asked.bins.weight.sum())
+    tally = data.tally
+    if tally is None or not isinstance(rule, EqualWidth) or rule.n == 1 or share <= _CROWDED:
+        return asked, rule
+    if tally.coarsen(EqualMass(_ORDINARY_BINS)).parts[0].size <= 2:
+        return asked, rule
+    first = EqualMass(rule.n)
+    notes.add(
+        f"{percent(share)} of the rows lie in one bin of equal width: picture and table show {rule_in_words(first)}, "
+        f"the ECE of the summary keeps {rule_in_words(rule)}."
+    )
+    return _picture(data.sums, first, level, notes), first

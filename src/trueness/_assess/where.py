@@ -1,0 +1,306 @@
+"""Where the scores are off: the strongest of ranges, segments, slices and classes, in words."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from trueness._text.numbers import number, percent, percents
+from trueness._text.strings import shorten
+from trueness.infer.group._segments import worst_class
+from trueness.results import Segments, Slices, Verdict
+from trueness.results._first_screen import Answer, Picture
+from trueness.results._segments import ClassRow
+
+SegmentRow: TypeAlias = Mapping[str, Any]
+"""One row of `Segments.rows()`."""
+LONGEST = 30
+"""Letters of a name."""
+_LONGEST_RULE = 64
+_NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
+_LEAST_FOLD = 1.25
+_MOST_DECIMALS = 6
+_SEGMENT = ("column", "value", "n", "score", "rate", "ratio", "ratio_low", "ratio_high")
+_SEGMENT += ("adjusted_pvalue", "finding")
+_QUESTION = "Where?"
+
+
+class Grounds(NamedTuple):
+    """What is known of the parts of the rows."""
+
+    verdict: Verdict
+    picture: Picture
+    segments: Segments | None
+    slices: Slices | None
+    classes: tuple[ClassRow, ...] | None
+    brier: float
+
+    @property
+    def segment(self) -> SegmentRow | None:
+        """The worst flagged segment."""
+        return None if self.segments is None else worst_segment(self.segments.rows())
+
+
+@dataclass(frozen=True)
+class Place:
+    """A part of the rows that is off."""
+
+    section: str
+    phrase: str
+    detail: str
+    saving: float
+    """The share of the Brier score that a correct mean in this part would save."""
+
+
+def where(grounds: Grounds) -> Answer:
+    """The strongest place in a phrase; what the others say after it."""
+    verdict = grounds.verdict
+    numbers = _numbers(grounds)
+    if verdict.has_few_clusters and not verdict.rejected and not verdict.flags:
+        off = _ranges_off(grounds.picture).partition(" ranges ")[0].lower()
+        detail = f"If rows were independent, {off} ranges would be off." if off else ""
+        return Answer(_QUESTION, f"Not known from {verdict.clusters} clusters", detail, numbers)
+    places = [*_range_places(grounds), *_group_places(grounds)]
+    if not places:
+        sentences = [_segments_alike(grounds), _class_sentence(grounds), _calm(grounds.picture)]
+        detail = " ".join(filter(None, sentences))
+        return Answer(_QUESTION, "No range stands out", detail, numbers)
+    places.sort(key=lambda place: -place.saving)
+    strongest = places[0]
+    sentences = [place.detail for place in places]
+    sentences += [_segments_alike(grounds), "" if _has_class(places) else _class_sentence(grounds)]
+    if strongest.section != "bins" and len(places) == 1:
+        sentences.append(_calm(grounds.picture))
+    return Answer(
+        question=_QUESTION,
+        phrase=strongest.phrase,
+        detail=" ".join(filter(None, sentences)),
+        numbers=numbers,
+        sections=tuple(place.section for place in places),
+    )
+
+
+def _has_class(places: Iterable[Place]) -> bool:
+    return any(place.section == "classes" for place in places)
+
+
+def _numbers(grounds: Grounds) -> dict[str, Any]:
+    """The numbers of the worst range and of the worst segment."""
+    bins = grounds.picture.bins
+    numbers: dict[str, Any] = {
+        "flagged": int(bins.outside.sum()) if bins.band else 0,
+        "ranges": int((bins.n > 0).sum()),
+    }
+    segment = grounds.segment
+    if segment is not None:
+        numbers["segment"] = {key: segment[key] for key in _SEGMENT}
+    place = grounds.picture.worst
+    if place is None:
+        return numbers
+    columns = ("low_edge", "high_edge", "score", "rate")
+    numbers |= {key: float(getattr(bins, key)[place]) for key in columns}
+    return numbers | {
+        "rate_low": grounds.picture.interval_low[place],
+        "rate_high": grounds.picture.interval_high[place],
+        "n": int(bins.n[place]),
+        "share": float(grounds.picture.shares[place]),
+    }
+
+
+# ---- ranges
+
+
+def _range_places(grounds: Grounds) -> list[Place]:
+    """The range that contributes most to the error, if one is off."""
+    picture = grounds.picture
+    verdict = grounds.verdict
+    place = picture.worst
+    if place is None:
+        return []
+    bins = picture.bins
+    share = float(picture.shares[place])
+    words = _range_in_words(picture, place)
+    detail = f"{_predicted_and_happened(picture, place, verdict)} {_ranges_off(picture)}".strip()
+    if verdict.clustered and bins.band:
+        detail = f"{detail[:-1]}, as if rows were independent."
+    if verdict.all_rows in ("no-evidence", "too-few-rows"):
+        phrase = f"Perhaps {words}"
+        return [Place("bins", phrase, f"{detail} Taken together, they are within chance.", 0.0)]
+    phrase = f"{'Mostly' if share > 0.5 else 'Most of all'} {words}"
+    detail = f"{percent(share, 0)} of the average error comes from there. {detail}"
+    return [Place("bins", phrase, detail, _saving(picture, place, grounds.brier))]
+
+
+def _saving(picture: Picture, place: int, brier: float) -> float:
+    """The share of the Brier score that the mean error of a range costs, less its chance."""
+    bins = picture.bins
+    rate = float(bins.rate[place])
+    chance = rate * (1 - rate) / max(1, int(bins.n[place]))
+    excess = max(0.0, float(bins.gap[place]) ** 2 - chance)
+    weight = float(bins.weight[place] / bins.weight.sum())
+    return weight * excess / brier if brier > 0 else 0.0
+
+
+def _predicted_and_happened(picture: Picture, place: int, verdict: Verdict) -> str:
+    bins = picture.bins
+    score = float(bins.score[place])
+    rate = float(bins.rate[place])
+    ends = picture.interval_low[place], picture.interval_high[place]
+    predicted, happened, low, high = _percents(score, rate, *ends)
+    times = ""
+    if verdict.rare and float(predicted) > 0:
+        times = f", {number(float(happened) / float(predicted), 2)} times as often"
+    said, occurred = ("Confidence", "correct") if verdict.top_label else ("Predicted", "happened")
+    return f"{said} {predicted} %, {occurred} {happened} % ({low} to {high} %){times}."
+
+
+def _percents(score: float, rate: float, *ends: float) -> tuple[str, ...]:
+    """Percentages with the decimals of the ends, or as many as show a digit of score and rate."""
+    shown = percents(score, rate, *ends)
+    decimals = len(shown[0].partition(".")[2])
+    for value in (score, rate):
+        if value > 0:
+            decimals = max(decimals, -math.floor(math.log10(100 * value)))
+    return tuple(
+        f"{100 * value:.{min(decimals, _MOST_DECIMALS)}f}" for value in (score, rate, *ends)
+    )
+
+
+def _ranges_off(picture: Picture) -> str:
+    """How many ranges are outside the band; empty without one."""
+    filled = int((picture.bins.n > 0).sum())
+    if not picture.bins.band or filled < 2:
+        return ""
+    flagged = int(picture.bins.outside.sum())
+    verb = "is" if flagged == 1 else "are"
+    return f"{_word(flagged)} of {_word(filled).lower()} ranges {verb} off."
+
+
+def _calm(picture: Picture) -> str:
+    """That no range is off."""
+    if not picture.bins.band or picture.worst is not None:
+        return ""
+    filled = int((picture.bins.n > 0).sum())
+    ranges = f"None of the {_word(filled).lower()} ranges" if filled > 1 else "No range"
+    return f"{ranges} differs from its prediction by more than chance allows."
+
+
+def _range_in_words(picture: Picture, place: int) -> str:
+    """A range by its edges; 0 and 1 are left out, since bins of equal mass reach there without scores."""
+    low = float(picture.bins.low_edge[place])
+    high = float(picture.bins.high_edge[place])
+    if low == high:
+        return f"at {percents(float(picture.bins.score[place]))[0]} %"
+    (top,), (bottom,) = percents(high), percents(low)
+    if low == 0 and high < 1:
+        return f"below {top} %" if float(top) > 0 else "near 0 %"
+    if low > 0 and high == 1:
+        return f"above {bottom} %" if float(bottom) < 100 else "near 100 %"
+    return f"between {' and '.join(percents(low, high))} %"
+
+
+# ---- segments, slices and classes
+
+
+def _group_places(grounds: Grounds) -> list[Place]:
+    """Flagged groups with an error of their own: the worst segment, slice and class."""
+    places = []
+    segment = grounds.segment
+    if segment is not None and not is_as_all_rows(segment, grounds.verdict):
+        assert grounds.segments is not None
+        total = len(grounds.segments.value)
+        flagged = int(grounds.segments.flagged.sum())
+        name = segment_name(segment)
+        saving = segment["cost"] / grounds.brier if grounds.brier > 0 else 0.0
+        detail = f"{_groups_off(flagged, total, 'segment')} {name}, {_finding(segment)}."
+        places.append(Place("segments", f"In {name}", detail, float(saving)))
+    known = "" if segment is None else segment_name(segment)
+    places += [place for place in _slice_places(grounds.slices) if place.phrase != f"In {known}"]
+    bad = worst_class(grounds.classes)
+    if bad is not None and not grounds.verdict.rejected:
+        phrase = f"In class {shorten(bad.label, LONGEST)}"
+        places.append(Place("classes", phrase, _class_sentence(grounds), 0.0))
+    return places
+
+
+def _slice_places(slices: Slices | None) -> list[Place]:
+    if slices is None:
+        return []
+    flagged = np.flatnonzero(slices.flagged & slices.differs & slices.distinct)
+    if not flagged.size:
+        return []
+    worst = int(flagged[np.argmax(slices.share[flagged])])
+    name = shorten(slices.rule[worst], _LONGEST_RULE)
+    detail = (
+        f"{_groups_off(slices.all_flagged, slices.tried, 'slice')} {name}, {slices.finding[worst]}."
+    )
+    return [Place("slices", f"In {name}", detail, float(slices.share[worst]))]
+
+
+def _groups_off(flagged: int, total: int, noun: str) -> str:
+    verb = "is" if flagged == 1 else "are"
+    nouns = noun if total == 1 else f"{noun}s"
+    after = ":" if flagged == 1 else ", most of all"
+    return f"{flagged:,} of {total:,} {nouns} {verb} off{after}"
+
+
+def _segments_alike(grounds: Grounds) -> str:
+    """That flagged segments are off as all rows are."""
+    segment = grounds.segment
+    if segment is None or not is_as_all_rows(segment, grounds.verdict):
+        return ""
+    assert grounds.segments is not None
+    flagged = int(grounds.segments.flagged.sum())
+    text = _groups_off(flagged, len(grounds.segments.value), "segment").partition(" off")[0]
+    return f"{text} off, as all rows are."
+
+
+def _class_sentence(grounds: Grounds) -> str:
+    bad = worst_class(grounds.classes)
+    if bad is None:
+        return ""
+    predicted, happened = percents(bad.score, bad.share)
+    return f"Class {shorten(bad.label, LONGEST)}: predicted {predicted} %, happened {happened} %."
+
+
+def worst_segment(rows: Iterable[SegmentRow]) -> SegmentRow | None:
+    """The flagged segment that costs most, first of those that differ from all rows.
+
+    None if none is flagged.
+    """
+    flagged = [row for row in rows if row["flagged"]]
+    return max(flagged, key=lambda row: bool(row["differs"]), default=None)
+
+
+def is_as_all_rows(segment: SegmentRow, verdict: Any) -> bool:
+    """Whether all rows are off, and no flagged segment was shown to differ from them."""
+    return bool(
+        verdict.rejected and not segment["differs"] and not math.isnan(segment["overall_pvalue"])
+    )
+
+
+def segment_name(segment: SegmentRow) -> str:
+    """Column and value."""
+    return f"{shorten(segment['column'], LONGEST)} = {shorten(segment['value'], LONGEST)}"
+
+
+def _finding(segment: SegmentRow) -> str:
+    """How a flagged segment is off: by which factor, or in percentages if that says more."""
+    ratios = (segment["ratio"], segment["ratio_low"], segment["ratio_high"])
+    finding = segment["finding"]
+    if "predicted" not in finding:
+        return str(finding)
+    if finding == "over-predicted" and min(ratios) > 0:
+        ratios = 1 / ratios[0], 1 / ratios[2], 1 / ratios[1]
+    if all(map(math.isfinite, ratios)) and min(ratios) > 0 and ratios[0] >= _LEAST_FOLD:
+        return f"{finding} {ratios[0]:.1f}-fold ({ratios[1]:.1f} to {ratios[2]:.1f})"
+    predicted, happened = percents(segment["score"], segment["rate"])
+    return f"{finding} (predicted {predicted} %, happened {happened} %)"
+
+
+def _word(n: int) -> str:
+    if n < len(_NUMBERS):
+        return _NUMBERS[n]
+    return f"{n:,}"

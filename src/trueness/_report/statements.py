@@ -1,0 +1,93 @@
+"""The answers of the first screen about intervals and quantiles."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from trueness._report.records import Answer
+from trueness._text.numbers import level_percent, number, percent, short_number
+from trueness.results import Coverage, Verdict
+
+
+def answers_on_statement(verdict: Verdict, usual: Mapping[str, Answer]) -> dict[str, Answer]:
+    """How often outcomes are where they were stated to be; empty for anything but intervals and quantiles.
+
+    The numbers of the usual answers are kept.
+    """
+    statement = verdict.statement
+    if statement is None or statement.coverage is None:
+        return {}
+    covered = statement.coverage
+    if statement.kind == "interval":
+        found = {
+            "how_far": _how_far_of_interval(covered),
+            "where": _where_of_interval(verdict, covered),
+            "cost": _cost_of_interval(covered),
+        }
+    else:
+        found = {
+            "how_far": _how_far_of_quantiles(covered),
+            "where": _where_of_quantiles(covered),
+            "cost": Answer("What does it cost?", "Not measured here", "", {}),
+        }
+    return {
+        name: replace(answer, numbers={**usual[name].numbers, **answer.numbers})
+        for name, answer in found.items()
+    }
+
+
+def _how_far_of_interval(covered: Coverage) -> Answer:
+    stated = percent(float(covered.stated[0]))
+    phrase = f"{covered.covers} inside, where {stated} is stated"
+    detail = f"{level_percent(covered.level)} confidence in brackets ({covered.method})."
+    if covered.factor:
+        off = covered.factor.removeprefix(", by a ")
+        detail = f"A {off} on the width, if outcomes are about normal. {detail}"
+    return Answer("How far off?", phrase, detail, {"coverage": covered.to_dict()})
+
+
+def _where_of_interval(verdict: Verdict, covered: Coverage) -> Answer:
+    segments = [flags for flags in verdict.flags if flags.kind == "segment"]
+    sides = ""
+    if covered.below is not None and covered.above is not None:
+        sides = f"{percent(covered.below)} of outcomes lie below, {percent(covered.above)} above."
+    if not segments:
+        return Answer("Where?", "No segment stands out", sides, {})
+    phrase = f"In {segments[0].worst_in_words}"
+    if segments[0].own == 0:
+        phrase = "In all segments alike"
+    return Answer("Where?", phrase, f"{segments[0].sentence}. {sides}".strip(), {})
+
+
+def _cost_of_interval(covered: Coverage) -> Answer:
+    if covered.interval_score is None or covered.mean_width is None:
+        return Answer("What does it cost?", "Not known for some of the rows", "", {})
+    score = short_number(covered.interval_score)
+    phrase = f"Interval score {score}, mean width {short_number(covered.mean_width)}"
+    detail = (
+        "The score is the width plus a penalty for outcomes outside; compare it between models."
+    )
+    return Answer("What does it cost?", phrase, detail, {})
+
+
+def _how_far_of_quantiles(covered: Coverage) -> Answer:
+    gap = np.abs(covered.value - covered.stated)
+    worst = int(np.argmax(gap))
+    phrase = f"At most {100 * gap[worst]:.2g} percentage points between stated and observed shares"
+    detail = ""
+    if np.isfinite(covered.spread):
+        detail = f"Outcomes spread {number(covered.spread, 2)} times as far as stated"
+        if np.isfinite(covered.spread_low):
+            low, high = number(covered.spread_low, 2), number(covered.spread_high, 2)
+            detail += f" ({low} to {high})"
+        detail += f", if they are about normal; {level_percent(covered.level)} confidence."
+    numbers: dict[str, Any] = {"coverage": covered.to_dict()}
+    return Answer("How far off?", phrase, detail, numbers)
+
+
+def _where_of_quantiles(covered: Coverage) -> Answer:
+    if not covered.farthest:
+        return Answer("Where?", "No level stands out", "", {})
+    return Answer("Where?", "At some levels", covered.farthest, {})

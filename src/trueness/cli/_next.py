@@ -1,0 +1,102 @@
+"""``trueness next``: which rows people should label next."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+import trueness as tn
+import trueness.cli._options as opt
+from trueness.cli._columns import Request, _check_column, choose_scores
+from trueness.cli._dataset import as_fractions, open_source, print_guesses, require_rows
+from trueness.cli._printing import (
+    check_suffix,
+    check_writable,
+    note,
+    reword_messages,
+    warning,
+    wording,
+    write,
+)
+from trueness.errors import InputError
+
+_COLUMN = "human_prob"
+
+
+@opt.command("next")
+@opt.data(shown="[FILE]...", demo=False, label=False, by=False, scale=False)
+@opt.text("--judge", "Column of a judge's labels of all rows: 0/1 or true/false.")
+@opt.text("--labelled", "Column of human labels, empty where no human looked: others are chosen.")
+@opt.count("--budget", "How many rows to label.")
+@opt.seed("Seed of the draw.")
+@opt.file_output
+def next_(output: str | None, budget: int | None, labelled: str | None, **options: Any) -> None:
+    """Choose the rows that people should label next.
+
+    The rows are drawn where labels are most uncertain, with known probabilities, and written with
+    all their columns and human_prob. Limits of the event rate become shorter for rare events with a
+    good judge; the last line says what to expect.
+
+    \b
+      trueness next answers.parquet --prob p --judge grader --budget 200 -o to_label.csv
+      trueness next x.csv --prob p --judge grader --labelled human --budget 50 -o more.csv
+
+    Exit code 0: written. 2: the options or the data are wrong.
+    """  # noqa: D301  # click reads the backspace character: leave these lines as they are
+    from trueness.sources._files import expand_paths
+    from trueness.sources._table import SAVED_AS, save_columns
+
+    if budget is None:
+        raise click.UsageError("--budget must say how many rows to label.")
+    if output is None or output == "-":
+        endings = ", ".join(SAVED_AS)
+        raise InputError("--output", f"must name the file to write, ending in {endings}")
+    suffix = Path(output).suffix.lower()
+    check_suffix(output, "a table", SAVED_AS, suffix or "none")
+    request = Request.pop_from(options)
+    check_writable(output, *expand_paths(request.files))
+    with open_source(request) as source:
+        models, guesses = choose_scores(source.names, source.name, request, {})
+        print_guesses(guesses)
+        if len(models) > 1 or len(models[0].columns) > 1:
+            names = ", ".join(model.name for model in models)
+            raise InputError("--prob", "must name one column of scores", f"got {names}")
+        (scores,) = models[0].columns
+        for name, column in (("--judge", request.judge), ("--labelled", labelled)):
+            if column is not None:
+                _check_column(source.names, column, name, source.name)
+        if _COLUMN in source.names:
+            raise InputError(
+                "", f"{source.name} must not have a column {_COLUMN!r}", "it is written"
+            )
+        judge = request.judge
+        labels = tuple(dict.fromkeys(filter(None, [judge])))
+        read = source.read(labels, (scores,), tuple(source.names))
+        require_rows(source.name, len(read.numbers[scores]))
+        arguments = {"y_prob": f"column {scores!r}", "judge": f"column {judge!r}"}
+        with reword_messages(
+            wording(
+                arguments, lambda place: source.place(place.row), options={"budget": "--budget"}
+            )
+        ) as warned:
+            found = tn.next_labels(
+                as_fractions(read.numbers[scores], request.percent),
+                None if judge is None else read.labels[judge],
+                budget=budget,
+                labelled=None if labelled is None else _present(read.groups[labelled]),
+                seed=options["seed"],
+            )
+        warning(*warned)
+        columns = {name: read.groups[name][found.index] for name in source.names}
+        columns[scores] = read.numbers[scores][found.index]
+    chosen = {**columns, _COLUMN: found.human_prob[found.index]}
+    write(output, lambda file: save_columns(chosen, file, suffix))
+    note(f"written to {output}. {found.sentence}")
+
+
+def _present(values: Any) -> Any:
+    """Which values are there: not missing, and not an empty text."""
+    from trueness.cli._dataset import missing_rows
+
+    empty = values == "" if values.dtype.kind in "OU" else False
+    return ~(missing_rows(values) | empty)

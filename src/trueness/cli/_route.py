@@ -1,0 +1,202 @@
+"""``trueness route``: which answers a cheap model may give instead of a strong one."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import trueness as tn
+import trueness.cli._options as opt
+from trueness._text.table import Column, Table
+from trueness.cli._answers import paired_rows
+from trueness.cli._columns import Request, _check_column
+from trueness.cli._dataset import as_fractions, open_source, require_rows, uses_logs
+from trueness.cli._printing import Output, Target, reword_messages, warning, wording
+from trueness.errors import InputError, Place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from trueness.results import Route
+
+_CONFIDENCE = (
+    "Column of the cheap model's confidence, or of a router's score. For logs: where confidences "
+    "come from, as in `trueness compare`."
+)
+_NUMBERS = ("share", "saved", "difference", "random")
+
+
+@opt.command("route")
+@click.argument("files", nargs=-1, metavar="FILE...", required=True)
+@opt.text("--cheap", "Column that says whether the cheap model is right: 0/1 or true/false.")
+@opt.text("--confidence", _CONFIDENCE)
+@opt.text("--strong", "Column that says whether the strong model is right.")
+@opt.number(
+    "--loss",
+    "Accuracy over all rows that the mix may lose: 0.01 is one point.",
+    0.01,
+    opt.Between(0, 1, min_open=True, max_open=True),
+    metavar="X",
+)
+@opt.level(0.95, "Confidence of the promise, and of all limits.")
+@click.option(
+    "--cost",
+    type=float,
+    nargs=2,
+    default=(1.0, 10.0),
+    show_default=True,
+    metavar="CHEAP STRONG",
+    help="What an answer of each model costs.",
+)
+@click.option(
+    "--confidence-is-free",
+    is_flag=True,
+    help="The confidence is known before the cheap model is asked, as that of a router is.",
+)
+@opt.text("--by", "Column of segments, each with a route of its own. Repeatable.", multiple=True)
+@opt.cluster
+@opt.missing
+@opt.choice(
+    "--input-format",
+    "csv tsv jsonl parquet arrow npz npy",
+    "Format of the file.  [default: by its first bytes, then its name]",
+)
+@opt.text("--separator", "Separator of the columns of a text file.", metavar="CHAR")
+@opt.choice("--decimal", ". ,", "Decimal mark of a text file.", default=".")
+@opt.text("--scorer", "Of logs: the scorer that says which answers are right.")
+@opt.text("--label-field", "For any JSON: the field that says whether it is right.", metavar="PATH")
+@opt.text("--confidence-field", "For any JSON: the field of the confidence.", metavar="PATH")
+@opt.output()
+def route(**options: Any) -> None:
+    """From which confidence on a cheap model may answer instead of a strong one.
+
+    The mix of both is shown to lose at most --loss of the strong model's accuracy. Two logs are
+    paired by question: the first is that of the cheap model.
+
+    \b
+      trueness route rows.csv --cheap right_small --confidence c --strong right_large
+      trueness route rows.csv --cheap a --confidence c --strong b --loss 0.02 --by topic
+      trueness route small.eval large.eval --loss 0.01 --format json
+
+    Exit code 0: a threshold is certified. 1: none is. 2: the options or the data are wrong.
+    """  # noqa: D301  # click reads the backspace character: leave these lines as they are
+    target = Target.pop_from(options)
+    terms = {name: options.pop(name) for name in ("loss", "level", "cost", "confidence_is_free")}
+    named = {name: options.pop(name) for name in ("cheap", "strong")}
+    column = options["confidence"]
+    request = Request.pop_from({**options, "confidence": None})
+    if uses_logs(request):
+        rows = _of_logs(Request.pop_from(options), named)
+    else:
+        rows = _of_table(request, {**named, "confidence": column})
+    with reword_messages(rows.words) as warned:
+        found = tn.route(
+            rows.cheap,
+            rows.confidence,
+            rows.strong,
+            by=rows.by or None,
+            cluster=rows.cluster,
+            missing=request.missing,
+            **terms,
+        )
+    warning(*warned)
+    target.deliver(_output(found, rows))
+    if not found.certified:
+        raise click.exceptions.Exit(1)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The columns of both models, and how messages name them."""
+
+    cheap: Any
+    confidence: Any
+    strong: Any
+    by: dict[str, Any]
+    cluster: Any
+    words: Any
+    about: dict[str, Any]
+
+
+def _words(columns: "Mapping[str, str]", place: "Callable[[Place], str]") -> Any:
+    arguments = {
+        "cheap_correct": f"column {columns['cheap']!r}",
+        "strong_correct": f"column {columns['strong']!r}",
+        "confidence": f"column {columns['confidence']!r}",
+    }
+    return wording(arguments, place, options={"loss": "--loss", "cost": "--cost", "by": "--by"})
+
+
+def _of_table(request: Request, columns: dict[str, Any]) -> _Rows:
+    """The three columns of one table."""
+    for name, column in columns.items():
+        if column is None:
+            raise click.UsageError(f"--{name} must name a column, unless the files are two logs.")
+    groups = tuple(dict.fromkeys((*request.by, *filter(None, [request.cluster]))))
+    with open_source(request) as source:
+        for name, column in columns.items():
+            _check_column(source.names, column, f"--{name}", source.name)
+        for name in groups:
+            _check_column(source.names, name, "--by or --cluster", source.name)
+        read = source.read((columns["cheap"], columns["strong"]), (columns["confidence"],), groups)
+        confidence = as_fractions(read.numbers[columns["confidence"]], request.percent)
+        require_rows(source.name, len(confidence))
+        return _Rows(
+            cheap=read.labels[columns["cheap"]],
+            confidence=confidence,
+            strong=read.labels[columns["strong"]],
+            by={name: read.groups[name] for name in request.by},
+            cluster=None if request.cluster is None else read.groups[request.cluster],
+            words=_words(columns, lambda place: source.place(place.row)),
+            about={"source": source.name, **columns, "by": list(request.by)},
+        )
+
+
+def _of_logs(request: Request, named: dict[str, Any]) -> _Rows:
+    """Two logs, paired by question: the first is that of the cheap model."""
+    for name, column in named.items():
+        if column is not None:
+            raise InputError(f"--{name}", "is for tables: logs have their own labels")
+    rows = paired_rows(request)
+    models = rows.choice.models
+    if len(models) != 2:
+        demand = "must be the logs of two models, the cheap one first"
+        raise InputError("FILE", demand, f"got {', '.join(model.name for model in models)}")
+    cheap, strong = models
+    (confidence,) = cheap.columns
+    columns = {"cheap": cheap.name, "strong": strong.name, "confidence": confidence}
+    return _Rows(
+        cheap=rows.columns.labels[str(cheap.label)],
+        confidence=rows.columns.numbers[confidence],
+        strong=rows.columns.labels[str(strong.label)],
+        by={name: rows.columns.groups[name] for name in rows.choice.by},
+        cluster=rows.cluster,
+        words=_words(columns, lambda place: rows.origin.place(place.row)),
+        about={"source": rows.source, **columns, "by": list(rows.choice.by)},
+    )
+
+
+def _output(found: "Route", rows: _Rows) -> Output:
+    routes = {"": found, **found.segments}
+    columns = [
+        *([Column("segment", "segment", "name")] if found.segments else []),
+        Column("what", "quantity"),
+        *(Column(key, key, "number") for key in ("value", "low", "high")),
+    ]
+    lines = []
+    for name, one in routes.items():
+        head = {"segment": name or "all rows"}
+        lines.append({**head, "what": "threshold", "value": one.threshold})
+        for key in _NUMBERS:
+            estimate = getattr(one, key)
+            limits = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
+            lines.append({**head, "what": key, **limits})
+    about = ", ".join(f"{name} {rows.about[name]!r}" for name in ("cheap", "confidence", "strong"))
+    notes = [
+        f"Data: {rows.about['source']}, {about}.",
+        "difference: accuracy of the mix less that of the strong model; random: the same, if as "
+        "many rows were routed at random.",
+        *str(found).splitlines(),
+        *filter(None, [found.note]),
+    ]
+    return Output(Table(columns, lines, notes), {"data": rows.about, "route": found.to_dict()})

@@ -1,0 +1,45 @@
+"""``trueness verify``: repeat a gate from its receipt."""
+
+import click
+
+import trueness.cli._options as opt
+from trueness.cli._decisions import judged, judged_sums, output_of
+from trueness.cli._printing import note
+from trueness.cli._receipt import differences, read_receipt, receipt_of
+
+
+@opt.command("verify")
+@click.argument("receipt", metavar="RECEIPT")
+@click.argument("files", nargs=-1, metavar="[FILE...]")
+@click.option("--debug", is_flag=True, hidden=True, expose_value=False)
+def verify(receipt: str, files: tuple[str, ...]) -> None:
+    """Repeat a gate from its receipt, and say what differs.
+
+    By default the files are those that the receipt names. Rows are compared by a digest that does
+    not depend on their order or on the format of the file.
+
+    \b
+      trueness gate rows.csv --label y --prob p --max-ece 0.03 --receipt receipt.json
+      trueness verify receipt.json
+      trueness verify receipt.json rows.parquet
+
+    Exit code 0: everything is the same. 1: something differs. 2: the receipt or the data cannot be
+    read.
+    """  # noqa: D301  # click reads the backspace character: leave these lines as they are
+    before = read_receipt(receipt)
+    options = dict(before["asked"])
+    options["files"] = tuple(files or options["files"])
+    options["receipt"] = receipt
+    options["stream"] = None
+    options = {name: tuple(v) if isinstance(v, list) else v for name, v in options.items()}
+    of_sums = any(name.endswith(".tally") for name in options["files"])
+    gate = judged_sums(options) if of_sums else judged(options)
+    now = receipt_of(gate.found, gate.asked, gate.digest, output_of(gate))
+    if before["version"] != now["version"]:
+        note(f"the receipt is of version {before['version']}, this is {now['version']}.")
+    sentences = list(differences(before, now))
+    for sentence in sentences:
+        click.echo(sentence)
+    if sentences:
+        raise click.exceptions.Exit(1)
+    click.echo(f"The same: {now['headline']}")

@@ -1,0 +1,59 @@
+"""Columns of numbers, as makers of events read them."""
+
+from typing import Any
+
+import numpy as np
+
+from trueness._input.columns import column, refuse_bad
+from trueness._input.scores import numeric
+from trueness._tally.clusters import cluster_codes, cluster_column
+from trueness.errors import InputError
+from trueness.typing import ArrayLike, Bools, Floats, Ints
+
+
+def numbers(passed: ArrayLike, name: str, n: int | None = None) -> Floats:
+    """One number per row; missing values are refused."""
+    found = numeric(column(passed, name), name)
+    values = found.values
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise InputError(name, "must have one number per row", f"got shape {values.shape}")
+    if values.size == 0:
+        raise InputError(name, "must have at least one row", "it is empty")
+    if n is not None and values.size != n:
+        raise InputError(name, f"must have one entry per row ({n:,})", f"got {values.size:,}")
+    refuse_nan(np.asarray(values, np.float64), name, found.missing)
+    return np.asarray(values, np.float64)
+
+
+def refuse_nan(values: Floats, name: str, missing: Bools | None) -> None:
+    """Raise for missing numbers, with the first row."""
+    gone: Bools = np.asarray(np.isnan(values).reshape(values.shape[0], -1).any(axis=1))
+    if missing is not None:
+        gone = gone | missing
+    if gone.any():
+        remedy = "Leave such rows out of every argument."
+        demand = "must not have missing values"
+        refuse_bad(name, demand, gone, "rows have one, the first", remedy=remedy)
+
+
+def refuse(name: str, demand: str, bad: Bools, values: Any) -> None:
+    """Raise if any row is bad, with the value of the first."""
+    if bad.any():
+        first = values[int(np.argmax(bad))]
+        refuse_bad(name, demand, bad, f"values do not, the first is {first:.6g}")
+
+
+def probabilities(passed: ArrayLike, name: str, n: int) -> Floats:
+    """One probability per row."""
+    values = numbers(passed, name, n)
+    refuse(name, "must lie in [0, 1]", ~((values >= 0) & (values <= 1)), values)
+    return values
+
+
+def codes_of(cluster: ArrayLike | None, n: int) -> Ints | None:
+    """The clusters of the rows, as numbers; None without."""
+    if cluster is None:
+        return None
+    return cluster_codes(cluster_column(None, cluster, n), np.arange(n))

@@ -1,0 +1,293 @@
+"""Differences of calibration between groups of rows."""
+
+import math
+from collections.abc import Callable, Mapping
+from itertools import combinations
+from typing import Any, Literal, NamedTuple, TypeAlias, Unpack
+
+import numpy as np
+
+from trueness._input.arguments import Seed, checked_word, whole_seed
+from trueness._level import checked_level
+from trueness._numerics.roots import bracketed_root
+from trueness._tally.evidence import Evidence
+from trueness._tally.row_sums import cells_of_rows
+from trueness._tally.rows_or_sums import takes_rows
+from trueness.errors import InputError, OneClassWarning, collected_warnings, in_context
+from trueness.infer.comparison._pairs import PairDifference, multiplicity, with_adjustment
+from trueness.infer.interval._ece_interval import interval_of
+from trueness.infer.limits._observed_expected import EffectiveEvents
+from trueness.infer.limits._slope import fit_line
+from trueness.results import Comparison
+from trueness.typing import ArrayLike, RowOptions
+
+Compared: TypeAlias = Literal["observed_expected", "slope", "l2"]
+
+_MOST_GROUPS = 20
+# With fewer rows of either class, limits of a slope mean nothing.
+_FEWEST = 3
+# The levels at which sets of the l2 error are computed, as far as they exclude no difference: the
+# last of them is the p-value. Smaller ones would need too many redrawn labels.
+_ALPHAS = (0.45, 0.3, 0.2, 0.15, 0.1, 0.075, 0.05, 0.04, 0.03, 0.02, 0.01, 0.005, 0.002, 0.001)
+# Logarithms of the smallest and the largest p-value.
+_SMALLEST = math.log(1e-12)
+_LARGEST = -1e-9
+_NAMES = {"observed_expected": "log O/E", "slope": "slope", "l2": "l2 error"}
+_METHODS = {  # MOVER: method of variance estimates recovery
+    "observed_expected": "MOVER of exact limits",
+    "slope": "Wald",
+    "l2": "MOVER of confidence sets",
+}
+
+
+@takes_rows
+def group_difference(
+    measure: Compared,
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    *,
+    by: Any,
+    level: float = 0.95,
+    seed: Seed = 0,
+    **rows: Unpack[RowOptions],
+) -> Comparison:
+    r"""Difference of calibration between groups, with limits.
+
+    Do the scores mean the same for women and men? The difference has limits of its own; that one
+    group excludes 1 and another does not is no difference between them.
+
+    Parameters
+    ----------
+    measure : {'observed_expected', 'slope', 'l2'}
+        The logarithm of observed/expected events; the calibration slope; the l2 calibration error,
+        which is the typical distance of score and rate.
+    y_true, y_prob
+        As for :func:`trueness.ece`. A matrix must have two columns, of which the second is the
+        score.
+    by : array-like of shape (n,)
+        The group of each row: 2 to 20 groups.
+    level : float, default 0.95
+        Confidence level of all limits.
+    seed : int or numpy.random.Generator, default 0
+        For 'l2', which draws labels.
+    **rows
+        As for :func:`trueness.ece`.
+
+    Returns
+    -------
+    Comparison
+        For every pair of groups the difference (first − second) with limits and p-value; with more
+        than two groups also p-values adjusted by Holm's method and simultaneous limits.
+
+    Notes
+    -----
+    **Limits.** With estimates :math:`e`, and limits :math:`l, u` of each group by itself, those of
+    the difference :math:`D = e_1 - e_2` are, after Zou and Donner,
+
+    .. math:: D - \sqrt{(e_1 - l_1)^2 + (u_2 - e_2)^2} , \qquad
+              D + \sqrt{(u_1 - e_1)^2 + (e_2 - l_2)^2} .
+
+    Observed/expected enters by its logarithm, with exact limits; a group without events counts half
+    an event, and has no lower limit. The slope has Wald limits; groups with fewer than three events
+    or non-events are refused. For the l2 error the limits are those of the set of
+    :func:`trueness.ece_interval`; where both groups may be calibrated these limits are wide, since
+    each set then ends at 0. Its p-values are rounded up to one of 14 levels from 0.001 on.
+
+    **What it does not measure.** Whether the groups have the same event rate, are selected, or
+    suffer false alarms equally often: scores that are calibrated in every group usually differ in
+    all of these. Not why groups differ. And two groups without a difference may be miscalibrated
+    alike: :func:`trueness.segments` tests each of them.
+
+    Rows are independent of each other, also between groups.
+
+    References
+    ----------
+    G. Y. Zou, A. Donner, Construction of confidence limits about effect measures: a general
+    approach, Statistics in Medicine 27 (2008), 1693-1702.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import trueness as tn
+    >>> rng = np.random.default_rng(0)
+    >>> p, group = rng.uniform(0.1, 0.4, 2000), np.repeat(["a", "b"], 1000)
+    >>> y = rng.random(2000) < np.where(group == "b", 1.4 * p, p)
+    >>> found = tn.group_difference("observed_expected", y, p, by=group)
+    >>> print(found.sentence)
+    O/E of 'b' is 1.53 times that of 'a' (95 % 1.33 to 1.76, p < 0.0001).
+    """
+    checked_word(measure, "measure", tuple(_NAMES))
+    level = checked_level(level)
+    seed = whole_seed(seed)
+    groups = _groups(y_true, y_prob, by, rows)
+    of_group: dict[str, _Group] = {}
+    with collected_warnings(OneClassWarning):  # a group of one class has limits, too
+        for name, one in groups.items():
+            with in_context(name):
+                of_group[name] = _MAKERS[measure](one, seed)
+        found = {
+            (a, b): _PAIRS[measure](of_group[a], of_group[b]) for a, b in combinations(of_group, 2)
+        }
+    whole = next(iter(groups.values()))
+    notes = [group.note for group in of_group.values() if group.note]
+    assumption = "Rows are independent, within groups and between them."
+    return Comparison(
+        measure=measure,
+        pairs=with_adjustment(found, level),
+        estimates={name: group.estimate for name, group in of_group.items()},
+        level=level,
+        method=_METHODS[measure],
+        n=sum(one.n for one in groups.values()),
+        clusters=None,
+        bins="",
+        multiplicity=multiplicity(f"{len(groups)} groups", len(found), level),
+        assumptions=" ".join(dict.fromkeys([assumption, *whole.notes, *notes])),
+        name=_NAMES[measure],
+        better="",
+        compared="groups",
+    )
+
+
+class _Group(NamedTuple):
+    """The measure of one group, and its limits at any level."""
+
+    estimate: float
+    error: float
+    limits: Callable[[float], tuple[float, float]]
+    """By the probability beyond both limits together."""
+    note: str = ""
+
+
+def _groups(y_true: Any, y_prob: Any, by: Any, rows: RowOptions) -> dict[str, Evidence]:
+    """The rows of each group, by name."""
+    evidence = Evidence.of(y_true, y_prob, rows)
+    if evidence.view != "binary":
+        remedy = "For one class against the rest pass its column as a vector."
+        demand = "must be the probability of an event, or have two columns"
+        got = f"got {len(evidence.classes or ())} classes"
+        raise InputError("y_prob", demand, got, remedy=remedy)
+    if by is None:
+        raise InputError("by", "must have a group for each row", "got None")
+    column, *others = evidence.columns(by, y_true)
+    if others:
+        raise InputError("by", "must be one column", f"got {1 + len(others)}")
+    cells_of_rows(evidence.sample)  # checks every value
+    places = {name: np.flatnonzero(column.code == i) for i, name in enumerate(column.values)}
+    weighted = {name: place for name, place in places.items() if evidence.has_weight(place)}
+    if not 2 <= len(weighted) <= _MOST_GROUPS:
+        raise InputError("by", f"must have 2 to {_MOST_GROUPS} groups", f"got {len(weighted)}")
+    return {name: evidence.at(place) for name, place in weighted.items()}
+
+
+def _log_ratio(group: Evidence, seed: int) -> _Group:  # noqa: ARG001  # one form for all measures
+    """The logarithm of observed/expected."""
+    events = EffectiveEvents.of(group.cells)
+    if events.mean_score == 0:
+        raise InputError("y_prob", "must not all be 0", "no events are expected")
+
+    def limits(alpha: float) -> tuple[float, float]:
+        found = events.limits(alpha / 2)
+        low = math.log(found.low) if found.low > 0 else -math.inf
+        return low, math.log(found.high)
+
+    if events.value == 0:
+        half = math.log(0.5 / (events.mean_score * events.rows))
+        return _Group(half, math.nan, limits, "A group without events counts half an event.")
+    error = events.limits(0.025).standard_error / events.value
+    return _Group(math.log(events.value), error, limits)
+
+
+def _slope(group: Evidence, seed: int) -> _Group:  # noqa: ARG001  # as above
+    line = fit_line(group.cells)
+    if line.rarer < _FEWEST:
+        got = f"got {line.rarer:,.6g}"
+        demand = f"must have at least {_FEWEST} events and non-events with scores off 0 and 1"
+        raise InputError("y_true", demand, got)
+    if math.isnan(line.slope):
+        raise InputError("y_true", "must not be separated by the scores", "its slope is infinite")
+
+    def limits(alpha: float) -> tuple[float, float]:
+        return line.wald(1, 1 - alpha)
+
+    return _Group(line.slope, line.error(1), limits, line.left_out)
+
+
+def _typical_error(group: Evidence, seed: int) -> _Group:
+    known: dict[float, tuple[float, float]] = {}
+
+    estimate = interval_of(group, seed=seed).estimate
+
+    def limits(alpha: float) -> tuple[float, float]:
+        if alpha not in known:
+            low, high = interval_of(group, level=1 - alpha, seed=seed).hull
+            known[alpha] = (min(low, estimate), max(high, estimate))
+        return known[alpha]
+
+    return _Group(estimate, math.nan, limits)
+
+
+_MAKERS: Mapping[str, Callable[[Evidence, int], _Group]] = {
+    "observed_expected": _log_ratio,
+    "slope": _slope,
+    "l2": _typical_error,
+}
+
+
+def _mover(first: _Group, second: _Group, alpha: float) -> tuple[float, float]:
+    """Limits of a difference from the limits of both parts."""
+    low_first, high_first = first.limits(alpha)
+    low_second, high_second = second.limits(alpha)
+    difference = first.estimate - second.estimate
+    below = math.hypot(first.estimate - low_first, high_second - second.estimate)
+    above = math.hypot(high_first - first.estimate, second.estimate - low_second)
+    return difference - below, difference + above
+
+
+def _smallest_excluded(interval: Callable[[float], tuple[float, float]]) -> float:
+    """The smallest probability of error at which limits exclude 0."""
+
+    def distance(log_alpha: float) -> float:
+        low, high = interval(math.exp(log_alpha))
+        # Above 0 where 0 is outside. Infinite limits count as very far ones.
+        return max(low, -high, -1e300)
+
+    if distance(_SMALLEST) > 0:
+        return math.exp(_SMALLEST)
+    if distance(_LARGEST) <= 0:
+        return 1.0
+    return math.exp(bracketed_root(distance, _SMALLEST, _LARGEST, xtol=1e-10))
+
+
+def _pair(first: _Group, second: _Group) -> PairDifference:
+    def interval(alpha: float) -> tuple[float, float]:
+        return _mover(first, second, alpha)
+
+    return PairDifference(
+        first.estimate - second.estimate,
+        math.hypot(first.error, second.error),
+        _smallest_excluded(interval),
+        lambda level: interval(1 - level),
+    )
+
+
+def _pair_of_sets(first: _Group, second: _Group) -> PairDifference:
+    pvalue = 1.0
+    for alpha in _ALPHAS:
+        low, high = _mover(first, second, alpha)
+        if low <= 0 <= high:
+            break
+        pvalue = alpha
+
+    return PairDifference(
+        first.estimate - second.estimate,
+        math.nan,
+        pvalue,
+        lambda level: _mover(first, second, round(1 - level, 12)),
+    )
+
+
+_PAIRS: Mapping[str, Callable[[_Group, _Group], PairDifference]] = {
+    "observed_expected": _pair,
+    "slope": _pair,
+    "l2": _pair_of_sets,
+}

@@ -1,0 +1,139 @@
+"""A gate's policy: what a model must keep, as a file or a dict."""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Self, TypeAlias
+
+from trueness._input.arguments import check_flag, checked_number, checked_whole
+from trueness._level import checked_level
+from trueness.errors import InputError, did_you_mean, in_context
+
+PolicyLike: TypeAlias = str | os.PathLike[str] | Mapping[str, Any]
+_BOUNDS = ("max_ece", "max_l2", "oe_within", "segment_gap", "slice_gap")
+_LEAST_LEVEL = 0.75
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What must be kept; each bound is checked when a policy is read."""
+
+    level: float = 0.95
+    require: bool = False
+    min_rows: int = 0
+    max_ece: float | None = None
+    max_l2: float | None = None
+    oe_within: float | None = None
+    by: tuple[str, ...] = ()
+    segment_gap: float | None = None
+    columns: tuple[str, ...] = ()
+    slice_gap: float | None = None
+    baseline: str | None = None
+    margin: float = 0.0
+    seed: int = 0
+
+    @classmethod
+    def of(cls, given: Any) -> Self:
+        """The policy of a dict, or of a TOML file."""
+        if isinstance(given, Mapping):
+            return cls._checked(given)
+        if not isinstance(given, str | os.PathLike):
+            got = f"got {type(given).__name__}"
+            raise InputError("policy", "must be the path of a TOML file, or a dict", got)
+        path = Path(given)
+        try:
+            table = tomllib.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise InputError("policy", "must be a file that exists", f"got {str(path)!r}") from None
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as reason:
+            raise InputError("policy", "must be TOML", f"{str(path)!r}: {reason}") from None
+        section = table.get("tool", {}).get("trueness", {}).get("gate")
+        if section is None and path.name == "pyproject.toml":
+            got = f"{str(path)!r} has none"
+            raise InputError("policy", "must have a section [tool.trueness.gate]", got)
+        with in_context(str(path)):
+            return cls._checked(table if section is None else section)
+
+    @classmethod
+    def _checked(cls, given: Mapping[str, Any]) -> Self:
+        keys = [entry.name for entry in fields(cls)]
+        for key in given:
+            if key not in keys:
+                remedy = did_you_mean(key, keys) or f"Known are {', '.join(keys)}."
+                raise InputError(
+                    "policy", "must have keys that are known", f"got {key!r}", remedy=remedy
+                )
+        values = {key: _value(key, value) for key, value in given.items()}
+        policy = cls(**values)
+        policy._check_pairs()
+        return policy
+
+    def _check_pairs(self) -> None:
+        """Refuse a bound without its columns, and columns without a bound."""
+        for columns, bound in (("by", "segment_gap"), ("columns", "slice_gap")):
+            has_columns = bool(getattr(self, columns))
+            has_bound = getattr(self, bound) is not None
+            if has_columns is not has_bound:
+                lacking = bound if has_columns else columns
+                present = columns if has_columns else bound
+                raise InputError("policy", f"must have {lacking!r} beside {present!r}")
+        if self.baseline is None and self.margin:
+            raise InputError("policy", "must have 'baseline' beside 'margin'")
+        if self.baseline is None and all(getattr(self, key) is None for key in _BOUNDS):
+            names = ", ".join(map(repr, (*_BOUNDS, "baseline")))
+            raise InputError("policy", f"must have a bound: one of {names}", "it has none")
+
+    @property
+    def needs_columns(self) -> tuple[str, ...]:
+        """Every column that it names."""
+        baseline = () if self.baseline is None else (self.baseline,)
+        return tuple(dict.fromkeys((*self.by, *self.columns, *baseline)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """What differs from the defaults, as the keys of a file."""
+        values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        usual = {entry.name: entry.default for entry in fields(self)}
+        return {
+            key: list(value) if isinstance(value, tuple) else value
+            for key, value in values.items()
+            if value != usual[key]
+        }
+
+
+def _value(key: str, value: Any) -> Any:
+    """The value of a key, checked."""
+    if key == "level":
+        level = checked_level(value)
+        if level < _LEAST_LEVEL:
+            raise InputError(
+                "level", f"must be at least {_LEAST_LEVEL} for a gate", f"got {value!r}"
+            )
+        return level
+    if key == "require":
+        check_flag(value, key)
+        return bool(value)
+    if key in ("min_rows", "seed"):
+        return checked_whole(value, key, least=0)
+    if key == "margin":
+        return checked_number(value, key, "in (−1, 1)", low=-1, high=1)
+    if key == "baseline":
+        if not isinstance(value, str):
+            raise InputError(key, "must be the name of a column of scores", f"got {value!r}")
+        return value
+    if key in ("by", "columns"):
+        return _names(key, value)
+    if key in ("segment_gap", "slice_gap"):
+        return checked_number(value, key, "above 0 and below 1", low=0, high=1)
+    if not -0.0 <= checked_number(value, key, "in [0, 1]") <= 1:
+        raise InputError(key, "must lie in [0, 1]", f"got {value!r}")
+    return float(value)
+
+
+def _names(key: str, value: Any) -> tuple[str, ...]:
+    names = (value,) if isinstance(value, str) else value
+    is_list = isinstance(names, list | tuple) and all(isinstance(name, str) for name in names)
+    if not is_list or not names or len(set(names)) < len(names):
+        raise InputError(key, "must be a list of names of columns", f"got {value!r}")
+    return tuple(names)

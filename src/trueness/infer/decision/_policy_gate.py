@@ -1,0 +1,501 @@
+"""A gate by a policy: every bound is a pair of tests, and everything that can fail shares one α.
+
+Each bound has two hypotheses: that it is exceeded, and that it is kept. The gate fails if Holm's
+method over all the first rejects any; it passes what is required if each of the second has p ≤ α
+(docs/methods/verdict-and-gate.md).
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import ndtr, ndtri, stdtr
+
+from trueness._input.columns import column
+from trueness._level import Level
+from trueness._numerics.clustered import mean_of_rows
+from trueness._numerics.students_t import t_quantile
+from trueness._tally.evidence import Evidence
+from trueness.errors import InputError, quietly
+from trueness.infer.decision._policy import Policy
+from trueness.infer.test._equivalence import TOO_GOOD, margin, omnibus_of, too_good_of
+from trueness.results._gate import Finding, Gate, Quantity
+from trueness.typing import Floats, Ints
+
+FEW_ROWS = 20
+"""A slice of fewer rows is not tried, and a segment of fewer rows is not judged."""
+_GROSS_FACTOR = 2.0
+_GROSS_GAP = 0.25
+_POWER = 0.9
+_MOST_ROWS = 1e9
+
+
+class Tests(NamedTuple):
+    """A quantity, its one-sided limits, and the p-values of both hypotheses."""
+
+    n: int
+    estimate: float
+    low: float
+    high: float
+    exceeds: float
+    """Of the hypothesis that the bound is kept: small if it is shown to be exceeded."""
+    keeps: float
+    """Of the hypothesis that it is exceeded."""
+
+
+@dataclass
+class Hypothesis:
+    """A bound of one subject, and what was found about it."""
+
+    finding: Finding
+    exceeds: Callable[[float], bool]
+    """Whether the bound is shown to be exceeded at this error rate."""
+    keeps: float = 1.0
+    """The p-value for keeping the bound."""
+    is_slice: bool = False
+    is_exceeded: bool = False
+
+
+def holm(hypotheses: Sequence[Hypothesis], alpha: float) -> None:
+    """Mark those that Holm's method rejects at a joint error rate."""
+    left = list(hypotheses)
+    while left:
+        rate = alpha / len(left)
+        rejected = [one for one in left if one.exceeds(rate)]
+        for one in rejected:
+            one.is_exceeded = True
+        if not rejected:
+            return
+        left = [one for one in left if not one.is_exceeded]
+
+
+# ---- mean gaps
+
+
+class GapRows(NamedTuple):
+    """Rows of one model: labels, scores, weights and clusters."""
+
+    y: Floats
+    p: Floats
+    w: Floats
+    cluster: Ints | None
+    robust: bool
+    """Whether the spread is that of rows or clusters, not of labels drawn from scores."""
+
+    @classmethod
+    def of(cls, evidence: Evidence) -> "GapRows":
+        """The one score of each row."""
+        evidence.require_one("a policy for segments and slices")
+        sample = evidence.sample
+        y = np.asarray(sample.y, dtype=np.float64)
+        p = np.asarray(sample.p, dtype=np.float64)
+        w = np.ones(y.size) if sample.w is None else np.asarray(sample.w, dtype=np.float64)
+        robust = evidence.dependent or evidence.weight_type == "importance" or not evidence.whole
+        return cls(y, p, w, evidence.cluster, robust)
+
+    def at(self, rows: Any) -> "GapRows":
+        """Some of the rows."""
+        cluster = None if self.cluster is None else self.cluster[rows]
+        if cluster is not None:
+            cluster = np.unique(cluster, return_inverse=True)[1].reshape(-1)
+        return GapRows(self.y[rows], self.p[rows], self.w[rows], cluster, self.robust)
+
+
+def gap_tests(rows: GapRows, bound: float, alpha: float) -> Tests:
+    """Score tests of the mean gap, event rate minus mean score, with labels from p ± bound.
+
+    Clusters and sampling weights have Student's t of the mean of the rows.
+    """
+    n = round(float(rows.w.sum())) if not rows.robust else rows.y.size
+    if rows.robust:
+        weight = rows.w if (rows.w != 1).any() else None
+        mean = mean_of_rows(rows.y - rows.p, weight, rows.cluster)
+        return _t_tests(mean.value, mean.error, mean.units, n, bound, alpha)
+    total = float(rows.w.sum())
+    excess = float(rows.w @ (rows.y - rows.p))
+    estimate = excess / total
+    sign = math.copysign(1.0, excess)
+    near = _spread(rows, sign * bound)
+    other = _spread(rows, -sign * bound)
+    reach = abs(excess)
+    edge = total * bound
+    exceeds = float(ndtr(-(reach - edge - 0.5) / near) + ndtr(-(reach + edge - 0.5) / near))
+    keeps = max(
+        float(ndtr((reach - edge + 0.5) / near)), float(ndtr(-(reach + edge - 0.5) / other))
+    )
+    half = float(ndtri(1 - alpha)) * _spread(rows, float(np.clip(estimate, -1, 1))) / total
+    return Tests(n, estimate, estimate - half, estimate + half, min(1.0, exceeds), keeps)
+
+
+def _spread(rows: GapRows, shift: float) -> float:
+    """The standard deviation of the number of events if each score is off by as much."""
+    moved = np.clip(rows.p + shift, 0, 1)
+    return max(math.sqrt(float(rows.w @ (moved * (1 - moved)))), 1e-12)
+
+
+def _t_tests(value: float, error: float, units: int, n: int, bound: float, alpha: float) -> Tests:
+    if units < 2:
+        return Tests(n, value, -math.inf, math.inf, 1.0, 1.0)
+    error = max(error, 1e-12)
+    freedom = units - 1
+    reach = abs(value)
+    exceeds = float(stdtr(freedom, -(reach - bound) / error))
+    exceeds += float(stdtr(freedom, -(reach + bound) / error))
+    keeps = max(
+        float(stdtr(freedom, (reach - bound) / error)),
+        float(stdtr(freedom, -(reach + bound) / error)),
+    )
+    half = float(t_quantile(1 - 2 * alpha, freedom)) * error
+    return Tests(n, value, value - half, value + half, min(1.0, exceeds), keeps)
+
+
+def rows_for_gap(rows: GapRows, bound: float, alpha: float) -> float:
+    """Rows of a segment that show that it keeps a gap, 9 times in 10 if it has none."""
+    mean = float(np.average(rows.y, weights=rows.w))
+    mean = (mean + float(np.average(rows.p, weights=rows.w))) / 2
+    z = float(ndtri(1 - alpha) + ndtri(_POWER))
+    return mean * (1 - mean) * (z / bound) ** 2
+
+
+def baseline_tests(rows: GapRows, other: GapRows, bound: float, alpha: float) -> Tests:
+    """A paired t test of the losses of rows, those of the baseline taken away."""
+    difference = (rows.p - rows.y) ** 2 - (other.p - other.y) ** 2
+    weight = rows.w if (rows.w != 1).any() else None
+    mean = mean_of_rows(difference, weight, rows.cluster)
+    n = rows.y.size
+    if mean.units < 2:
+        return Tests(n, mean.value, -math.inf, math.inf, 1.0, 1.0)
+    error = max(mean.error, 1e-15)
+    freedom = mean.units - 1
+    t = (mean.value - bound) / error
+    half = float(t_quantile(1 - 2 * alpha, freedom)) * error
+    return Tests(
+        n,
+        mean.value,
+        mean.value - half,
+        mean.value + half,
+        exceeds=float(stdtr(freedom, -t)),
+        keeps=float(stdtr(freedom, t)),
+    )
+
+
+# ---- hypotheses
+
+
+class Subject(NamedTuple):
+    """One model, and what a policy needs of it."""
+
+    model: str
+    evidence: Evidence
+    baseline: Evidence | None
+
+
+def policy_gate_of(
+    subjects: Sequence[Subject],
+    policy: Policy,
+    data: Any,
+    y_true: Any,
+    limits_of: Callable[..., Any],
+    bounds: Sequence[Any],
+) -> Gate:
+    """Judge models by a policy. `limits_of` gives the limits of the bounds for all rows."""
+    alpha = Level(policy.level).alpha
+    hypotheses: list[Hypothesis] = []
+    notes: dict[str, None] = {}
+    for subject in subjects:
+        hypotheses += _of_whole(subject, policy, limits_of, bounds)
+        hypotheses += _of_segments(subject, policy, data, y_true)
+        slices, words = _of_slices(subject, policy, data, y_true)
+        hypotheses += slices
+        notes |= dict.fromkeys([*words, *subject.evidence.notes])
+        hypotheses += _of_baseline(subject, policy)
+    holm(hypotheses, alpha)
+    findings = [
+        _decided(one, policy, alpha)
+        for one in hypotheses
+        if not one.is_slice and (one.finding.quantity != "labels" or one.is_exceeded)
+    ]
+    findings += _worst_slices([one for one in hypotheses if one.is_slice], policy, alpha)
+    return Gate(
+        tuple(findings),
+        policy.require,
+        policy.level,
+        tuple(notes),
+        n=min(subject.evidence.n for subject in subjects),
+        min_rows=policy.min_rows,
+        tests=len(hypotheses),
+    )
+
+
+def _of_whole(
+    subject: Subject, policy: Policy, limits_of: Callable[..., Any], bounds: Sequence[Any]
+) -> Iterator[Hypothesis]:
+    """The bounds of all rows, and labels that are too good to be true."""
+    evidence = subject.evidence
+    alpha = Level(policy.level).alpha
+    for bound in bounds:
+        limits = limits_of(evidence, bound, policy.level, policy.require, policy.seed)
+        bins = repr(bound.rule) if bound.quantity == "ece" else ""
+        if limits is None or math.isnan(limits.low + limits.high):
+            nothing = (evidence.sums.n, math.nan, math.nan, math.nan)
+            finding = Finding(
+                "",
+                subject.model,
+                bound.quantity,
+                bins,
+                bound.bound,
+                *nothing,
+                policy.level,
+                "unknown",
+            )
+            yield Hypothesis(finding, lambda _: False)
+            continue
+        kept = quietly(margin, evidence, bound.quantity, bound.bound, bound.rule)
+        # The limits decide, as they do without a policy; the p-value is their inverse.
+        low, high = _ends(bound.quantity, bound.bound)
+        keeps = low <= limits.low and limits.high <= high and kept.shown_by_ties <= bound.bound
+        finding = Finding(
+            "",
+            subject.model,
+            bound.quantity,
+            bins,
+            bound.bound,
+            *limits,
+            policy.level,
+            "not exceeded",
+            kept.pvalue,
+            condition=kept.condition,
+            shown_by_ties=kept.shown_by_ties if kept.shown_by_ties > bound.bound else 0.0,
+        )
+        yield Hypothesis(
+            finding,
+            _exceeds_by_limits(evidence, bound, limits_of, policy.seed),
+            kept.pvalue if keeps else max(kept.pvalue, math.nextafter(alpha, 1)),
+        )
+    test = omnibus_of(evidence, policy.seed)
+    tail = too_good_of(evidence, test)
+    if tail is not None:
+        finding = Finding(
+            "",
+            subject.model,
+            "labels",
+            "",
+            TOO_GOOD,
+            evidence.n,
+            math.nan,
+            math.nan,
+            math.nan,
+            policy.level,
+            "not exceeded",
+            too_good=tail,
+        )
+        yield Hypothesis(finding, lambda rate: tail <= min(rate, TOO_GOOD), 0.0)
+
+
+def _exceeds_by_limits(
+    evidence: Evidence, bound: Any, limits_of: Callable[..., Any], seed: int
+) -> Callable[[float], bool]:
+    """Whether limits of an error rate lie beyond a bound."""
+    low, high = _ends(bound.quantity, bound.bound)
+
+    def exceeds(rate: float) -> bool:
+        limits = limits_of(evidence, bound, Level.of_alpha(rate).confidence, False, seed)
+        return limits is not None and bool(limits.low > high or limits.high < low)
+
+    return exceeds
+
+
+def _ends(quantity: str, bound: float) -> tuple[float, float]:
+    if quantity == "oe":
+        return 1 - bound, 1 + bound
+    return -math.inf, bound
+
+
+def _of_segments(subject: Subject, policy: Policy, data: Any, y_true: Any) -> Iterator[Hypothesis]:
+    if policy.segment_gap is None:
+        return
+    rows = GapRows.of(subject.evidence)
+    columns = subject.evidence.columns(_named(data, policy.by, "by"), y_true)
+    for segment in columns:
+        for code in range(len(segment.values)):
+            part = rows.at(segment.code == code)
+            if part.w.sum() > 0:
+                yield _gap(subject, segment.rule(code), part, policy.segment_gap, policy)
+
+
+def _of_slices(
+    subject: Subject, policy: Policy, data: Any, y_true: Any
+) -> tuple[list[Hypothesis], list[str]]:
+    """The values of the columns and of their pairs, as far as they have enough rows."""
+    if policy.slice_gap is None:
+        return [], []
+    rows = GapRows.of(subject.evidence)
+    named = _named(data, policy.columns, "columns")
+    columns = subject.evidence.columns(named, y_true, 2, whole="measured")
+    hypotheses = []
+    small = 0
+    for crossed in columns:
+        for code in range(len(crossed.values)):
+            part = rows.at(crossed.code == code)
+            if not part.w.sum() >= FEW_ROWS:
+                small += 1
+                continue
+            one = _gap(subject, crossed.rule(code), part, policy.slice_gap, policy)
+            one.is_slice = True
+            hypotheses.append(one)
+    tried = f"{len(hypotheses):,} slices were tried"
+    words = [
+        f"{tried}; {small:,} of fewer than {FEW_ROWS} rows were not." if small else f"{tried}."
+    ]
+    return hypotheses, words
+
+
+def _gap(subject: Subject, name: str, rows: GapRows, bound: float, policy: Policy) -> Hypothesis:
+    alpha = Level(policy.level).alpha
+    tests = gap_tests(rows, bound, alpha)
+    needed = rows_for_gap(rows, bound, alpha) * subject.evidence.n / max(tests.n, 1)
+    return _tested(subject, name, "gap", bound, tests, policy, needed)
+
+
+def _of_baseline(subject: Subject, policy: Policy) -> Iterator[Hypothesis]:
+    if subject.baseline is None:
+        return
+    rows = GapRows.of(subject.evidence)
+    other = GapRows.of(subject.baseline)
+    alpha = Level(policy.level).alpha
+    tests = baseline_tests(rows, other, policy.margin, alpha)
+    one = _tested(subject, "", "brier", policy.margin, tests, policy, None)
+    one.finding = replace(one.finding, against=policy.baseline or "")
+    yield one
+
+
+def _tested(
+    subject: Subject,
+    group: str,
+    quantity: Quantity,
+    bound: float,
+    tests: Tests,
+    policy: Policy,
+    needed: float | None,
+) -> Hypothesis:
+    finding = Finding(
+        group,
+        subject.model,
+        quantity,
+        "",
+        bound,
+        tests.n,
+        tests.estimate,
+        tests.low,
+        tests.high,
+        policy.level,
+        "not exceeded",
+        tests.keeps,
+        needed=in_round_numbers(needed),
+    )
+    return Hypothesis(finding, lambda rate: tests.exceeds <= rate, tests.keeps)
+
+
+def _named(data: Any, names: Iterable[str], key: str) -> dict[str, Any]:
+    """Columns of a frame or a dict."""
+    if data is None:
+        remedy = "`data=` takes a frame, or a dict of columns."
+        raise InputError("data", f"must hold the columns of {key!r} of the policy", remedy=remedy)
+    present = list(data.keys() if isinstance(data, Mapping) else getattr(data, "columns", ()))
+    for name in names:
+        if name not in present:
+            got = f"it has {', '.join(map(repr, present[:12])) or 'no columns'}"
+            raise InputError("data", f"must hold the column {name!r} of {key!r} of the policy", got)
+    return {name: data[name] for name in names}
+
+
+def baseline_scores(data: Any, name: str) -> Any:
+    """The scores of the baseline."""
+    return column(_named(data, [name], "baseline")[name], "data").values
+
+
+# ---- outcomes
+
+
+def _decided(one: Hypothesis, policy: Policy, alpha: float) -> Finding:
+    """The finding with its outcome, once Holm's method has run."""
+    finding = one.finding
+    if finding.quantity == "labels":
+        return replace(finding, outcome="too good")
+    if finding.outcome == "unknown":
+        return finding
+    if one.is_exceeded:
+        return replace(finding, outcome="exceeded", pvalue=None, needed=None)
+    if one.keeps <= alpha:
+        if policy.require:
+            return replace(finding, outcome="certified", needed=None)
+        return replace(finding, outcome="not exceeded", pvalue=None, needed=None)
+    finding = replace(finding, needed=finding.needed or rows_needed(finding))
+    if policy.require:
+        return replace(finding, outcome="not certified")
+    if _is_vague(finding):
+        return replace(finding, outcome="unknown", pvalue=None)
+    return replace(finding, outcome="not exceeded", pvalue=None, needed=None)
+
+
+def _is_vague(finding: Finding) -> bool:
+    """Whether the rows could hardly have shown a gross excess."""
+    if finding.n < FEW_ROWS:
+        return True
+    if finding.quantity == "brier":
+        return False
+    low, high = finding.ends
+    if finding.quantity == "oe":
+        return finding.low < low / _GROSS_FACTOR or finding.high > high * _GROSS_FACTOR
+    most = max(finding.bound * _GROSS_FACTOR, _GROSS_GAP)
+    return finding.high > most or (finding.quantity == "gap" and finding.low < -most)
+
+
+def _worst_slices(slices: list[Hypothesis], policy: Policy, alpha: float) -> list[Finding]:
+    """The slices that fail, or the one that is furthest from keeping its bound."""
+    findings = []
+    for model in dict.fromkeys(one.finding.model for one in slices):
+        mine = [one for one in slices if one.finding.model == model]
+        exceeded = [one for one in mine if one.is_exceeded]
+        worst = max(mine, key=lambda one: one.keeps)
+        findings += [_decided(one, policy, alpha) for one in exceeded or [worst]]
+        # The smallest slice needs the most rows.
+        if not exceeded and findings[-1].needed is not None:
+            most = max(one.finding.needed or 0 for one in mine)
+            findings[-1] = replace(findings[-1], needed=most)
+    return findings
+
+
+def rows_needed(finding: Finding) -> int | None:
+    """About how many rows would decide, if the estimate is right and limits shrink with √n."""
+    low, high = finding.ends
+    value = finding.estimate
+    if math.isnan(value) or not math.isfinite(finding.low + finding.high):
+        return None
+    if value > high:
+        distance = value - high
+        half = value - finding.low
+    elif value < low:
+        distance = low - value
+        half = finding.high - value
+    else:
+        above = (finding.high - value) / max(high - value, 1e-12)
+        below = (value - finding.low) / max(value - low, 1e-12) if math.isfinite(low) else 0.0
+        distance = 1.0
+        half = max(above, below)
+    alpha = Level(finding.level).alpha
+    z = float(ndtri(1 - alpha))
+    power = ((z + float(ndtri(_POWER))) / z) ** 2
+    return in_round_numbers(finding.n * power * (half / max(distance, 1e-12)) ** 2)
+
+
+def in_round_numbers(rows: float | None) -> int | None:
+    """Two digits, rounded up; None for more rows than anybody has."""
+    if rows is None or not rows <= _MOST_ROWS:
+        return None
+    if rows <= 100:
+        return math.ceil(rows)
+    unit = 10 ** (math.floor(math.log10(rows)) - 1)
+    return math.ceil(rows / unit) * unit

@@ -1,0 +1,446 @@
+"""`route`: which answers a cheap model may give instead of a strong one, with a guarantee."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from trueness._input.arguments import (
+    check_flag,
+    checked_fraction,
+    checked_word,
+    is_number,
+)
+from trueness._input.columns import column
+from trueness._input.sample import refuse_shuffled_index
+from trueness._input.segment_columns import read_by
+from trueness._input.zero_one import finite_numbers, zero_one
+from trueness._numerics.clustered import effective_number, variance_of_sum
+from trueness._numerics.paired_proportions import noninferiority, score_limits, score_statistic
+from trueness._numerics.proportions import clopper_pearson
+from trueness._tally.clusters import cluster_codes, cluster_column, warn_few_clusters
+from trueness.errors import DroppedRowsWarning, InputError, dropped_rows, warn
+from trueness.infer.limits._limits import Limits
+from trueness.infer.limits._paired_difference import clustered_difference
+from trueness.results import Estimate, Route
+from trueness.results._route import RouteCurve
+from trueness.typing import ArrayLike, Floats, Ints, Missing
+
+_CANDIDATES = 40
+"""Quantiles of the confidence that are tried: the labels have no say in them."""
+_DEFINITIONS = {
+    "share": "Share of rows that the cheap model answers.",
+    "saved": "Share of the strong model's cost that is saved.",
+    "difference": "Accuracy of the mix less that of the strong model.",
+    "random": "Accuracy of a mix by chance, with the same share, less that of the strong model.",
+}
+
+
+def route(
+    cheap_correct: ArrayLike,
+    confidence: ArrayLike,
+    strong_correct: ArrayLike,
+    *,
+    loss: float = 0.01,
+    level: float = 0.95,
+    cost: tuple[float, float] = (1, 10),
+    confidence_is_free: bool = False,
+    cluster: ArrayLike | None = None,
+    by: ArrayLike | None = None,
+    missing: Missing = "raise",
+) -> Route:
+    r"""The rows that a cheap model may answer instead of a strong one, certified.
+
+    The cheap model answers where its confidence reaches a threshold, the strong one elsewhere. The
+    threshold is the lowest for which the mix is shown to lose at most `loss` of the strong model's
+    accuracy. A threshold that is read off the same rows breaks that promise in a third of samples.
+
+    Parameters
+    ----------
+    cheap_correct : array-like of shape (n,)
+        Whether the cheap model is right: 0 and 1, or True and False.
+    confidence : array-like of shape (n,)
+        The confidence of the cheap model, or the score of a router: any finite number that rises
+        with it.
+    strong_correct : array-like of shape (n,)
+        Whether the strong model is right about the same rows.
+    loss : float, default 0.01
+        What the mix may lose, as a share of all rows: 0.01 is one point of accuracy.
+    level : float, default 0.95
+        Confidence of the promise and of all limits.
+    cost : tuple of float, default (1, 10)
+        What an answer of the cheap and of the strong model costs, in any unit.
+    confidence_is_free : bool, default False
+        Whether the confidence is known before the cheap model is asked, as that of a router is.
+        Otherwise the cheap model is paid for every row.
+    cluster : array-like of shape (n,), optional
+        A cluster name for each row; rows of one cluster may depend on each other.
+    by : array-like, dict of array-like or frame, optional
+        Columns of segments. Each segment has its own route; their promises hold together.
+    missing : {'raise', 'drop'}, default 'raise'
+        What to do with rows where an answer or the confidence is missing. If they are dropped, they
+        must be missing at random.
+
+    Returns
+    -------
+    Route
+        Threshold, share of rows routed, cost saved, accuracy gained or lost, each with limits, and
+        the same for every candidate threshold. Without a certified threshold `certified` is False,
+        the strong model answers all, and `rows_needed` says how many rows would be needed.
+
+    Notes
+    -----
+    The loss at threshold t is :math:`E[(S - C) 1\{c \ge t\}]` for strong and cheap answers S and C.
+    Candidates are at most 40 quantiles of the confidence. From the highest down each is tested at 1
+    − level until the first that fails: by Tango's score test of a paired difference, exactly where
+    fewer than 200 rows disagree. With clusters by Student's t of their sums, whose variance is at
+    least that of as many independent rows at the edge of the promise. ``docs/methods/decisions.md``
+    has the steps.
+
+    The promise holds for new rows drawn like these, and for two models. A route of segments is at
+    the level 1 − (1 − level)/segments.
+
+    References
+    ----------
+    T. Tango, Equivalence test and confidence interval for the difference in proportions for the
+    paired-sample design, Statistics in Medicine 17 (1998), 891-908. A. Angelopoulos, S. Bates, E.
+    Candès, M. Jordan, L. Lei, Learn then test, 2021.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import trueness as tn
+    >>> rng = np.random.default_rng(0)
+    >>> confidence = rng.beta(4, 1, 2_000)
+    >>> cheap = rng.uniform(size=2_000) < confidence
+    >>> strong = rng.uniform(size=2_000) < 0.93
+    >>> found = tn.route(cheap, confidence, strong, loss=0.02)
+    >>> found.certified, round(found.threshold, 3), round(found.share.value, 3)
+    (True, 0.809, 0.575)
+    >>> round(found.saved.value, 3), round(found.difference.value, 4), round(found.random.value, 4)
+    (0.475, -0.008, -0.0736)
+    """
+    terms = _Terms(
+        loss=checked_fraction(loss, "loss"),
+        level=checked_fraction(level, "level"),
+        cost=_checked_cost(cost),
+        free=_checked_flag(confidence_is_free),
+    )
+    rows = _read(cheap_correct, confidence, strong_correct, cluster, missing)
+    found = _route_of(rows, terms)
+    if by is None:
+        return found
+    return _with_segments(found, rows, terms, by, cheap_correct)
+
+
+@dataclass(frozen=True)
+class _Terms:
+    """What was asked for."""
+
+    loss: float
+    level: float
+    cost: tuple[float, float]
+    free: bool
+
+    def saved(self, share: Floats | float) -> Any:
+        """The share of the strong model's cost that is saved if this share of rows is routed."""
+        relative = self.cost[0] / self.cost[1]
+        if self.free:
+            return share * (1 - relative)
+        return share - relative
+
+
+@dataclass(frozen=True)
+class _PairedRows:
+    """Rows with the answers of both models, the most confident first."""
+
+    confidence: Floats
+    cheap: Floats
+    strong: Floats
+    cluster: Ints | None
+    position: Ints
+    """The user's row numbers."""
+    note: str = ""
+
+    @property
+    def n(self) -> int:
+        return self.confidence.size
+
+    def at(self, some: Ints) -> "_PairedRows":
+        """Some of the rows, in the same order."""
+        codes = self.cluster
+        if codes is not None:
+            codes = np.unique(codes[some], return_inverse=True)[1].reshape(-1)
+        return _PairedRows(
+            confidence=self.confidence[some],
+            cheap=self.cheap[some],
+            strong=self.strong[some],
+            cluster=codes,
+            position=self.position[some],
+            note=self.note,
+        )
+
+
+@dataclass(frozen=True)
+class _Tested:
+    """The candidate thresholds, from the highest down, and what was found at each."""
+
+    threshold: Floats
+    routed: Floats
+    harmed: Floats
+    helped: Floats
+    pvalue: Floats
+    low: Floats
+    high: Floats
+
+
+def _checked_cost(cost: Any) -> tuple[float, float]:
+    """Two costs, the cheap one below the strong one."""
+    demand = "must be two numbers, that of the cheap model from 0 to below that of the strong one"
+    if not isinstance(cost, Sequence | np.ndarray) or isinstance(cost, str) or len(cost) != 2:
+        raise InputError("cost", demand, f"got {cost!r}")
+    cheap, strong = cost
+    if not (is_number(cheap) and is_number(strong) and 0 <= cheap < strong):
+        raise InputError("cost", demand, f"got {cost!r}")
+    return float(cheap), float(strong)
+
+
+def _checked_flag(value: Any) -> bool:
+    check_flag(value, "confidence_is_free")
+    return bool(value)
+
+
+def _read(
+    cheap_correct: ArrayLike,
+    confidence: ArrayLike,
+    strong_correct: ArrayLike,
+    cluster: ArrayLike | None,
+    missing: Missing,
+) -> _PairedRows:
+    """The rows, checked, and those with a missing value refused or dropped."""
+    drop = checked_word(missing, "missing", ("raise", "drop")) == "drop"
+    others = {"confidence": confidence, "strong_correct": strong_correct}
+    refuse_shuffled_index(cheap_correct, others)
+    cheap = zero_one(cheap_correct, "cheap_correct", gaps=drop)
+    n = cheap.size
+    score = finite_numbers(confidence, "confidence", n, gaps=drop)
+    strong = zero_one(strong_correct, "strong_correct", n, gaps=drop)
+    if n == 0:
+        raise InputError("cheap_correct", "must have at least one row", "it is empty")
+    kept = np.flatnonzero(~np.isnan(cheap + score + strong))
+    if kept.size == 0:
+        raise InputError("cheap_correct", "must have a row without missing values", "there is none")
+    note = ""
+    if kept.size < n:
+        note = dropped_rows(n - kept.size, n)
+        warn(note, DroppedRowsWarning)
+        note += " They must be missing at random."
+    order = kept[np.argsort(-score[kept], kind="stable")]
+    codes = None
+    if cluster is not None:
+        codes = cluster_codes(cluster_column(cheap_correct, cluster, n), order)
+        warn_few_clusters(codes, None)
+    return _PairedRows(
+        confidence=score[order],
+        cheap=cheap[order],
+        strong=strong[order],
+        cluster=codes,
+        position=order,
+        note=note,
+    )
+
+
+def _with_segments(
+    whole: Route, rows: _PairedRows, terms: _Terms, by: Any, cheap_correct: ArrayLike
+) -> Route:
+    """The route, and that of each segment at a level at which all promises hold together."""
+    kept = np.zeros(len(column(cheap_correct, "cheap_correct").values), bool)
+    kept[rows.position] = True
+    columns = read_by(by, cheap_correct, kept)
+    place = np.searchsorted(np.flatnonzero(kept), rows.position)
+    total = sum(len(segmented.values) for segmented in columns)
+    own = _Terms(terms.loss, 1 - (1 - terms.level) / total, terms.cost, terms.free)
+    segments = {}
+    for segmented in columns:
+        code = segmented.code[place]
+        for i in range(len(segmented.values)):
+            some = np.flatnonzero(code == i)
+            segments[segmented.rule(i)] = _route_of(rows.at(some), own)
+    return replace(whole, segments=segments)
+
+
+def _route_of(rows: _PairedRows, terms: _Terms) -> Route:
+    tested = _tested(rows, terms)
+    passed = np.logical_and.accumulate(tested.pvalue <= 1 - terms.level)
+    certified = bool(passed.any())
+    last = int(passed.sum()) - 1
+    share = tested.routed / rows.n
+    gap = rows.cheap - rows.strong
+    return Route(
+        threshold=float(tested.threshold[last]) if certified else math.nan,
+        certified=certified,
+        share=_share(tested, rows, terms, last),
+        saved=_saved(tested, rows, terms, last),
+        difference=_difference(tested, rows, terms, last),
+        random=_by_chance(tested, rows, terms, last),
+        cheap_accuracy=float(rows.cheap.mean()),
+        strong_accuracy=float(rows.strong.mean()),
+        harmed=int(tested.harmed[last]) if certified else 0,
+        helped=int(tested.helped[last]) if certified else 0,
+        curve=RouteCurve(
+            threshold=tested.threshold,
+            share=share,
+            saved=terms.saved(share),
+            difference=(tested.helped - tested.harmed) / rows.n,
+            low=tested.low,
+            high=tested.high,
+            random=share * float(gap.mean()),
+            pvalue=tested.pvalue,
+        ),
+        loss=terms.loss,
+        level=terms.level,
+        cost=terms.cost,
+        confidence_is_free=terms.free,
+        n=rows.n,
+        rows_needed=None if certified else _rows_needed(tested, rows, terms),
+        note=rows.note,
+    )
+
+
+def _tested(rows: _PairedRows, terms: _Terms) -> _Tested:
+    """Every candidate with its rows, its p-value and its limits."""
+    ends = _candidate_ends(rows.confidence)
+    harm = (rows.strong > rows.cheap).astype(np.float64)
+    help_ = (rows.cheap > rows.strong).astype(np.float64)
+    harmed = np.cumsum(harm)[ends]
+    helped = np.cumsum(help_)[ends]
+    pvalue = noninferiority(harmed, helped, rows.n, terms.loss)
+    low, high = score_limits(helped, harmed, rows.n, terms.level)
+    if rows.cluster is not None:
+        order = np.arange(rows.n)
+        lost = [
+            clustered_difference(
+                np.where(order <= end, harm - help_, 0.0), rows.cluster, terms.loss, terms.level
+            )
+            for end in ends
+        ]
+        pvalue = np.maximum(pvalue, [found.pvalue for found in lost])
+        low = np.minimum(low, [-found.high for found in lost])
+        high = np.maximum(high, [-found.low for found in lost])
+    return _Tested(
+        threshold=rows.confidence[ends],
+        routed=(ends + 1).astype(np.float64),
+        harmed=harmed,
+        helped=helped,
+        pvalue=pvalue,
+        low=low,
+        high=high,
+    )
+
+
+def _candidate_ends(confidence: Floats) -> Ints:
+    """The last row of each candidate: ends of ties at up to 40 quantiles, from the most confident."""
+    ends = np.flatnonzero(np.append(confidence[1:] < confidence[:-1], True))
+    if ends.size <= _CANDIDATES:
+        return ends
+    wanted = np.arange(1, _CANDIDATES + 1) / _CANDIDATES * confidence.size
+    return np.unique(ends[np.searchsorted(ends + 1, np.floor(wanted))])
+
+
+def _estimate(name: str, value: float, limits: Limits, rows: _PairedRows, level: float) -> Estimate:
+    return Estimate(
+        measure=name,
+        value=value,
+        low=limits.low,
+        high=limits.high,
+        level=level,
+        method=limits.method,
+        n=rows.n,
+        definition=_DEFINITIONS[name],
+    )
+
+
+_NOTHING = Limits(0.0, 0.0, "nothing is routed")
+
+
+def _share(tested: _Tested, rows: _PairedRows, terms: _Terms, last: int) -> Estimate:
+    if last < 0:
+        return _estimate("share", 0.0, _NOTHING, rows, terms.level)
+    routed = float(tested.routed[last])
+    limits = _share_limits(routed, rows, terms.level)
+    return _estimate("share", routed / rows.n, limits, rows, terms.level)
+
+
+def _share_limits(routed: float, rows: _PairedRows, level: float) -> Limits:
+    """Clopper-Pearson; with clusters of as many rows as have the variance of the cluster sums."""
+    share = routed / rows.n
+    units = float(rows.n)
+    method = "Clopper-Pearson"
+    if rows.cluster is not None:
+        inside = np.where(np.arange(rows.n) < routed, 1.0, 0.0) - share
+        variance = variance_of_sum(inside, rows.cluster) / rows.n**2
+        alone = share * (1 - share) / rows.n
+        if variance > alone:
+            units = rows.n * alone / variance
+        elif alone == 0:
+            units = effective_number(rows.cluster)
+        method = "effective Clopper-Pearson"
+    low, high = clopper_pearson(share * units, units, level)
+    return Limits(float(low), float(high), method)
+
+
+def _saved(tested: _Tested, rows: _PairedRows, terms: _Terms, last: int) -> Estimate:
+    share = _share(tested, rows, terms, last)
+    if last < 0:
+        return _estimate("saved", 0.0, _NOTHING, rows, terms.level)
+    limits = Limits(terms.saved(share.low), terms.saved(share.high), share.method)
+    return _estimate("saved", terms.saved(share.value), limits, rows, terms.level)
+
+
+def _difference(tested: _Tested, rows: _PairedRows, terms: _Terms, last: int) -> Estimate:
+    if last < 0:
+        return _estimate("difference", 0.0, _NOTHING, rows, terms.level)
+    value = float(tested.helped[last] - tested.harmed[last]) / rows.n
+    limits = Limits(float(tested.low[last]), float(tested.high[last]), _method(rows))
+    return _estimate("difference", value, limits, rows, terms.level)
+
+
+def _by_chance(tested: _Tested, rows: _PairedRows, terms: _Terms, last: int) -> Estimate:
+    """The paired difference of the models over all rows, times the share that is routed."""
+    if last < 0:
+        return _estimate("random", 0.0, _NOTHING, rows, terms.level)
+    share = float(tested.routed[last]) / rows.n
+    # The last candidate is the lowest confidence, so it routes all rows.
+    value = float((rows.cheap - rows.strong).mean())
+    limits = Limits(share * float(tested.low[-1]), share * float(tested.high[-1]), _method(rows))
+    return _estimate("random", share * value, limits, rows, terms.level)
+
+
+def _method(rows: _PairedRows) -> str:
+    if rows.cluster is None:
+        return "paired score"
+    return "paired score and t of clusters"
+
+
+def _rows_needed(tested: _Tested, rows: _PairedRows, terms: _Terms) -> int | None:
+    """Rows with which the highest candidate would be certified if rates stay as observed.
+
+    Or, if few rows make them look worse there, if the confidence is no worse than chance.
+    """
+    alpha = 1 - terms.level
+    fewest = math.ceil(math.log(alpha) / math.log1p(-terms.loss))
+    size = 1.0 if rows.cluster is None else rows.n / effective_number(rows.cluster)
+    share = float(tested.routed[0]) / rows.n
+    observed = np.array([tested.harmed[0], tested.helped[0]]) / rows.n
+    overall = np.array([tested.harmed[-1], tested.helped[-1]]) / rows.n * share
+    rates = min(observed, overall, key=lambda both: float(both[0] - both[1]))
+    harm, gain = rates.tolist()
+    if harm - gain >= terms.loss:
+        return None
+    # The statistic of n rows with these rates is √n times that of one row.
+    unit = float(score_statistic(harm, gain, 1, terms.loss))
+    needed = math.ceil((float(ndtri(alpha)) / unit) ** 2)
+    return math.ceil(max(needed, fewest) * size)

@@ -1,0 +1,214 @@
+"""Calibration by centre: hospitals, sites, branches."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple, Unpack
+
+import numpy as np
+
+from trueness._level import checked_level
+from trueness._tally.cells import Cells
+from trueness._tally.evidence import Evidence
+from trueness._tally.row_sums import cells_of_rows
+from trueness._tally.rows_or_sums import takes_rows
+from trueness.errors import InputError
+from trueness.infer.group._heterogeneity import random_effects
+from trueness.infer.limits._observed_expected import ratio_limits
+from trueness.infer.limits._slope import fit_line
+from trueness.results import Centre, Centres, Heterogeneity
+from trueness.results._centres import few_in_words
+from trueness.typing import ArrayLike, Floats, RowOptions
+
+# With fewer rows of either class, the standard error of a slope says next to nothing.
+_FEWEST_FOR_SLOPE = 3
+
+
+@takes_rows
+def centres(
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    by: Any,
+    *,
+    level: float = 0.95,
+    **rows: Unpack[RowOptions],
+) -> Centres:
+    r"""Calibration in each centre, and how far centres differ.
+
+    A model that is right on average may be wrong in every hospital. The table has a row per centre;
+    the heterogeneity says what a new centre has to expect.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        As for :func:`trueness.ece`. A matrix must have two columns, of which the second is the
+        score.
+    by : array-like of shape (n,)
+        The centre of each row.
+    level : float, default 0.95
+        Confidence level of all limits.
+    **rows
+        As for :func:`trueness.ece`.
+
+    Returns
+    -------
+    Centres
+        `centres`, those without events included, and `heterogeneity` by measure:
+        'observed_expected' and 'slope'.
+
+    Notes
+    -----
+    **Limits of a centre** are those of :func:`trueness.estimate` for 'observed_expected', for the
+    centre by itself: of 20 calibrated centres one excludes 1 on average. :func:`trueness.segments`
+    tests all of them together.
+
+    **Observed/expected** over centres, by :func:`trueness.heterogeneity` on the log scale: with
+    :math:`O_k` and :math:`E_k` observed and expected events, :math:`\bar e_k` the mean score and
+    :math:`\hat\theta` the ratio of all rows,
+
+    .. math:: y_k = \log\frac{O_k + \frac12}{E_k} , \qquad
+              v_k = \frac{1 - \hat\theta \bar e_k}{\hat\theta E_k} .
+
+    The variance rests on expected, not on observed events: else centres with few events by chance
+    would weigh less, and the mean would be too high.
+
+    **Slopes** are averaged as they are, with their standard errors; a centre with fewer than three
+    events or non-events, or without a finite slope, is left out.
+
+    The range of a new centre is too narrow with few centres; see :func:`trueness.heterogeneity`.
+
+    References
+    ----------
+    T. P. A. Debray, J. A. A. G. Damen, R. D. Riley, K. Snell, J. B. Reitsma, L. Hooft, G. S.
+    Collins, K. G. M. Moons, A framework for meta-analysis of prediction model studies with binary
+    and time-to-event outcomes, Statistical Methods in Medical Research 28 (2019), 2768-2786.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import trueness as tn
+    >>> rng = np.random.default_rng(0)
+    >>> p, hospital = rng.beta(2, 8, 1200), np.repeat(list("ABCDEF"), 200)
+    >>> y = rng.random(1200) < p
+    >>> found = tn.centres(y, p, by=hospital)
+    >>> print(found["B"])
+    B: O/E 0.94 (0.69 to 1.24, n = 200)
+    >>> spread = found.heterogeneity["observed_expected"]
+    >>> spread.low < 1 < spread.high
+    True
+    """
+    level = checked_level(level)
+    evidence = Evidence.of(y_true, y_prob, rows)
+    if evidence.view != "binary":
+        remedy = "For one class against the rest pass its column as a vector."
+        demand = "must be the probability of an event, or have two columns"
+        raise InputError(
+            "y_prob", demand, f"got {len(evidence.classes or ())} classes", remedy=remedy
+        )
+    column, *others = evidence.columns(by, y_true, whole="names")
+    if others:
+        raise InputError("by", "must be one column", f"got {1 + len(others)}")
+    cells_of_rows(evidence.sample)  # checks every value
+    groups = [
+        (name, cells_of_rows(evidence.at(rows_of).sample))
+        for name, rows_of in _rows_by_value(column.code, column.values)
+        if evidence.has_weight(rows_of)
+    ]
+    table = tuple(_centre(name, cells, level) for name, cells in groups)
+    spreads: dict[str, Heterogeneity] = {}
+    notes = [*evidence.notes, column.note] if column.note else [*evidence.notes]
+    ratios = _ratios(groups)
+    if ratios is None:
+        notes.append(
+            "O/E has no heterogeneity: it needs two centres with expected events, and an event."
+        )
+    else:
+        spreads["observed_expected"] = _exponential(random_effects(*ratios, level))
+    sloped = [centre for centre in table if not math.isnan(centre.slope_error)]
+    without = [centre.centre for centre in table if math.isnan(centre.slope_error)]
+    if len(sloped) >= 2:
+        slopes = np.array([centre.slope for centre in sloped])
+        errors = np.array([centre.slope_error for centre in sloped])
+        spreads["slope"] = random_effects(slopes, errors**2, level)
+    if without:
+        notes.append(
+            few_in_words(without, "Centres without a slope, which are left out of its mean")
+        )
+    return Centres(centres=table, heterogeneity=spreads, level=level, notes=tuple(notes))
+
+
+def _rows_by_value(code: Any, names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+    """The numbers of the rows of each value."""
+    order = np.argsort(code, kind="stable")
+    ends = np.searchsorted(code[order], np.arange(len(names) + 1)).tolist()
+    for i, name in enumerate(names):
+        if ends[i] < ends[i + 1]:
+            yield name, np.sort(order[ends[i] : ends[i + 1]])
+
+
+def _centre(name: str, cells: Cells, level: float) -> Centre:
+    totals = _totals(cells)
+    limits = ratio_limits(cells, level)
+    slope = slope_error = math.nan
+    if min(totals.events, totals.weight - totals.events) / totals.inflation >= _FEWEST_FOR_SLOPE:
+        line = fit_line(cells)
+        slope = line.slope
+        slope_error = line.error(1)
+    return Centre(
+        centre=name,
+        n=int(totals.weight if cells.whole else cells.count.sum()),
+        events=totals.events,
+        expected=totals.expected,
+        ratio=limits.value,
+        ratio_low=limits.low,
+        ratio_high=limits.high,
+        slope=slope,
+        slope_error=slope_error,
+    )
+
+
+class _Totals(NamedTuple):
+    """The sums of one centre."""
+
+    weight: float
+    events: float
+    expected: float
+    inflation: float
+    """The weight of a row, on average over the weights: 1 if weights count rows."""
+
+
+def _totals(cells: Cells) -> _Totals:
+    weight = float(cells.weight.sum())
+    squares, _ = cells.square_sums
+    return _Totals(
+        weight=weight,
+        events=float(cells.events.sum()),
+        expected=float((cells.weight * cells.score).sum()),
+        inflation=1.0 if cells.whole else float(squares.sum()) / weight,
+    )
+
+
+def _ratios(groups: list[tuple[str, Cells]]) -> tuple[Floats, Floats] | None:
+    """The log of O/E of each centre and its variance; None if they say nothing."""
+    sums = np.array([_totals(cells) for _, cells in groups])
+    weight, events, expected, inflation = sums[sums[:, 2] > 0].T
+    if expected.size < 2 or events.sum() == 0:
+        return None
+    overall = events.sum() / expected.sum()
+    # Where scores are far too low, the expected rate at the overall ratio may exceed 1.
+    others = np.maximum(1 - overall * expected / weight, inflation / (2 * weight))
+    values = np.log((events + inflation / 2) / expected)
+    return values, inflation * others / (overall * expected)
+
+
+def _exponential(found: Heterogeneity) -> Heterogeneity:
+    """What was found on the log scale, as ratios; the variance stays on the log scale."""
+    return replace(
+        found,
+        mean=math.exp(found.mean),
+        low=math.exp(found.low),
+        high=math.exp(found.high),
+        prediction_low=math.exp(found.prediction_low),
+        prediction_high=math.exp(found.prediction_high),
+        scale="log",
+    )

@@ -1,0 +1,188 @@
+"""How often outcomes lie inside intervals, or at most at quantiles, with limits."""
+
+import math
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from trueness._level import Level
+from trueness._numerics.proportions import clopper_pearson
+from trueness._tally.evidence import Evidence
+from trueness.errors import InputError
+from trueness.infer.limits._observed_expected import ratio_limits
+from trueness.infer.test._quantiles import gaps_of
+from trueness.results import Coverage, LevelHistogram
+from trueness.typing import Floats, Ints
+
+_EXACT = "exact binomial"
+_CLUSTERED = "Clopper-Pearson, effective number of rows"
+
+
+@dataclass(frozen=True)
+class _Law:
+    """Spread and shift of outcomes in stated standard deviations, if they are about normal."""
+
+    spread: float = math.nan
+    spread_low: float = math.nan
+    spread_high: float = math.nan
+    shift: float = math.nan
+    shift_low: float = math.nan
+    shift_high: float = math.nan
+
+    def without_limits(self) -> "_Law":
+        """The estimates alone, where rows depend on each other."""
+        return _Law(spread=self.spread, shift=self.shift)
+
+
+_NO_LAW = _Law()
+
+
+def coverage_of(evidence: Evidence, level: float) -> Coverage | None:
+    """The coverage of intervals or quantiles; None for other events."""
+    events = evidence.events
+    if events is None or evidence.rows is None or events.kind not in ("interval", "quantiles"):
+        return None
+    size = 1 if events.kind == "interval" else _levels(evidence).size
+    # Limits of all levels hold together by Bonferroni's inequality.
+    each = Level.of_alpha(Level(level).alpha / size).confidence
+    shares = [_share(evidence, place, size, each) for place in range(size)]
+    stated, value, low, high = np.array([share[:4] for share in shares]).T
+    exact = all(share[4] for share in shares)
+    n = evidence.rows.n // size
+    law = _NO_LAW
+    if events.kind == "quantiles":
+        law = _law_of_outcomes(_levels(evidence), value, n, level)
+        law = law if gaps_of(evidence) is not None else law.without_limits()
+    elif events.levels is not None:
+        law = _Law(spread=_spread_of_interval(float(stated[0]), float(value[0])))
+    whole = evidence.rows.n == events.n  # of some of the rows the shares outside are not known
+    return Coverage(
+        words=events.words,
+        stated=stated,
+        value=value,
+        low=low,
+        high=high,
+        n=n,
+        level=level,
+        method=_EXACT if exact else _CLUSTERED,
+        **asdict(law),
+        below=events.below if whole else None,
+        above=events.above if whole else None,
+        mean_width=events.mean_width if whole else None,
+        interval_score=events.interval_score if whole else None,
+        strictly_below=events.strictly_below if whole else None,
+    )
+
+
+def level_histogram_of(evidence: Evidence, level: float) -> LevelHistogram:
+    """In which gaps between their quantiles outcomes fall."""
+    events = evidence.events
+    if events is None or events.kind != "quantiles" or evidence.rows is None:
+        remedy = "`tn.events.quantiles` makes them."
+        raise InputError("events", "must be quantile forecasts", remedy=remedy)
+    levels = _levels(evidence)
+    edges = np.concatenate([[0.0], levels, [1.0]])
+    stated = np.diff(edges)
+    n = evidence.rows.n // levels.size
+    inside = np.asarray(evidence.rows.y).reshape(-1, levels.size).astype(np.int64).sum(axis=1)
+    count = np.bincount(levels.size - inside, minlength=stated.size)
+    low = high = np.full(stated.size, math.nan)
+    if gaps_of(evidence) is not None:
+        tail = Level(level).alpha / (2 * stated.size)
+        low, high = (
+            _binomial_quantiles(n, stated, share) / n / stated for share in (tail, 1 - tail)
+        )
+    return LevelHistogram(
+        words=events.words,
+        low_level=edges[:-1],
+        high_level=edges[1:],
+        density=count / n / stated,
+        low=low,
+        high=high,
+        n=n,
+        level=level,
+    )
+
+
+def _binomial_quantiles(n: int, p: Floats, share: float) -> Floats:
+    """The smallest counts of n that are not exceeded with at least this probability."""
+    from scipy.stats import binom  # which takes long to load
+
+    return np.asarray(binom.ppf(share, n, p), np.float64)
+
+
+def _levels(evidence: Evidence) -> Floats:
+    assert evidence.events is not None
+    assert evidence.events.levels is not None
+    return evidence.events.levels
+
+
+def _share(
+    evidence: Evidence, place: int, size: int, level: float
+) -> tuple[float, float, float, float, bool]:
+    """Stated and observed share of one level with limits, and whether these are exact."""
+    if size == 1:
+        part = evidence
+    else:
+        assert evidence.rows is not None
+        part = evidence.at(np.arange(place, evidence.rows.n, size))
+    rows = part.rows
+    assert rows is not None
+    stated = _mean(np.asarray(rows.p, np.float64))
+    inside = int(np.asarray(rows.y).astype(np.int64).sum())
+    if part.cluster is None or _is_distinct(part.cluster):
+        low, high = (float(end) for end in clopper_pearson(inside, rows.n, level))
+        return stated, inside / rows.n, low, high, True
+    found = ratio_limits(part.cells, level, part.clustered)
+    return stated, inside / rows.n, found.low * stated, min(1.0, found.high * stated), False
+
+
+def _mean(stated: Floats) -> float:
+    """The mean; of equal numbers that number, to the last bit."""
+    if (stated == stated[0]).all():
+        return float(stated[0])
+    return float(stated.mean())
+
+
+def _is_distinct(cluster: Ints) -> bool:
+    """Whether each row is a cluster of its own."""
+    return bool(np.unique(cluster).size == cluster.size)
+
+
+def _spread_of_interval(stated: float, observed: float) -> float:
+    """How many times as far as a central interval states normal outcomes spread; nan if none is outside."""
+    if not 0 < observed < 1:
+        return math.nan
+    return float(ndtri((1 + stated) / 2) / ndtri((1 + observed) / 2))
+
+
+def _law_of_outcomes(levels: Floats, share: Floats, n: int, level: float) -> _Law:
+    r"""The spread :math:`s` and the shift :math:`m` with :math:`\Phi((\Phi^{-1}(\tau) - m)/s)` nearest to the shares.
+
+    By generalised least squares on the scale of :math:`\Phi^{-1}`, with the covariances of the
+    shares if what is stated holds.
+    """
+    if levels.size < 2:
+        return _NO_LAW
+    z = ndtri(levels)
+    observed = ndtri(np.clip(share, 0.5 / n, 1 - 0.5 / n))
+    density = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
+    low = np.minimum.outer(levels, levels)
+    covariance = (low - np.outer(levels, levels)) / np.outer(density, density) / n
+    design = np.stack([np.ones(z.size), z], axis=1)
+    weighted = np.linalg.solve(covariance, design)
+    precision = design.T @ weighted
+    intercept, slope = np.linalg.solve(precision, weighted.T @ observed)
+    error, slope_error = -ndtri(Level(level).tail) * np.sqrt(np.diag(np.linalg.inv(precision)))
+    if slope <= slope_error:
+        return _NO_LAW
+    shift = -float(intercept / slope)
+    return _Law(
+        spread=float(1 / slope),
+        spread_low=float(1 / (slope + slope_error)),
+        spread_high=float(1 / (slope - slope_error)),
+        shift=shift,
+        shift_low=shift - float(error / slope),
+        shift_high=shift + float(error / slope),
+    )

@@ -1,0 +1,62 @@
+"""A rate of events from labels that were drawn inside strata."""
+
+import math
+
+import numpy as np
+
+from trueness._level import Level
+from trueness._numerics.proportions import clopper_pearson
+from trueness._numerics.students_t import t_over_normal
+from trueness.errors import InputError
+from trueness.infer.limits._limits import Limits
+from trueness.infer.limits._paired_difference import rows_per_unit
+from trueness.typing import Bools, Floats, Ints
+
+_PRIOR = 2.0
+"""Labels that the expected rate of a stratum counts for: a stratum without an event has a spread."""
+
+
+def stratified_rate(
+    y: Floats,
+    known: Bools,
+    p: Floats,
+    judge: Floats,
+    stratum: Ints,
+    level: float,
+    cluster: Ints | None = None,
+) -> Limits:
+    r"""The rate :math:`\sum_h W_h \bar y_h`, with limits of as many rows as have its variance.
+
+    With :math:`q_h = (\sum y + 2 m_h) / (n_h + 2)` and :math:`m_h` the mean score, or that of score
+    and judge, whichever varies more, the variance is :math:`\sum W_h^2 q_h (1 - q_h) / n_h` and the
+    variance between strata divided by the number of rows.
+    """
+    size = np.bincount(stratum).astype(np.float64)
+    labels = np.bincount(stratum, known, size.size)
+    empty = np.flatnonzero((labels == 0) & (size > 0))
+    if empty.size:
+        demand = "must be a human label in each stratum of `human_prob`"
+        raise InputError("y_human", demand, f"stratum {empty[0]} has none")
+    there = size > 0
+    size = np.maximum(size, 1.0)
+    labels = np.maximum(labels, 1.0)
+    weight = np.where(there, size / size[there].sum(), 0.0)
+    events = np.bincount(stratum, np.where(known, y, 0.0), size.size)
+    score = np.bincount(stratum, p, size.size) / size
+    both = np.bincount(stratum, (p + judge) / 2, size.size) / size
+    expected = np.where(score * (1 - score) > both * (1 - both), score, both)
+    q = (events + _PRIOR * np.clip(expected, 0, 1)) / (labels + _PRIOR)
+    value = float(weight @ (events / labels))
+    middle = float(weight @ q)
+    between = float(weight @ (q - middle) ** 2) / y.size
+    variance = float((weight**2 * q * (1 - q) / labels).sum()) + between
+    if cluster is not None:
+        residual = np.where(known, y - (events / labels)[stratum], 0.0)
+        variance *= rows_per_unit(residual[known], cluster[known], level)
+    # The spread of each stratum is estimated: Student's t instead of the normal law.
+    freedom = max(float(known.sum()) - float(there.sum()), 1.0)
+    variance *= t_over_normal(Level(level).tail, freedom) ** 2
+    rows = middle * (1 - middle) / variance if variance > 0 else float(y.size)
+    low, high = clopper_pearson(value * rows, rows, level)
+    method = "by strata, effective Clopper-Pearson"
+    return Limits(float(low), float(high), method, math.sqrt(variance), value=value)

@@ -1,0 +1,223 @@
+"""What a verdict says of statements other than "the event has this probability": one table of words per kind."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from trueness._text.numbers import p_value, percent
+from trueness.results._coverage import Coverage
+from trueness.results._record import Record
+
+
+@dataclass(frozen=True)
+class KindOfEvent:
+    """The words for one kind of event."""
+
+    subject: str
+    """What is judged; ``{words}`` is filled in."""
+    fewer: str
+    """What fewer events than stated mean."""
+    more: str
+    """What more events than stated mean."""
+    extreme: str
+    """What rates that follow the stated probabilities too little mean."""
+    timid: str
+    """What rates that follow the stated probabilities too strongly mean."""
+    event: str
+    """What the event is."""
+
+    def finding(self, finding: str) -> str:
+        """The finding about a segment or a slice in the words of this kind."""
+        words = {
+            "over-predicted": self.fewer,
+            "under-predicted": self.more,
+            "too extreme": self.extreme,
+            "too moderate": self.timid,
+        }
+        return words.get(finding, finding)
+
+
+KINDS: Mapping[str, KindOfEvent] = {
+    "interval": KindOfEvent(
+        subject="{words}",
+        fewer="too narrow",
+        more="too wide",
+        extreme="coverage does not follow what is stated",
+        timid="coverage does not follow what is stated",
+        event="outcome inside",
+    ),
+    "quantiles": KindOfEvent(
+        subject="{words}",
+        fewer="too low",
+        more="too high",
+        extreme="too narrow",
+        timid="too wide",
+        event="outcome at most the quantile",
+    ),
+    "horizon": KindOfEvent(
+        subject="predictions of the {words}",
+        fewer="risk too high",
+        more="risk too low",
+        extreme="risks too extreme",
+        timid="risks too moderate",
+        event="event by the horizon",
+    ),
+    "counts": KindOfEvent(
+        subject="predicted shares",
+        fewer="over-predicted",
+        more="under-predicted",
+        extreme="too extreme",
+        timid="too moderate",
+        event="success",
+    ),
+    "pairs": KindOfEvent(
+        subject="stated preferences",
+        fewer="overconfident",
+        more="underconfident",
+        extreme="too extreme",
+        timid="too moderate",
+        event="favoured one preferred",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Statement(Record):
+    """What was stated in place of the probability of a label, and how it turned out."""
+
+    kind: str
+    """The kind of :class:`trueness.events.Events`."""
+    words: str
+    """What is stated."""
+    n_input: int
+    """Rows that were passed."""
+    left_out: Mapping[str, int] = field(default_factory=dict, hash=False)
+    """How many rows do not count, by reason."""
+    largest_weight: float = 1.0
+    """The largest weight."""
+    coverage: Coverage | None = None
+    """Of intervals and quantiles: stated beside observed shares."""
+    errors: tuple[str, ...] = ()
+    """Of intervals and quantiles: what is wrong, in words, the clearest first."""
+
+    @property
+    def subject(self) -> str:
+        """What is judged."""
+        kind = KINDS.get(self.kind)
+        return self.words if kind is None else kind.subject.format(words=self.words)
+
+    @property
+    def is_score(self) -> bool:
+        """Whether the probabilities are scores that tell rows apart, as those of labels are."""
+        return self.kind in ("horizon", "counts")
+
+    @property
+    def is_banded(self) -> bool:
+        """Whether it is about intervals or quantiles, whose verdict has sentences of its own."""
+        return self.kind in _HEADLINES
+
+    def __str__(self) -> str:
+        rows = f"{self.n_input:,} rows{f', {self.censored}' if self.censored else ''}"
+        return f"{self.words}: {rows}"
+
+    def headline(self, verdict: Any) -> str:
+        """The conclusion about intervals or quantiles, without a full stop."""
+        return _HEADLINES[self.kind](self, verdict)
+
+    def certainty(self, verdict: Any) -> list[str]:
+        """How certain the conclusion about intervals or quantiles is."""
+        parts = []
+        test = verdict.test
+        if test is not None and verdict.code == "too-good":
+            assert test.too_good is not None
+            parts.append(f"closer than chance allows ({p_value(test.too_good)}, lower tail)")
+        elif test is not None and test.method == "quantiles":
+            parts.append(f"joint test of all levels: {test.pvalue_in_words}")
+        elif test is not None:
+            clusters = ", clusters taken into account" if verdict.clustered else ""
+            parts.append(f"{test.method} test{clusters}: {test.pvalue_in_words}")
+        if verdict.code == "too-few-rows" and verdict.power is not None:
+            rows = verdict.power.rows_needed
+            parts += (
+                []
+                if rows is None or self.kind == "quantiles"
+                else [f"about {rows:,} rows are needed"]
+            )
+        if self.coverage is not None and self.coverage.outside:
+            parts.append(self.coverage.outside)
+        return parts
+
+    @property
+    def censored(self) -> str:
+        """How many rows do not count, in words; empty if all do."""
+        return ", ".join(f"{count:,} {reason}" for reason, count in self.left_out.items())
+
+
+def _intervals_in_words(statement: Statement, v: Any) -> str:
+    coverage = statement.coverage
+    assert coverage is not None
+    covers = f"The {statement.words} cover {coverage.covers}"
+    if statement.words == "intervals":
+        covers = f"{covers} where {percent(float(coverage.stated[0]))} is stated"
+    worst = _worst_segment(v)
+    if v.code == "miscalibrated" and v.rejected:
+        error = " and ".join(statement.errors) or "coverage does not follow what is stated"
+        return f"{covers}: {error}{f', above all for {worst}' if worst else ''}"
+    if v.code == "nearly-calibrated":
+        return f"{covers}: slightly {' and '.join(statement.errors) or 'off'}"
+    if v.flags:
+        return f"{covers}, but {_worst_in_words(v)}"
+    if v.code == "too-good":
+        return f"Too good to be true for new rows: the {statement.words} cover {coverage.covers}"
+    if v.code == "no-evidence":
+        return f"{covers}: no sign that they are too narrow or too wide"
+    return f"{covers}: {v.n:,} rows are too few to tell whether they are too narrow or too wide"
+
+
+def _quantiles_in_words(statement: Statement, v: Any) -> str:
+    worst = _worst_segment(v)
+    above_all = f", above all for {worst}" if worst else ""
+    if v.code in ("miscalibrated", "nearly-calibrated") and v.rejected:
+        degree = "slightly " if v.code == "nearly-calibrated" else ""
+        errors = " and ".join(statement.errors)
+        if not errors:
+            return f"The {statement.words} are {degree}off: outcomes are not spread as they state{above_all}"
+        return f"The {statement.words} are {degree}{errors}{above_all}"
+    if v.flags:
+        return f"The {statement.words} hold over all rows, but {_worst_in_words(v)}"
+    if v.code == "too-good":
+        return (
+            f"Too good to be true for new rows: outcomes follow the {statement.words} too closely"
+        )
+    if v.code == "no-evidence":
+        return f"No sign that the {statement.words} are too narrow, too wide, too low or too high"
+    return f"{v.n:,} rows are too few to tell whether the {statement.words} hold"
+
+
+def _worst_segment(v: Any) -> str:
+    """The segment that differs most from all rows; empty if none does."""
+    segments = [flags for flags in v.flags if flags.kind == "segment" and flags.own != 0]
+    return segments[0].worst if segments else ""
+
+
+def _worst_in_words(v: Any) -> str:
+    return " and ".join(f"not in {flags.share}: {flags.worst_in_words}" for flags in v.flags)
+
+
+_HEADLINES: Mapping[str, Callable[[Statement, Any], str]] = {
+    "interval": _intervals_in_words,
+    "quantiles": _quantiles_in_words,
+}
+
+
+def adjust_in_words(statement: Statement) -> tuple[str, str]:
+    """What to do about intervals or quantiles that do not hold, and why."""
+    if statement.kind == "interval":
+        phrase = "Adjust the intervals with tn.IntervalCalibration"
+        return phrase, "Fit it on some rows, and judge its intervals on others."
+    phrase = "Map the levels with a calibrator"
+    reason = (
+        "tn.SplineCalibration().fit(events) learns how often outcomes are at most the quantile of each level; read the "
+        "quantiles at the levels that it maps to the wanted ones."
+    )
+    return phrase, reason

@@ -1,0 +1,141 @@
+"""Intervals, quantiles and risks by a horizon on the command line are those of the library."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+from tables_on_disk import write_columns
+
+import trueness as tn
+
+N = 300
+INTERVAL = ["--outcome", "y", "--lower", "lo", "--upper", "hi", "--coverage", "0.8"]
+QUANTILES = ["--outcome", "y", "--quantile", "0.9=q90", "--quantile", "0.1=q10"]
+HORIZON = ["--prob", "risk", "--followup", "t", "--event", "d", "--horizon", "5"]
+
+
+@pytest.fixture(scope="module")
+def columns():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=N)
+    risk = rng.beta(2, 5, N)
+    time = -np.log(rng.random(N)) / -np.log1p(-risk) * 5
+    censored = rng.exponential(15, N)
+    return {
+        "y": x + rng.normal(size=N),
+        "lo": x - 1.0,
+        "hi": x + 1.0,
+        "lo2": x - 1.3,
+        "hi2": x + 1.3,
+        "q10": x - 1.2816,
+        "q90": x + 1.2816,
+        "risk": risk,
+        "t": np.minimum(time, censored),
+        "d": (time <= censored).astype(int),
+        "region": rng.choice(["north", "south"], N),
+        "site": np.arange(N) // 5,
+    }
+
+
+@pytest.fixture
+def file(columns, tmp_path):
+    write_columns(tmp_path / "x.csv", columns)
+    return "x.csv"
+
+
+def events(columns, typed):
+    if typed is INTERVAL:
+        return tn.events.interval(columns["y"], columns["lo"], columns["hi"], coverage=0.8)
+    if typed is QUANTILES:
+        q = np.column_stack([columns["q10"], columns["q90"]])
+        return tn.events.quantiles(columns["y"], q, levels=[0.1, 0.9])
+    return tn.events.at_horizon(columns["t"], columns["d"], columns["risk"], horizon=5)
+
+
+def table(result):
+    assert result.exit_code == 0, result.stderr
+    return list(csv.DictReader(io.StringIO(result.stdout)))
+
+
+@pytest.mark.parametrize("typed", [INTERVAL, QUANTILES, HORIZON], ids=["lo", "q", "t"])
+def test_a_test_is_the_librarys(call, file, columns, typed):
+    (line,) = table(call("test", file, *typed, "--format", "csv"))
+    expected = tn.calibration_test(events(columns, typed))
+    assert float(line["pvalue"]) == expected.pvalue
+    assert int(line["n"]) == expected.n
+
+
+def test_the_joint_test_and_clusters_are_those_of_the_library(call, file, columns):
+    (line,) = table(call("test", file, *QUANTILES, "--method", "quantiles", "--format", "csv"))
+    expected = tn.calibration_test(events(columns, QUANTILES), method="quantiles")
+    assert float(line["pvalue"]) == expected.pvalue
+    (line,) = table(call("test", file, *INTERVAL, "--cluster", "site", "--format", "csv"))
+    expected = tn.calibration_test(events(columns, INTERVAL), cluster=columns["site"])
+    assert float(line["pvalue"]) == expected.pvalue
+
+
+@pytest.mark.parametrize("typed", [INTERVAL, HORIZON], ids=["lo", "t"])
+def test_segments_and_a_gate_are_the_librarys(call, file, columns, typed):
+    lines = table(call("segments", file, *typed, "--by", "region", "--format", "csv"))
+    found = tn.segments(events(columns, typed), by={"region": columns["region"]})
+    assert [line["value"] for line in lines] == list(found.value)
+    assert [float(line["adjusted_pvalue"]) for line in lines] == list(found.adjusted_pvalue)
+    result = call("gate", file, *typed, "--max-ece", "0.01", "--format", "json")
+    gate = tn.gate(events(columns, typed), max_ece=0.01)
+    assert result.exit_code == int(not gate.passed)
+
+
+def test_models_of_intervals_are_compared(call, file, columns):
+    more = ["--lower", "lo2", "--upper", "hi2"]
+    (line,) = table(call("compare", file, *INTERVAL, *more, "--format", "csv"))
+    pair = {
+        name: tn.events.interval(columns["y"], columns[low], columns[high], coverage=0.8)
+        for name, low, high in (("a", "lo", "hi"), ("b", "lo2", "hi2"))
+    }
+    assert float(line["difference"]) == tn.compare(pair)["a", "b"].difference
+    assert line["first"] == "lo to hi"
+
+
+def test_a_report_says_how_often_intervals_cover(call, file, columns):
+    result = call("report", file, *INTERVAL, "--format", "json", "--no-intervals")
+    assert result.exit_code == 0, result.stderr
+    model = json.loads(result.stdout)["models"][0]
+    assert model["name"] == "lo to hi"
+    assert model["verdict"]["sentence"].startswith("The 80 % intervals cover ")
+
+
+def test_a_map_of_risks_is_fitted_with_the_weights_of_censoring(call, file, columns, tmp_path):
+    result = call("fit", file, *HORIZON, "--calibrator", "platt-scaling", "-o", "map.json")
+    assert result.exit_code == 0, result.stderr
+    fitted = tn.load_calibrator(tmp_path / "map.json")
+    expected = tn.PlattScaling().fit(events(columns, HORIZON))
+    assert fitted.predict([0.2, 0.6]).tolist() == expected.predict([0.2, 0.6]).tolist()
+
+
+def test_columns_are_found_by_their_usual_names(call, tmp_path):
+    rng = np.random.default_rng(1)
+    y = rng.normal(size=60)
+    write_columns(tmp_path / "u.csv", {"y": y, "lower": y * 0 - 1, "upper": y * 0 + 1})
+    (line,) = table(call("test", "u.csv", "--outcome", "y", "--format", "csv"))
+    assert line["model"] == "lower to upper"
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        (["--outcome", "y", "--lower", "hi", "--upper", "lo"], "column 'hi' must not be above"),
+        ([*INTERVAL, "--label", "d"], "`--label` is for labels and scores"),
+        ([*INTERVAL, "--horizon", "5"], "Options of one kind of statement"),
+        (["--outcome", "y", "--quantile", "q10"], "must be a level between 0 and 1 and its column"),
+        ([*HORIZON[:-1], "900"], "must be at most the longest follow-up"),
+        ([*HORIZON[:-2]], "`--horizon` must be given with"),
+        ([*INTERVAL, "--lower", "lo2"], "must be given as often as `--upper`"),
+        (["--outcome", "nope", "--lower", "lo", "--upper", "hi"], "has no column 'nope'"),
+    ],
+)
+def test_bad_options_are_refused_with_the_reason(call, file, typed, message):
+    result = call("test", file, *typed)
+    assert result.exit_code == 2
+    assert message.lower() in result.stderr.lower()

@@ -1,0 +1,58 @@
+"""``trueness route``: the library's numbers, exit codes, and two logs paired by question."""
+
+import json
+import lzma
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tables_on_disk import write_columns
+
+import trueness as tn
+
+LOGS = Path(__file__).parents[2] / "docs" / "tutorials" / "logs"
+COLUMNS = ["--cheap", "small", "--confidence", "c", "--strong", "large"]
+
+
+@pytest.fixture
+def rows(tmp_path):
+    rng = np.random.default_rng(0)
+    c = rng.uniform(0.5, 1, 600).round(4)
+    columns = {
+        "small": (rng.random(600) < c).astype(int),
+        "large": (rng.random(600) < 0.95).astype(int),
+        "c": c,
+        "topic": np.where(np.arange(600) % 2, "law", "poetry"),
+    }
+    write_columns(tmp_path / "x.csv", columns)
+    return columns
+
+
+def test_the_numbers_are_the_librarys(call, rows):
+    result = call("route", "x.csv", *COLUMNS, "--loss", "0.05", "--by", "topic", "--format", "json")
+    expected = tn.route(
+        rows["small"], rows["c"], rows["large"], loss=0.05, by={"topic": rows["topic"]}
+    )
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["route"] == json.loads(json.dumps(expected.to_dict()))
+    text = " ".join(call("route", "x.csv", *COLUMNS, "--loss", "0.05").stdout.split())
+    assert str(tn.route(rows["small"], rows["c"], rows["large"], loss=0.05)) in text
+
+
+def test_the_exit_code_says_whether_a_threshold_is_certified(call, fails, rows):
+    assert call("route", "x.csv", *COLUMNS, "--loss", "0.001").exit_code == 1
+    assert "no column 'nix'" in fails("route", "x.csv", *COLUMNS[:-1], "nix")
+    assert "--cheap must name a column" in fails("route", "x.csv", *COLUMNS[2:])
+    assert "Column 'topic' must hold 0 and 1" in fails("route", "x.csv", *COLUMNS[:-1], "topic")
+    assert "0<x<1" in fails("route", "x.csv", *COLUMNS, "--loss", "1")
+
+
+def test_two_logs_are_paired_by_question(call, tmp_path):
+    for name in "AB":
+        data = lzma.decompress((LOGS / f"{name}.json.xz").read_bytes())
+        (tmp_path / f"{name}.json").write_bytes(data)
+    result = call("route", "A.json", "B.json", "--loss", "0.05", "--format", "json")
+    assert result.exit_code == 0
+    found = json.loads(result.stdout)
+    assert (found["data"]["cheap"], found["data"]["strong"]) == ("A", "B")
+    assert found["route"]["n"] == 895

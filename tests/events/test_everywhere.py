@@ -1,0 +1,172 @@
+"""Events in place of labels and scores: every function reads the same rows as by hand."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+import trueness as tn
+from trueness.errors import InputError
+
+N = 400
+RNG = np.random.default_rng(7)
+X = RNG.normal(size=N)
+Y = X + RNG.normal(size=N)
+RISK = RNG.beta(2, 5, size=N)
+LEVELS = np.array([0.1, 0.5, 0.9])
+Z = np.array([-1.2816, 0.0, 1.2816])
+REGION = RNG.choice(["north", "south"], N)
+BY = {"region": REGION, "x": X}
+
+
+def made():
+    """One of each kind."""
+    time = -np.log(RNG.random(N)) / -np.log(1 - RISK) * 5
+    censoring = RNG.exponential(15, N)
+    followed = np.minimum(time, censoring), (time <= censoring).astype(int)
+    trials = RNG.integers(3, 6, N)
+    successes = RNG.binomial(trials, RISK)
+    preferred = RNG.choice([0, 0.5, 1], N, p=[0.4, 0.2, 0.4])
+    return {
+        "interval": tn.events.interval(Y, X - 1.4, X + 1.4, coverage=0.9),
+        "quantiles": tn.events.quantiles(Y, X[:, None] + Z * 0.8, levels=LEVELS),
+        "horizon": tn.events.at_horizon(*followed, RISK, horizon=5),
+        "counts": tn.events.counts(successes, trials, RISK),
+        "pairs": tn.events.pairs(preferred, RNG.random(N)),
+    }
+
+
+EVENTS = made()
+MEASURES = [tn.ece, tn.brier, tn.log_loss, tn.smooth_ece, tn.mce, tn.auc, tn.calibration_slope]
+
+
+def by_hand(events):
+    """The same rows, written out."""
+    options = {} if events.weight is None else {"sample_weight": events.weight}
+    return (events.event, events.p), options
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("kind", ["quantiles", "horizon", "counts"])
+def test_a_measure_of_events_is_that_of_their_rows(kind, measure):
+    rows, options = by_hand(EVENTS[kind])
+    assert measure(EVENTS[kind]) == measure(*rows, **options)
+
+
+@pytest.mark.parametrize("kind", EVENTS)
+def test_estimates_and_sets_use_the_clusters_and_weights_of_the_events(kind):
+    events = EVENTS[kind]
+    rows, options = by_hand(events)
+    options |= {"cluster": events.cluster}
+    hand = tn.assess(*rows, **options, weight_type=events.weight_type)
+    assessed = tn.assess(events)
+    assert assessed.estimate("brier").low == hand.estimate("brier").low
+    assert assessed.interval.high == hand.interval.high
+    assert tn.ece_interval(events).high == hand.interval.high
+    if kind != "pairs":
+        assert assessed.test.pvalue == hand.test.pvalue == tn.calibration_test(events).pvalue
+
+
+def asked():
+    """Functions that take rows, as functions of events."""
+    return {
+        "verdict": lambda events: tn.verdict(events, by=BY),
+        "segments": lambda events: tn.segments(events, by=BY),
+        "worst_slices": lambda events: tn.worst_slices(events, columns=BY),
+        "gate": partial(tn.gate, max_ece=0.1),
+        "equivalence_test": partial(tn.equivalence_test, within=0.3),
+        "noise_floor": lambda events: tn.noise_floor("ece", events, resamples=99),
+        "panel": tn.panel,
+        "bin_table": tn.bin_table,
+        "reliability_curve": tn.reliability_curve,
+        "compare": lambda events: tn.compare({"a": events, "b": events}),
+        "tally": tn.tally,
+        "sketch": tn.sketch,
+        "binned": tn.binned,
+        "display": lambda events: tn.plot.ReliabilityDisplay.from_predictions(events),
+    }
+
+
+SLOW = ("verdict", "worst_slices", "panel", "display")
+CASES = [
+    pytest.param(
+        name, kind, marks=[pytest.mark.slow] if name in SLOW and kind != "interval" else []
+    )
+    for name in asked()
+    for kind in EVENTS
+]
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_each_function_of_rows_takes_each_kind_of_events(name, kind):
+    assert asked()[name](EVENTS[kind]) is not None
+
+
+@pytest.mark.parametrize("kind", ["interval", "counts", "quantiles"])
+def test_a_watch_counts_a_cluster_as_one_row_at_most(kind):
+    watch = tn.Watch()
+    watch.update(EVENTS[kind])
+    watch.update(EVENTS[kind])
+    assert len(watch.history["all rows"].position if "all rows" in watch.history else [1, 2]) == 2
+
+
+def test_a_tally_of_events_keeps_their_clusters():
+    assert tn.tally(EVENTS["quantiles"]).buckets is not None
+    assert tn.tally(EVENTS["interval"]).buckets is None
+    assert tn.tally(EVENTS["horizon"]) == tn.tally(
+        EVENTS["horizon"].event, EVENTS["horizon"].p, sample_weight=EVENTS["horizon"].weight
+    )
+
+
+def test_columns_have_an_entry_per_input_row():
+    found = tn.segments(EVENTS["quantiles"], by={"region": REGION})
+    expected = {value: 3 * int((value == REGION).sum()) for value in ("north", "south")}
+    assert dict(zip(found.value, found.n.tolist(), strict=True)) == expected
+    with pytest.raises(InputError, match="one entry per row"):
+        tn.segments(EVENTS["quantiles"], by={"region": REGION[:-1]})
+
+
+def test_a_cluster_beside_events_replaces_the_row():
+    site = np.repeat(np.arange(40), N // 40)
+    assert tn.assess(EVENTS["quantiles"], cluster=site).asked.rows.evidence.units == 40
+    with pytest.raises(InputError, match=r"`cluster` must have one entry per row of the input"):
+        tn.assess(EVENTS["quantiles"], cluster=site[:-1])
+
+
+def test_functions_of_independent_rows_refuse_dependent_events():
+    with pytest.raises(InputError, match=r"independent rows here.*quantiles at 3 levels"):
+        tn.monotone_band(EVENTS["quantiles"])
+    assert tn.monotone_band(EVENTS["horizon"].event, EVENTS["horizon"].p) is not None
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda e: tn.ece(e, RISK), "`y_prob` must be left out when Events are passed"),
+        (lambda e: tn.ece(e, sample_weight=RISK), "`sample_weight` describes rows"),
+        (lambda e: tn.assess(e, from_logits=True), "`from_logits` describes rows"),
+        (lambda e: tn.report(e, RISK), "got Events, which hold theirs"),
+        (lambda e: tn.compare({"a": e, "b": RISK}), "must hold Events only"),
+        (lambda e: tn.compare(e, {"a": RISK, "b": RISK}), "must be a dict of Events"),
+        (lambda e: tn.compare({"a": e, "b": EVENTS["horizon"]}), "Events of one kind"),
+        (lambda e: tn.PlattScaling().fit(e), "`IntervalCalibration` moves the ends"),
+        (lambda e: tn.noise_floor("ece", e, y_true=RISK), "`y_true` must be left out"),
+    ],
+)
+def test_what_events_already_say_is_refused_beside_them(call, message):
+    with pytest.raises(InputError, match=message):
+        call(EVENTS["interval"])
+
+
+def test_calibrators_take_the_weights_of_events():
+    events = EVENTS["horizon"]
+    fitted = tn.PlattScaling().fit(events)
+    by_hand_fitted = tn.PlattScaling().fit(events.p, events.event, events.weight)
+    np.testing.assert_array_equal(fitted.predict([0.2, 0.5]), by_hand_fitted.predict([0.2, 0.5]))
+
+
+def test_models_of_intervals_are_compared_row_by_row():
+    wide = tn.events.interval(Y, X - 1.645, X + 1.645, coverage=0.9)
+    narrow = tn.events.interval(Y, X - 0.8, X + 0.8, coverage=0.9)
+    found = tn.compare({"wide": wide, "narrow": narrow})
+    assert found["wide", "narrow"].high < 0

@@ -1,0 +1,99 @@
+"""Sentences about intervals, quantiles and risks name what was stated."""
+
+import numpy as np
+import pytest
+
+import trueness as tn
+
+LEVELS = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
+Z = np.array([-1.6449, -0.6745, 0.0, 0.6745, 1.6449])
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=1200)
+    return x, x + rng.normal(size=1200), rng.choice(["north", "south", "east"], 1200)
+
+
+def interval(rows, half, **options):
+    x, y, _ = rows
+    return tn.events.interval(y, x - half, x + half, coverage=0.9, **options)
+
+
+@pytest.mark.parametrize(
+    ("half", "words"),
+    [
+        (1.2, "too narrow, by a factor of about 1.5."),
+        (2.2, "too wide, by a factor of about 1.4."),
+        (1.645, "1,200 rows are too few to tell whether they are too narrow or too wide."),
+    ],
+)
+def test_the_verdict_on_intervals_says_how_often_they_cover(rows, half, words):
+    found = tn.verdict(interval(rows, half))
+    assert found.headline.startswith("The 90 % intervals cover ")
+    assert found.headline.endswith(words)
+    assert "prediction" not in str(found)
+
+
+def test_the_verdict_on_intervals_names_the_segment_that_is_worst(rows):
+    x, y, region = rows
+    half = np.where(region == "north", 0.9, 1.645)
+    found = tn.verdict(tn.events.interval(y, x - half, x + half), by={"region": region})
+    assert "above all for region = north" in found.headline
+    assert "predicted" not in str(found)
+
+
+@pytest.mark.parametrize(
+    ("shift", "scale", "words"),
+    [
+        (0.0, 0.75, "are too narrow, by a factor of about 1.4."),
+        (0.0, 1.4, "are too wide, by a factor of about 1.4."),
+        (-0.3, 1.0, "are too low."),
+        (0.3, 1.0, "are too high."),
+        (0.0, 1.0, "No sign that the quantiles at 5 levels"),
+    ],
+)
+def test_the_verdict_on_quantiles_names_spread_and_location(rows, shift, scale, words):
+    x, y, _ = rows
+    found = tn.verdict(tn.events.quantiles(y, x[:, None] + shift + scale * Z, levels=LEVELS))
+    assert words in found.headline
+
+
+def test_findings_about_segments_and_slices_have_the_words_of_the_kind(rows):
+    x, _y, region = rows
+    events = interval(rows, 1.1)
+    segments = tn.segments(events, by={"region": region})
+    assert set(segments.finding) <= {"too narrow", ""}
+    slices = tn.worst_slices(events, columns={"region": region, "x": x})
+    assert set(slices.finding) <= {"too narrow", ""}
+
+
+def test_the_advice_on_intervals_is_to_adjust_them(rows):
+    advice = tn.assess(interval(rows, 1.1)).advice
+    assert advice.kind == "adjust"
+    assert "IntervalCalibration" in str(advice)
+    assert tn.assess(interval(rows, 1.645)).advice.kind == "collect"
+
+
+def test_an_assessment_of_intervals_speaks_of_no_scores(rows):
+    text = str(tn.assess(interval(rows, 1.1), by={"region": rows[2]}))
+    for word in ("predictions", "over-predicted", "under-predicted", "too high", "scores"):
+        assert word not in text
+
+
+def test_a_risk_is_named_with_its_horizon_and_the_censored_rows_are_counted():
+    rng = np.random.default_rng(1)
+    risk = rng.beta(2, 5, 1000)
+    time = -np.log(rng.random(1000)) / -np.log1p(-risk) * 5
+    censoring = rng.exponential(12, 1000)
+    rows = np.minimum(time, censoring), (time <= censoring).astype(int)
+    found = tn.verdict(tn.events.at_horizon(*rows, np.minimum(1, 1.6 * risk), horizon=5))
+    lost = found.statement.left_out["censored before the horizon"]
+    assert "predictions of the risk within 5 are" in found.headline
+    assert "too high on average" in found.headline
+    assert f"of 1,000 rows, {lost} censored before the horizon" in found.certainty
+
+
+def test_a_single_stated_probability_is_no_reason_for_doubt(rows):
+    assert tn.verdict(interval(rows, 1.645)).doubt == ""

@@ -1,0 +1,152 @@
+"""Which labels next: the design by hand, its probabilities by repetition, and limits that hold."""
+
+import math
+
+import numpy as np
+import pytest
+
+import trueness as tn
+
+
+def rows(rng, n=2_000, law=(0.5, 15), judge=(0.93, 0.97)):
+    """Scores, labels, and those of a judge who is right so often about events and other rows."""
+    p = rng.beta(*law, n)
+    y = (rng.random(n) < p).astype(float)
+    right = rng.random(n) < np.where(y == 1, judge[0], judge[1])
+    return p, y, np.where(right, y, 1 - y)
+
+
+def test_labels_are_allotted_by_size_and_spread():
+    p = np.repeat([0.1, 0.2, 0.3, 0.4, 0.5], 100)
+    found = tn.next_labels(p, budget=50)
+    spread = np.sqrt(np.unique(p) * (1 - np.unique(p)))
+    # Half of the labels go to all strata alike, five each.
+    expected = 5 + 25 * spread / spread.sum()
+    assert np.abs(found.chosen - expected).max() < 1
+    assert found.chosen.sum() == 50
+    assert found.size.tolist() == [100] * 5
+    assert (found.low_score == found.high_score).all()
+
+
+def test_a_judge_divides_the_scores():
+    rng = np.random.default_rng(0)
+    p, _, judge = rows(rng)
+    found = tn.next_labels(p, judge, budget=200)
+    for h in range(found.size.size):
+        inside = found.stratum == h
+        assert inside.sum() == found.size[h]
+        assert set(judge[inside]) == {found.judge[h]}
+        assert (p[inside].min(), p[inside].max()) == (found.low_score[h], found.high_score[h])
+    flagged = found.judge == 1
+    rate = found.chosen / found.size
+    assert rate[flagged].mean() > 2 * rate[~flagged].mean()
+
+
+@pytest.mark.parametrize("budget", [1, 2, 5, 19, 60, 1_999, 2_000])
+def test_exactly_the_budget_is_chosen_with_probabilities_above_zero(budget):
+    p, _, judge = rows(np.random.default_rng(1))
+    found = tn.next_labels(p, judge, budget=budget)
+    assert found.index.size == len(set(found.index.tolist())) == budget
+    assert found.human_prob.shape == (2_000,)
+    assert found.human_prob.sum() == pytest.approx(budget)
+    assert 0 < found.human_prob.min() <= found.human_prob.max() <= 1
+
+
+def test_rows_that_have_a_label_are_not_chosen_again():
+    p, _, judge = rows(np.random.default_rng(2), n=400)
+    labelled = np.arange(400) % 3 == 0
+    found = tn.next_labels(p, judge, budget=100, labelled=labelled)
+    assert not labelled[found.index].any()
+    assert found.index.size == 100
+    assert found.human_prob.min() > 0
+    assert found.human_prob.sum() == pytest.approx(100)
+    every = tn.next_labels(p, judge, budget=int((~labelled).sum()), labelled=labelled)
+    assert every.index.tolist() == np.flatnonzero(~labelled).tolist()
+    with pytest.raises(tn.InputError, match="`budget` must be at most 266"):
+        tn.next_labels(p, judge, budget=267, labelled=labelled)
+
+
+def test_rows_are_chosen_as_often_as_stated():
+    p, _, judge = rows(np.random.default_rng(3), n=60)
+    times = np.zeros(60)
+    for seed in range(600):
+        found = tn.next_labels(p, judge, budget=20, seed=seed)
+        times[found.index] += 1
+    error = np.sqrt(found.human_prob * (1 - found.human_prob) / 600)
+    assert (np.abs(times / 600 - found.human_prob) <= 4.5 * error + 1e-12).all()
+    again = tn.next_labels(p, judge, budget=20, seed=599)
+    assert again == found
+
+
+def test_what_to_expect_is_said():
+    rng = np.random.default_rng(4)
+    p, _, judge = rows(rng)
+    rare = tn.next_labels(p, judge, budget=100)
+    assert rare.relative_length < 0.9
+    assert "times as long as with random labels" in rare.sentence
+    common = tn.next_labels(rng.uniform(0.4, 0.6, 500), budget=50)
+    assert common.relative_length > 0.97
+    assert "hardly any gain" in str(common)
+
+
+def test_powered_estimates_the_rate_by_strata():
+    p, y, judge = rows(np.random.default_rng(5))
+    chosen = tn.next_labels(p, judge, budget=300)
+    human = np.full(p.size, np.nan)
+    human[chosen.index] = y[chosen.index]
+    found = tn.powered(human, judge, p, human_prob=chosen)
+    plain = tn.powered(human, judge, p, human_prob=chosen.human_prob)
+    strata = range(chosen.size.size)
+    rates = [np.nanmean(human[chosen.stratum == h]) for h in strata]
+    expected = float(np.average(rates, weights=chosen.size))
+    assert found.event_rate.value == pytest.approx(expected)
+    assert found.event_rate.method == "by strata, effective Clopper-Pearson"
+    assert found.event_rate.low < found.event_rate.value < found.event_rate.high
+    assert (found.brier, found.pvalue) == (plain.brier, plain.pvalue)
+    with pytest.raises(tn.InputError, match="must be of the same rows"):
+        tn.powered(human[1:], judge[1:], p[1:], human_prob=chosen)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"budget": 0}, "`budget` must be a whole number ≥ 1"),
+        ({"budget": 5}, "`budget` must be at most 4, the rows without a label; got 5"),
+        ({"y_prob": [0.1, 1.2, 0.2, 0.3]}, r"`y_prob` must lie in \[0, 1\]"),
+        ({"y_prob": []}, "`y_prob` must have at least one row"),
+        ({"judge": [0.5, 0, 1, 1]}, "`judge` must be 0 or 1.*Scores need a cut first"),
+        ({"judge": [0, 1]}, "`judge` must have one entry per row"),
+        ({"labelled": [0, 1, 2, 0]}, "`labelled` must be 0 or 1.*np.isnan"),
+        ({"seed": -1}, "`seed` must be"),
+    ],
+)
+def test_bad_input(options, message):
+    valid = {"y_prob": [0.1, 0.2, 0.3, 0.4], "judge": [0, 0, 1, 1], "budget": 2}
+    with pytest.raises(tn.InputError, match=message):
+        tn.next_labels(**{**valid, **options})
+
+
+SETTINGS = [
+    ((0.5, 15), (0.93, 0.97), 0.93),
+    ((0.5, 15), (0.6, 0.99), 0.90),
+    ((2, 5), (0.93, 0.97), 0.93),
+    ((6, 1), (0.3, 0.7), 0.93),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("law", "judge", "promise"), SETTINGS)
+@pytest.mark.parametrize("budget", [50, 300])
+@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+def test_limits_by_strata_cover(law, judge, promise, budget):
+    rng = np.random.default_rng(6)
+    runs = 300
+    covered = 0
+    for seed in range(runs):
+        p, y, labels = rows(rng, 3_000, law, judge)
+        chosen = tn.next_labels(p, labels, budget=budget, seed=seed)
+        human = np.full(p.size, np.nan)
+        human[chosen.index] = y[chosen.index]
+        rate = tn.powered(human, labels, p, human_prob=chosen).event_rate
+        covered += law[0] / sum(law) in rate
+    assert covered / runs >= promise - 2 * math.sqrt(promise * (1 - promise) / runs)

@@ -1,0 +1,147 @@
+"""What is said, on one page: the sentences of each state, and of gate, comparison and decision."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import trueness as tn
+
+pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+
+
+@pytest.fixture(scope="module")
+def base():
+    data = tn.simulate.demo(3_000)
+    return tn.verdict(data.y_true, data.y_prob)
+
+
+def estimated(estimate, value, low, high):
+    return replace(estimate, value=value, low=low, high=high)
+
+
+def off_by(base, typical, low, high, **changes):
+    """A verdict with a typical error and its limits."""
+    interval = replace(base.interval, estimate=typical, low=low, high=high)
+    return replace(base, interval=interval, **changes)
+
+
+def test_an_error_of_size(base):
+    found = off_by(base, 0.064, 0.055, 0.075)
+    assert found.headline == (
+        "Not calibrated: the predictions are overconfident (too extreme) and too high on average."
+    )
+    assert found.size == "Typically off by 6.4 percentage points (95 % confidence: 5.5 to 7.5)."
+    assert found.error == "typically 6.4 percentage points (5.5 to 7.5)"
+
+
+def test_an_error_of_uncertain_size(base):
+    found = off_by(base, 0.08, 0.004, 0.15, n=300)
+    assert found.headline.endswith("too high on average; how far off is uncertain.")
+    assert found.size == (
+        "Typically off by 8.0 percentage points, but anything from 0.4 to 15.0 fits these 300 rows "
+        "(95 % confidence)."
+    )
+    assert replace(found, slope=None, observed_expected=None).headline == (
+        "Not calibrated; how far off is uncertain."
+    )
+
+
+def test_a_small_error(base):
+    found = off_by(base, 0.005, 0.0, 0.025, code="nearly-calibrated")
+    assert found.headline == (
+        "Nearly calibrated: an error is shown, typically 0.5 percentage points (at most 2.5)."
+    )
+    assert found.size == ""
+
+
+def test_an_error_too_small_to_be_estimated(base):
+    found = off_by(base, 0.0, 0.0, 0.117)
+    assert found.error == "above 0, at most 11.7 percentage points"
+    assert "0.0" not in found.size
+
+
+def test_no_error_is_led_by_its_bound(base):
+    interval = replace(base.interval, estimate=0.0, low=0.0, high=0.034, includes_zero=True)
+    found = replace(base, code="no-evidence", rejected=False, interval=interval)
+    assert found.headline == "No sign of miscalibration."
+    assert found.size.startswith("The typical error is at most 3.4 percentage points (95 % conf")
+    assert found.error == "at most 3.4 percentage points"
+
+
+def test_few_rows_come_first(base):
+    found = off_by(base, 0.1, 0.02, 0.2, n=40, rate=9 / 40)
+    assert found.headline.startswith("Few rows (40, with 9 events), but not calibrated: the pred")
+    assert found.has_few_rows
+
+
+def test_rare_events_are_told_as_a_factor(base):
+    ratio = estimated(base.observed_expected, 1.6, 1.3, 2.0)
+    found = off_by(base, 0.002, 0.001, 0.004, rate=0.01, slope=None, observed_expected=ratio)
+    assert found.headline == "Not calibrated: 1.60 times as many events as predicted."
+    assert found.error == "1.60 (1.30 to 2.00) times as many events as predicted"
+    assert not found.is_size_uncertain
+
+
+def test_few_clusters(base):
+    found = replace(
+        base, code="too-few-rows", rejected=False, clustered=True, clusters=2, cluster_name="idp"
+    )
+    assert found.sentence == (
+        "2 clusters are too few to tell: is idp the unit that repeats? The 3,000 rows fall into 2 "
+        "clusters, and a cluster counts like one row. No test of 2 clusters can reach 5 %."
+    )
+
+
+def test_the_colour_follows_the_size():
+    p = np.tile(np.linspace(0.3, 0.7, 41), 3_000)
+    rng = np.random.default_rng(0)
+    codes = {}
+    for error in (0.0, 0.008, 0.05):
+        y = (rng.random(p.size) < p + error).astype(int)
+        codes[error] = tn.verdict(y, p).code
+    assert codes == {0.0: "no-evidence", 0.008: "nearly-calibrated", 0.05: "miscalibrated"}
+
+
+def test_advice_follows_the_gain():
+    rng = np.random.default_rng(1)
+    p = rng.beta(1, 2, 2_000)
+    clear = tn.assess((rng.random(p.size) < 0.5 + 0.4 * (p - 0.5)).astype(int), p).advice
+    assert clear.kind == "recalibrate"
+    assert clear.reason.startswith("A large gain: on held-out rows it lowers the Brier score by ")
+    few = p[:300]
+    unclear = tn.assess((rng.random(300) < np.minimum(1, 1.25 * few)).astype(int), few)
+    assert unclear.verdict.code == "miscalibrated"
+    assert unclear.advice.phrase == "Recalibration is optional"
+    assert unclear.advice.reason.startswith("These rows do not show that it helps: on held-out ro")
+    assert unclear.advice.gain_low < 0
+
+
+def test_two_models():
+    data = tn.simulate.demo(4_000)
+    found = tn.compare(data.y_true, {"old": data.y_prob, "new": data.truth})
+    assert found.sentence.startswith("“new” is better calibrated than “old”: typical error ")
+    assert found.sentence.endswith(" percentage points (p < 0.0001).")
+
+
+def test_a_decision():
+    data = tn.simulate.demo(2_000)
+    lines = str(tn.decide(data.y_true, data.y_prob, cost_fp=1, cost_fn=4)).split("\n")
+    assert (
+        lines[0] == "Act where the score is at least 0.2000 (a miss costs 4 times a false alarm)."
+    )
+    assert lines[1].startswith("This costs 0.5")
+    assert lines[2].startswith("Recalibrating first would save ")
+
+
+def test_the_same_sentence_is_said_everywhere():
+    data = tn.simulate.demo(2_000)
+    y, p = data.y_true, data.y_prob
+    found, a = tn.verdict(y, p), tn.assess(y, p)
+    report = tn.report(a, intervals=False, progress=False)
+    assert report.verdict == found.sentence == str(found)
+    assert f"Calibrated? {found.sentence}" in str(a)
+    assert found.sentence in found._repr_html_().replace("&lt;", "<")
+    assert report.brief.startswith(found.headline)
+    for text in (report.brief, report.to_markdown()):
+        assert f"{found.error[:1].upper()}{found.error[1:]}" in text
