@@ -33,7 +33,7 @@ OF_SAMPLING_WEIGHTS = {
     "l2": partial(tn.equivalence_test, within=0.2),
     "ratio": partial(tn.equivalence_test, within=0.2, criterion="oe"),
     "prior shift": tn.prior_shift,
-    "walk": tn.cumulative_walk,
+    "walk": tn.infer.cumulative_walk,
     "band": partial(tn.curve_band, at=[0.2, 0.5]),
     "segments": lambda y, p, **w: tn.segments(y, p, SEGMENTS, **w),
     "compare": lambda y, p, **w: tn.compare(y, {"a": p, "b": p**1.1}, **w),

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from trueness._input.arguments import checked_word, spell_out
+from trueness._input.arguments import checked_word
 from trueness._input.sample import WEIGHT_TYPES, Sample, plain_sample, read_sample
 from trueness._keywords import suggests_keywords
 from trueness._tally.buckets import RowClusters, read_clusters, refuse_unused
@@ -45,7 +45,6 @@ from trueness.errors import (
 )
 from trueness.typing import ArrayLike, Kind, Missing, RowOptions, WeightType
 
-Measure = TypeVar("Measure", bound=Callable[..., Any])
 Sums = TypeVar("Sums", Tally, Binned, Sketch)
 Part = TypeVar("Part")
 
@@ -112,25 +111,6 @@ def row_options(
         if value is default or (type(value) is type(default) and value == default):
             del options[name]  # type: ignore[misc]
     return options
-
-
-def takes_rows(measure: Measure, *, kind: Kind = "classwise") -> Measure:
-    """Spell out the row options in the signature and the docstring that ``help`` shows.
-
-    The call does not change.
-    """
-    signature = inspect.signature(measure)
-    own = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
-    hints = RowOptions.__annotations__
-    options = [
-        inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[name]
-        )
-        for name, default in (ROW_OPTIONS | {"kind": kind}).items()
-    ]
-    measure.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
-    measure.__doc__ = measure.__doc__ and spell_out(measure.__doc__, kind)
-    return suggests_keywords(measure)
 
 
 def as_binned(

@@ -105,8 +105,8 @@ def powered(
         averaged over classes. 'confidence': the largest probability of each row (the first, if
         tied) against whether that class is the label. 'top-label': the same for each predicted
         class, weighted by how often it is predicted. 'multilabel': each column is a binary problem
-        of its own, averaged over labels; never guessed. By default 'classwise'. Without `kind` and
-        weights.
+        of its own, averaged over labels; never guessed. By default 'classwise'. Refused
+        here.
     labels : sequence, optional
         The classes in column order, if they are not 0 to K−1; for a vector of scores, two classes
         with the positive one last. By default, columns whose names are the classes are matched by
@@ -116,7 +116,8 @@ def powered(
     pos_label : optional
         The label that a vector of scores predicts, if labels are not 0/1.
     sample_weight : array-like of shape (n,), optional
-        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out. Weights
+        are refused here.
     weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
         What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
         numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
