@@ -39,7 +39,7 @@ def weighted_rows(draw, weights=whole_weights):
 
 @st.composite
 def matrices(draw, max_classes=4):
-    """Labels and a matrix of scores whose rows sum to one, with ties."""
+    """Labels and a matrix of scores whose rows sum to one, with ties; labels do not count from 1."""
     k = draw(st.integers(2, max_classes))
     parts = draw(
         st.lists(
@@ -49,4 +49,6 @@ def matrices(draw, max_classes=4):
     P = np.array(parts, dtype=float)
     P /= P.sum(axis=1, keepdims=True)
     y = np.array(draw(st.lists(st.integers(0, k - 1), min_size=len(P), max_size=len(P))))
+    if y.min() == 1:
+        y[0] = 0
     return y, P

@@ -1,7 +1,6 @@
 """Unknown keyword arguments: an error that names the nearest known one."""
 
 import inspect
-import sys
 from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any, TypeVar, cast
@@ -54,30 +53,6 @@ def unknown_keyword(function: str, keyword: str, known: Iterable[str]) -> TypeEr
     return TypeError(f"{function}() got an unexpected keyword argument {keyword!r}. {hint}")
 
 
-def unknown_row_option(keyword: str, options: Iterable[str]) -> TypeError:
-    """The same for a keyword that a public function has passed on among the options that describe rows.
-
-    The function is the outermost of ours on the stack that was called with this keyword: it costs
-    nothing until then.
-    """
-    frame = sys._getframe(1)
-    function = "trueness"
-    own = list[str]()
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "trueness":
-        code = frame.f_code
-        last = code.co_argcount + code.co_kwonlyargcount
-        if code.co_flags & inspect.CO_VARKEYWORDS:
-            rest = code.co_varnames[last + bool(code.co_flags & inspect.CO_VARARGS)]
-            if keyword in frame.f_locals.get(rest, ()):
-                if code.co_name == "asked":  # the wrapper of a measure, which has its arguments
-                    function = frame.f_locals["measure"].__name__
-                else:
-                    own = [name for name in code.co_varnames[:last] if name not in ("self", "cls")]
-                    function = code.co_qualname
-        frame = frame.f_back  # type: ignore[assignment]  # None ends the loop
-    return unknown_keyword(function, keyword, [*own, *options])
-
-
 def suggests_keywords(target: Target) -> Target:
     """Let a function, or the constructor of a class, suggest the nearest of its keywords for an unknown one."""
     if inspect.isclass(target):
@@ -87,12 +62,12 @@ def suggests_keywords(target: Target) -> Target:
 
 
 def _checked(function: Any, name: str) -> Any:
-    known = [one for one in inspect.signature(function).parameters if one != "self"]
+    known = [one for one in inspect.signature(function).parameters if one not in ("self", "cls")]
     allowed = frozenset(known)
 
     @wraps(function)
     def checked(*arguments: Any, **keywords: Any) -> Any:
-        if not keywords.keys() <= allowed:
+        if keywords and not keywords.keys() <= allowed:
             raise unknown_keyword(name, next(one for one in keywords if one not in allowed), known)
         return function(*arguments, **keywords)
 

@@ -106,29 +106,39 @@ def test_scan_reads_categories_as_memory_does(make):
         assert tn.scan(frame.lazy(), label="y", prob=scores) == both[1]
 
 
-def test_labels_from_1_without_the_last_class_are_warned_about():
-    p = np.array([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.7, 0.2, 0.1], [0.3, 0.6, 0.1]])
-    y = np.array([0, 1, 0, 1])
-    with pytest.warns(tn.TruenessWarning, match=r"0 does not occur.* `labels=range\(1, 4\)`"):
-        tn.ece(y + 1, p, bins=2)
-    assert tn.ece(y + 1, p, bins=2, labels=range(1, 4)) == tn.ece(y, p, bins=2)
-    assert tn.ece(y + 1, p[:, [2, 0, 1]], bins=2) == tn.ece(y, p, bins=2)  # which suits the scores
-    weak, many = np.tile([[0.4, 0.35, 0.25], [0.35, 0.4, 0.25]], (100, 1)), np.tile([0, 1], 100)
-    with pytest.warns(tn.TruenessWarning, match="0 does not occur"):
-        tn.ece(many + 1, weak)
+SHIFTED = np.array([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.7, 0.2, 0.1], [0.3, 0.6, 0.1]])
 
 
-def test_codes_from_1_are_refused_warned_of_or_read_as_codes_from_0():
-    good = np.array([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.7, 0.2, 0.1], [0.3, 0.6, 0.1]])
-    poor = np.tile([0.3, 0.35, 0.35], (4, 1))
+@pytest.mark.parametrize("kind", [np.int64, np.uint8, np.float64])
+def test_integer_labels_whose_smallest_is_1_are_refused_unless_labels_say_what_they_mean(kind):
+    y = np.array([1, 2, 1, 2], kind)
+    message = r"the smallest is 1 and the largest 2, .*`labels=range\(1, 4\)`.*`labels=range\(3\)`"
+    for ask in (tn.ece, tn.ece_interval, tn.verdict, tn.brier, tn.report):
+        with pytest.raises(InputError, match=message):
+            ask(y, SHIFTED)
+    with pytest.raises(InputError, match=message):
+        tn.TemperatureScaling().fit(SHIFTED, y)
+    with pytest.raises(InputError, match=message):
+        tn.ece(y, np.log(SHIFTED), from_logits=True)
+    counted_from_0 = tn.ece(y - 1, SHIFTED, bins=2)
+    assert tn.ece(y, SHIFTED, bins=2, labels=range(1, 4)) == counted_from_0
+    words = np.array(["b", "c", "b", "c"])
+    absent = tn.ece(words, SHIFTED, bins=2, labels=["a", "b", "c"])
+    assert tn.ece(y, SHIFTED, bins=2, labels=range(3)) == absent
     with pytest.raises(InputError, match=r"must hold class codes 0 to 2, .* `labels=\[1, 2, 3\]`"):
-        tn.ece([1, 2, 3, 1], good, bins=2)
-    with pytest.warns(tn.TruenessWarning, match="0 does not occur"):
-        tn.ece([1, 2, 1, 2], good, bins=2)
-    # Nothing in these scores shows that column 1 is meant by 1, counted from 1: the answer is a shifted one.
-    assert tn.ece([1, 2, 1, 2], poor, bins=2) == tn.ece(
-        ["b", "c", "b", "c"], poor, bins=2, labels=["a", "b", "c"]
-    )
+        tn.ece([1, 2, 3, 1], SHIFTED, bins=2)
+    with pytest.raises(InputError, match=r"`labels=range\(1, 3\)`"):
+        tn.ece([1, 1], [[0.5, 0.5], [0.4, 0.6]])
+
+
+def test_sums_may_be_made_of_rows_that_lack_the_first_class():
+    y = np.array([0, 1, 2, 1])
+    parts = tn.tally(y[:1], SHIFTED[:1]) + tn.tally(y[1:], SHIFTED[1:])
+    assert parts == tn.tally(y, SHIFTED)
+    batches = tn.Accumulator()
+    batches.update(y[1:], SHIFTED[1:])
+    batches.update(y[:1], SHIFTED[:1])
+    assert batches.n == 4
 
 
 def test_a_dict_of_labels_of_models_is_not_told_to_become_a_list_of_lists():

@@ -39,7 +39,6 @@ FUNCTIONS = {
         y, p, {"x": np.arange(60) % 2}, min_rows=5, seed=0, **o
     ),
     "segments": lambda y, p, **o: tn.segments(y, p, by=np.arange(60) % 2, seed=0, **o),
-    "ece by segment": lambda y, p, **o: tn.ece(y, p, by=np.arange(60) % 2, **o),
 }
 
 

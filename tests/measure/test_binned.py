@@ -29,7 +29,7 @@ def test_confidence_gives_a_tie_to_the_first_class():
     with pytest.warns(tn.errors.OneClassWarning):
         assert tn.ece([0, 0], P, bins=2, kind="confidence") == 0.5
     with pytest.warns(tn.errors.OneClassWarning):
-        assert tn.ece([1, 1], P, bins=2, kind="confidence") == 0.5
+        assert tn.ece([1, 1], P, bins=2, kind="confidence", labels=[0, 1]) == 0.5
     assert tn.tally([0, 1], P, kind="confidence").parts[0].events.tolist() == [1]
 
 

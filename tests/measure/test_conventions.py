@@ -27,9 +27,9 @@ def test_one_class_is_a_warning():
     with pytest.warns(tn.errors.OneClassWarning, match="All 3 labels are equal"):
         assert tn.ece([0, 0, 0], [0.1, 0.2, 0.3], bins=1) == pytest.approx(0.2)
     with pytest.warns(tn.errors.OneClassWarning):
-        tn.ece([1, 1], [[0.5, 0.5], [0.5, 0.5]], bins=2)
+        tn.ece([0, 0], [[0.5, 0.5], [0.5, 0.5]], bins=2)
     with pytest.warns(tn.errors.OneClassWarning):
-        tn.ece([1, 1], [[0.5, 0.5], [0.5, 0.5]], bins=2, kind="confidence")
+        tn.ece([0, 0], [[0.5, 0.5], [0.5, 0.5]], bins=2, kind="confidence")
 
 
 def test_fewer_rows_than_bins_is_a_warning():
@@ -43,7 +43,7 @@ def test_signatures_spell_out_the_row_options():
 
     for name in ("ece", "tce", "brier", "bin_table", "tally"):
         parameters = inspect.signature(getattr(tn, name)).parameters
-        assert parameters["kind"].default == "classwise"
+        assert parameters["kind"].default is None
         assert {
             "labels",
             "pos_label",

@@ -74,7 +74,7 @@ def test_labels_that_are_all_equal_are_counted_in_a_warning(y, w, n):
         with pytest.warns(
             OneClassWarning, match=f"^All {n} labels are equal: the calibrator sees one class only"
         ):
-            calibrator.fit(p, y, w)
+            calibrator.fit(p, y, w, labels=[0, 1])
     for other in ([0, 0, 1], [1, 0, 0], [1, 1, 0]):
         Shares().fit(P, other, [1, 2, 3])
 

@@ -119,8 +119,10 @@ def test_scores_of_zero_and_one_are_accepted_in_fit_and_predict(cls, shape):
 @every
 def test_one_class_and_equal_scores_are_accepted(cls, shape):
     p, y = data(shape, 60)
+    labels = range(p.shape[1]) if p.ndim == 2 else None
     for label in (0, 1):
-        assert_probabilities(cls().fit(p, np.full(60, label)).predict(new(shape)), shape)
+        fitted = cls().fit(p, np.full(60, label), labels=labels)
+        assert_probabilities(fitted.predict(new(shape)), shape)
     p[:] = p[0]
     assert_probabilities(cls().fit(p, y).predict(new(shape)), shape)
 

@@ -91,7 +91,8 @@ HUGE = [1e4, 1e6, 1e8, 1e151, 1e299, 1e300, 1e301, 1e308]
 def answers(calibrator, p, y, new):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruenessWarning)
-        return clone(calibrator).fit(p, y).predict(new)
+        labels = range(p.shape[1]) if p.ndim == 2 else None
+        return clone(calibrator).fit(p, y, labels=labels).predict(new)
 
 
 def as_matrix(p):

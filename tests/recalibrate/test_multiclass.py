@@ -50,7 +50,7 @@ def test_one_calibrator_for_all_classes_needs_no_rows_of_each():
 
 def test_the_label_stays_when_the_confidence_falls_below_another_entry():
     y = np.ones(60, dtype=int)
-    fitted = TopLabel(Shares(1)).fit(np.tile([0.5, 0.4, 0.1], (60, 1)), y)
+    fitted = TopLabel(Shares(1)).fit(np.tile([0.5, 0.4, 0.1], (60, 1)), y, labels=range(3))
     row = [[0.5, 0.4, 0.1]]
     assert fitted.predict_confidence(row).tolist() == [0]
     assert fitted.predict_label(row).tolist() == [0]
@@ -77,7 +77,9 @@ def test_weight_is_repetition_for_the_least_number_of_rows_too(data, drawn):
     w = np.array(drawn.draw(st.lists(st.integers(0, 3), min_size=y.size, max_size=y.size)))
     w[0] += not w.any()
     weighted = TopLabel(Shares(2), min_rows=4).fit(P, y, w)
-    repeated = TopLabel(Shares(2), min_rows=4).fit(P.repeat(w, 0), y.repeat(w))
+    repeated = TopLabel(Shares(2), min_rows=4).fit(
+        P.repeat(w, 0), y.repeat(w), labels=range(P.shape[1])
+    )
     assert weighted.pooled_classes_ == repeated.pooled_classes_
     assert weighted.predict(P) == pytest.approx(repeated.predict(P), abs=1e-12)
 

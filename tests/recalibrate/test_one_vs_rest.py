@@ -62,7 +62,8 @@ def test_weight_is_repetition(data, weights):
     w[0] += not w.any()
     weighted = OneVsRest(Shares(3)).fit(P, y, w).predict(P)
     assert weighted == pytest.approx(
-        OneVsRest(Shares(3)).fit(P.repeat(w, 0), y.repeat(w)).predict(P), abs=1e-12
+        OneVsRest(Shares(3)).fit(P.repeat(w, 0), y.repeat(w), labels=range(P.shape[1])).predict(P),
+        abs=1e-12,
     )
 
 

@@ -256,7 +256,7 @@ def test_smoothed_targets_of_classes_by_hand():
         pytest.warns(tn.errors.SeparableWarning, match="2 classes have no rows"),
         pytest.warns(tn.errors.OneClassWarning),
     ):
-        fitted = PriorCorrection().fit(np.full((2, 3), 1 / 3), [1, 1])
+        fitted = PriorCorrection().fit(np.full((2, 3), 1 / 3), [1, 1], labels=range(3))
     assert fitted.predict([[1 / 3] * 3])[0] == pytest.approx([1 / 5, 3 / 5, 1 / 5], abs=1e-6)
 
 

@@ -10,19 +10,14 @@ from trueness._assess.held_out import cross_fitted
 from trueness._assess.makers import MAKERS, absent_answers
 from trueness._assess.rows import Labels, ModelRows, checked_rows, default_rule, labels_of
 from trueness._assess.words import in_words
-from trueness._input.arguments import (
-    Seed,
-    checked_fraction,
-    labels_and_scores,
-    spelled_out,
-    whole_seed,
-)
+from trueness._input.arguments import Seed, checked_fraction, labels_and_scores, whole_seed
 from trueness._input.segment_columns import GROUPS, SegmentColumn
+from trueness._keywords import suggests_keywords
 from trueness._level import check_drawn_level, checked_level
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.events import Events
 from trueness._tally.evidence import Evidence, Sums
-from trueness._tally.rows_or_sums import ROW_OPTIONS
+from trueness._tally.rows_or_sums import row_options
 from trueness._tally.rules import BinsLike, as_rule, blind_to_labels
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
@@ -299,7 +294,7 @@ class Assessment:
 
 
 @labels_and_scores
-@spelled_out
+@suggests_keywords
 def assess(
     y_true: ArrayLike | Sums | Accumulator,
     y_prob: ArrayLike | None = None,
@@ -329,8 +324,12 @@ def assess(
 
     Parameters
     ----------
-    y_true, y_prob
-        As for :func:`ece`, or sums in place of both; the groups of an Accumulator are segments.
+    y_true : array-like of shape (n,), (n, L) or (B, …)
+        Labels: 0/1, bool, or classes; 0/1 in a column per label; or a class for each pixel of B
+        images.
+    y_prob : array-like of shape (n,), (n, K), (n, L) or (B, K, …)
+        Predicted probabilities: P(positive), one column per class or label, or dense, with classes
+        second. Or sums in place of both; the groups of an Accumulator are segments.
     by : array-like, mapping of columns or frame, optional
         Columns that divide the rows into segments and, two and more of them, into slices.
     crossed : int, default 1
@@ -346,9 +345,41 @@ def assess(
         For all random draws; a Generator supplies one number. `a.seed` has it.
     rounded_to : float, optional
         The unit to which the scores were rounded, as for :func:`calibration_test`.
-    kind, labels, pos_label, sample_weight, weight_type, missing, clip_tolerance, sum_tolerance, from_logits, percent, ignore_index
-        As for :func:`ece`. Without `kind`, each question about a matrix has the view of the
-        function of its name: the top label, or every class.
+    kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+        How a matrix is compared with the labels. 'classwise': each column against the rest,
+        averaged over classes. 'confidence': the largest probability of each row (the first, if
+        tied) against whether that class is the label. 'top-label': the same for each predicted
+        class, weighted by how often it is predicted. 'multilabel': each column is a binary problem
+        of its own, averaged over labels; never guessed. Without `kind`, each question about a
+        matrix has the view of the function of its name: the top label, or every class.
+    labels : sequence, optional
+        The classes in column order, if they are not 0 to K−1; for a vector of scores, two classes
+        with the positive one last. By default, columns whose names are the classes are matched by
+        name. Otherwise the columns are in the order of the categories (of a pandas Categorical,
+        Polars Enum or ordered Arrow dictionary, unused categories included) or, without categories,
+        in the order of the sorted labels.
+    pos_label : optional
+        The label that a vector of scores predicts, if labels are not 0/1.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
+    missing : {'raise', 'drop'}, default 'raise'
+        What to do with rows that have a missing value: raise an error, or drop them with a warning.
+    clip_tolerance : float, default 0
+        Scores outside [0, 1] by at most this much are set to 0 or 1.
+    sum_tolerance : float, optional
+        How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+    from_logits : bool, default False
+        Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+        first.
+    percent : bool, default False
+        Whether the scores are percentages, from 0 to 100.
+    ignore_index : int, optional
+        The label of rows that are left out, such as 255 for pixels without a class.
 
     Returns
     -------
@@ -367,8 +398,19 @@ def assess(
     >>> a.estimate("ece").low == tn.estimate("ece", data.y_true, data.y_prob).low
     True
     """
-    given = {name: value for name, value in locals().items() if name in ROW_OPTIONS}
-    rows: Any = {name: value for name, value in given.items() if _is_set(name, value)}
+    rows = row_options(
+        kind,
+        labels,
+        pos_label,
+        sample_weight,
+        weight_type,
+        missing,
+        clip_tolerance,
+        sum_tolerance,
+        from_logits,
+        percent,
+        ignore_index,
+    )
     return assessment_of(
         y_true,
         y_prob,
@@ -383,14 +425,6 @@ def assess(
         slice_groups=GROUPS,
         copied=True,
     )
-
-
-def _is_set(name: str, value: Any) -> bool:
-    """Whether an option of rows was passed."""
-    if name == "kind":
-        return value is not None
-    default = ROW_OPTIONS[name]
-    return value is not default and not (isinstance(value, type(default)) and value == default)
 
 
 def assessment_of(y_true: Any, y_prob: Any, rows: RowOptions, **options: Any) -> Assessment:

@@ -1,20 +1,20 @@
 """`calibration_test`: whether scores are calibrated, by any test."""
 
-from functools import partial
-from typing import Unpack
+from collections.abc import Hashable, Sequence
 
 from trueness._assess.assessment import asked_of
 from trueness._input.arguments import Seed, checked_word
-from trueness._tally.rows_or_sums import takes_rows
+from trueness._keywords import suggests_keywords
+from trueness._tally.rows_or_sums import row_options
 from trueness._tally.rules import BinsLike
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
 from trueness.infer.test._calibration_test import METHODS, TestMethod, refuse_unused
 from trueness.results import Significance
-from trueness.typing import ArrayLike, RowOptions
+from trueness.typing import ArrayLike, Kind, Missing, WeightType
 
 
-@partial(takes_rows, kind="confidence")
+@suggests_keywords
 def calibration_test(
     y_true: ArrayLike | Tally,
     y_prob: ArrayLike | None = None,
@@ -28,7 +28,17 @@ def calibration_test(
     seed: Seed = 0,
     fitted: bool = False,
     rounded_to: float | None = None,
-    **rows: Unpack[RowOptions],
+    kind: Kind | None = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
+    sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
+    missing: Missing = "raise",
+    clip_tolerance: float = 0.0,
+    sum_tolerance: float | None = None,
+    from_logits: bool = False,
+    percent: bool = False,
+    ignore_index: int | None = None,
 ) -> Significance:
     r"""Test whether scores are calibrated: whether each event had its predicted probability.
 
@@ -37,9 +47,13 @@ def calibration_test(
 
     Parameters
     ----------
-    y_true, y_prob
-        As for :func:`trueness.ece`, or a :class:`trueness.Tally` in place of both. The labels must
-        not have been used to fit the scores (except with `fitted`).
+    y_true : array-like of shape (n,), (n, L) or (B, …)
+        Labels: 0/1, bool, or classes; 0/1 in a column per label; or a class for each pixel of B
+        images.
+    y_prob : array-like of shape (n,), (n, K), (n, L) or (B, K, …)
+        Predicted probabilities: P(positive), one column per class or label, or dense, with classes
+        second. Or a :class:`trueness.Tally` in place of both. The labels must not have been used to
+        fit the scores (except with `fitted`).
     method : str, default 'omnibus'
         'omnibus'
             Eight statistics at once, for errors of unknown kind: 'error' and 'width', :math:`T` of
@@ -122,10 +136,43 @@ def calibration_test(
         For 'omnibus': the unit to which the scores were rounded, such as 0.01, or 1/30 for the
         votes of 30 trees. Rounding may have made scores 0 and 1; see Notes. Not for
         `kind='top-label'`.
-    **rows
-        As for :func:`trueness.ece`, but the default for a matrix is 'confidence'; other kinds need
-        the method 'omnibus'. A matrix of two columns is the binary problem of its second column,
-        unless `k` or a `kind` other than 'classwise' is given.
+    kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+        How a matrix is compared with the labels. 'classwise': each column against the rest,
+        averaged over classes. 'confidence': the largest probability of each row (the first, if
+        tied) against whether that class is the label. 'top-label': the same for each predicted
+        class, weighted by how often it is predicted. 'multilabel': each column is a binary problem
+        of its own, averaged over labels; never guessed. By default 'confidence'. But the default
+        for a matrix is 'confidence'; other kinds need the method 'omnibus'. A matrix of two columns
+        is the binary problem of its second column, unless `k` or a `kind` other than 'classwise' is
+        given.
+    labels : sequence, optional
+        The classes in column order, if they are not 0 to K−1; for a vector of scores, two classes
+        with the positive one last. By default, columns whose names are the classes are matched by
+        name. Otherwise the columns are in the order of the categories (of a pandas Categorical,
+        Polars Enum or ordered Arrow dictionary, unused categories included) or, without categories,
+        in the order of the sorted labels.
+    pos_label : optional
+        The label that a vector of scores predicts, if labels are not 0/1.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
+    missing : {'raise', 'drop'}, default 'raise'
+        What to do with rows that have a missing value: raise an error, or drop them with a warning.
+    clip_tolerance : float, default 0
+        Scores outside [0, 1] by at most this much are set to 0 or 1.
+    sum_tolerance : float, optional
+        How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+    from_logits : bool, default False
+        Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+        first.
+    percent : bool, default False
+        Whether the scores are percentages, from 0 to 100.
+    ignore_index : int, optional
+        The label of rows that are left out, such as 255 for pixels without a class.
 
     Returns
     -------
@@ -250,6 +297,19 @@ def calibration_test(
     >>> test.pvalue < 1e-6, test.strongest
     (True, 'observed against expected events')
     """
+    rows = row_options(
+        kind,
+        labels,
+        pos_label,
+        sample_weight,
+        weight_type,
+        missing,
+        clip_tolerance,
+        sum_tolerance,
+        from_logits,
+        percent,
+        ignore_index,
+    )
     checked_word(method, "method", METHODS)
     if rounded_to is not None:
         refuse_unused("rounded_to", method)

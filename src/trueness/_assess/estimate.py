@@ -4,13 +4,12 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from trueness._assess.assessment import asked_of
-from trueness._input.arguments import Seed, checked_word, spelled_out
+from trueness._input.arguments import Seed, checked_word
 from trueness.infer._questions import question_of
 from trueness.results import Estimate
 from trueness.typing import ArrayLike, RowOptions, WeightType
 
 
-@spelled_out
 def estimate(
     measure: str | Callable[..., float],
     y_true: ArrayLike,
@@ -25,7 +24,7 @@ def estimate(
     method: Literal["auto", "bootstrap"] = "auto",
     **options: Any,
 ) -> Estimate:
-    r"""A measure with its confidence interval or, where no valid one is known, with its noise floor.
+    """A measure with its confidence interval or, where no valid one is known, with its noise floor.
 
     Parameters
     ----------
@@ -34,19 +33,24 @@ def estimate(
         (``"ece"``), a part of :func:`corp` (``"miscalibration"``, ``"discrimination"``,
         ``"uncertainty"``), ``"l2"``, ``"free_intercept"``, ``"prevalence"``, ``"accuracy"``, or
         your own function of a :class:`Tally` that returns one number.
-    y_true, y_prob
-        As for :func:`ece`. A :class:`Tally`, :class:`Sketch` or :class:`Binned` replaces both; a
-        measure that it does not determine is nan, and `note` says why.
+    y_true : array-like of shape (n,), (n, L) or (B, …)
+        Labels: 0/1, bool, or classes; 0/1 in a column per label; or a class for each pixel of B
+        images.
+    y_prob : array-like of shape (n,), (n, K), (n, L) or (B, K, …)
+        Predicted probabilities: P(positive), one column per class or label, or dense, with classes
+        second. A :class:`Tally`, :class:`Sketch` or :class:`Binned` replaces both; a measure that
+        it does not determine is nan, and `note` says why.
     level : float, default 0.95
         Confidence level, more than 1/2.
     cluster : array-like of shape (n,), optional
         A cluster name for each row; rows of one cluster may depend on each other.
     sample_weight : array-like of shape (n,), optional
-        Counts of rows or sampling weights, as `weight_type` says.
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
     weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
-        'frequency': whole numbers that count rows; a weight of 2 is two rows. 'importance':
-        sampling weights in any unit; each row counts once. 'auto' takes whole numbers for the
-        first, with a warning, and other weights for the second.
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
     seed : int or numpy.random.Generator, default 0
         For noise floors and for limits that redraw labels.
     floor : bool, default True

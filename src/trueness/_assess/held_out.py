@@ -68,6 +68,10 @@ def cross_fitted(a: Asked, calibrator: Any) -> Asked:
     if not is_splittable(a.view("confidence")):
         demand = f"needs at least {LEAST_ROWS} rows of one problem, in at least {FOLDS} clusters"
         raise InputError("", f"A held-out fit {demand}", "these rows do not allow it")
+    if isinstance(calibrator, str):
+        from trueness.recalibrate._by_name import calibrator_named  # imports scikit-learn
+
+        calibrator = calibrator_named(calibrator)
     dealt = deal(a)
     after = held_out(a, calibrator)[0].matrix
     order = np.argsort(dealt.place)
@@ -97,7 +101,9 @@ def fitted(calibrator: Any, learn: Evidence) -> Any:
     takes_clusters = learn.cluster is not None and type(calibrator).__name__ == "AutoCalibration"
     dependence = {"cluster": learn.cluster} if takes_clusters else {}
     rows = learn.matrix
-    return clone(calibrator).fit(rows.p, rows.y, sample_weight=rows.w, **dependence)
+    # Class 0 may be absent from a fold.
+    labels = range(rows.p.shape[1]) if rows.p.ndim == 2 else None
+    return clone(calibrator).fit(rows.p, rows.y, sample_weight=rows.w, labels=labels, **dependence)
 
 
 def _held_out(dealt: Deal, calibrator: Any) -> list[Evidence]:

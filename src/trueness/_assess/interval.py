@@ -1,22 +1,22 @@
 """`ece_interval`: the confidence set of the l2 calibration error, by any method."""
 
-from functools import partial
-from typing import Unpack
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
 from trueness._assess.assessment import asked_of
 from trueness._input.arguments import check_flag
+from trueness._keywords import suggests_keywords
 from trueness._numerics.pairs import Support
-from trueness._tally.rows_or_sums import takes_rows
+from trueness._tally.rows_or_sums import row_options
 from trueness._tally.rules import BinsLike
 from trueness._tally.tally import Binned, Tally
 from trueness.infer.interval._ece_interval import Method, checked_question
 from trueness.results import Interval
-from trueness.typing import ArrayLike, RowOptions
+from trueness.typing import ArrayLike, Kind, Missing, WeightType
 
 
-@partial(takes_rows, kind="confidence")
+@suggests_keywords
 def ece_interval(
     y_true: ArrayLike | Tally | Binned,
     y_prob: ArrayLike | None = None,
@@ -31,15 +31,29 @@ def ece_interval(
     resamples: int | None = None,
     seed: int | np.random.Generator | None = 0,
     support: Support = "published",
-    **rows: Unpack[RowOptions],
+    kind: Kind | None = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
+    sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
+    missing: Missing = "raise",
+    clip_tolerance: float = 0.0,
+    sum_tolerance: float | None = None,
+    from_logits: bool = False,
+    percent: bool = False,
+    ignore_index: int | None = None,
 ) -> Interval:
     r"""Confidence set for the l2 calibration error.
 
     Parameters
     ----------
-    y_true, y_prob
-        As for :func:`ece`. With k = 1, a :class:`Tally` of a vector of scores, or of kind
-        'confidence', can replace both.
+    y_true : array-like of shape (n,), (n, L) or (B, …)
+        Labels: 0/1, bool, or classes; 0/1 in a column per label; or a class for each pixel of B
+        images.
+    y_prob : array-like of shape (n,), (n, K), (n, L) or (B, K, …)
+        Predicted probabilities: P(positive), one column per class or label, or dense, with classes
+        second. With k = 1, a :class:`Tally` of a vector of scores, or of kind 'confidence', can
+        replace both.
     k : int, optional
         Number of largest probabilities of each row that are examined jointly; 1 by default. For k =
         K all of them, in class order: full calibration. A matrix of two columns is the binary
@@ -83,8 +97,42 @@ def ece_interval(
     support : {'published', 'reachable'}, default 'published'
         For 'analytic' with 1 < k < K: the scores over which the spread under calibration is
         computed.
-    **rows
-        As for :func:`ece`; sampling weights are for 'score' with k = 1, see Notes. For a matrix with k = 1, `kind` is 'confidence'.
+    kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+        How a matrix is compared with the labels. 'classwise': each column against the rest,
+        averaged over classes. 'confidence': the largest probability of each row (the first, if
+        tied) against whether that class is the label. 'top-label': the same for each predicted
+        class, weighted by how often it is predicted. 'multilabel': each column is a binary problem
+        of its own, averaged over labels; never guessed. By default 'confidence'.
+    labels : sequence, optional
+        The classes in column order, if they are not 0 to K−1; for a vector of scores, two classes
+        with the positive one last. By default, columns whose names are the classes are matched by
+        name. Otherwise the columns are in the order of the categories (of a pandas Categorical,
+        Polars Enum or ordered Arrow dictionary, unused categories included) or, without categories,
+        in the order of the sorted labels.
+    pos_label : optional
+        The label that a vector of scores predicts, if labels are not 0/1.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out. Sampling
+        weights are for 'score' with k = 1, see Notes. For a matrix with k = 1, `kind` is
+        'confidence'.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
+    missing : {'raise', 'drop'}, default 'raise'
+        What to do with rows that have a missing value: raise an error, or drop them with a warning.
+    clip_tolerance : float, default 0
+        Scores outside [0, 1] by at most this much are set to 0 or 1.
+    sum_tolerance : float, optional
+        How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+    from_logits : bool, default False
+        Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+        first.
+    percent : bool, default False
+        Whether the scores are percentages, from 0 to 100.
+    ignore_index : int, optional
+        The label of rows that are left out, such as 255 for pixels without a class.
 
     Returns
     -------
@@ -178,6 +226,19 @@ def ece_interval(
     >>> round(published.estimate, 4), round(published.low, 4), round(published.high, 4)
     (0.0112, 0.0056, 0.0167)
     """
+    rows = row_options(
+        kind,
+        labels,
+        pos_label,
+        sample_weight,
+        weight_type,
+        missing,
+        clip_tolerance,
+        sum_tolerance,
+        from_logits,
+        percent,
+        ignore_index,
+    )
     checked_question(k, bins, level, method, smoothness, resamples, support)
     check_flag(squared, "squared")
     a = asked_of(y_true, y_prob, rows, cluster=cluster, level=level, seed=seed)

@@ -1,21 +1,22 @@
 """The panel: the measures of a validation in one table."""
 
-from typing import Unpack
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
 from trueness._assess.assessment import asked_of
 from trueness._input.arguments import Seed, checked_word
-from trueness._tally.rows_or_sums import takes_rows
+from trueness._keywords import suggests_keywords
+from trueness._tally.rows_or_sums import row_options
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
 from trueness.measure._flexible_curve import METHODS, FlexibleMethod
 from trueness.results import Panel
-from trueness.typing import ArrayLike, RowOptions
+from trueness.typing import ArrayLike, Kind, Missing, WeightType
 
 
-@takes_rows
+@suggests_keywords
 def panel(
     y_true: ArrayLike | Tally | Sketch,
     y_prob: ArrayLike | None = None,
@@ -25,15 +26,29 @@ def panel(
     curve: FlexibleMethod = "spline",
     floor: bool = True,
     seed: Seed = 0,
-    **rows: Unpack[RowOptions],
+    kind: Kind | None = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
+    sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
+    missing: Missing = "raise",
+    clip_tolerance: float = 0.0,
+    sum_tolerance: float | None = None,
+    from_logits: bool = False,
+    percent: bool = False,
+    ignore_index: int | None = None,
 ) -> Panel:
     r"""The measures of a clinical or credit validation, each with confidence limits or a noise floor.
 
     Parameters
     ----------
-    y_true, y_prob
-        As for :func:`trueness.ece`, or a :class:`trueness.Tally` or :class:`trueness.sources.Sketch` in
-        place of both. A matrix must have two columns, of which the second is the score.
+    y_true : array-like of shape (n,), (n, L) or (B, …)
+        Labels: 0/1, bool, or classes; 0/1 in a column per label; or a class for each pixel of B
+        images.
+    y_prob : array-like of shape (n,), (n, K), (n, L) or (B, K, …)
+        Predicted probabilities: P(positive), one column per class or label, or dense, with classes
+        second. Or a :class:`trueness.Tally` or :class:`trueness.sources.Sketch` in place of both. A
+        matrix must have two columns, of which the second is the score.
     curve : {'spline', 'loess'}, default 'spline'
         The calibration curve of ICI, E50, E90 and Emax: logistic regression on a restricted cubic
         spline of the log-odds, or local quadratic regression.
@@ -41,8 +56,44 @@ def panel(
         Whether to draw labels for the noise floors, which takes most of the time.
     seed : int or numpy.random.Generator, optional
         For noise floors.
-    level, cluster, **rows
-        As for :func:`trueness.estimate`.
+    level : float, default 0.95
+        Confidence level of all limits.
+    cluster : array-like of shape (n,), optional
+        A cluster name for each row; rows of one cluster may depend on each other.
+    kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+        How a matrix is compared with the labels. 'classwise': each column against the rest,
+        averaged over classes. 'confidence': the largest probability of each row (the first, if
+        tied) against whether that class is the label. 'top-label': the same for each predicted
+        class, weighted by how often it is predicted. 'multilabel': each column is a binary problem
+        of its own, averaged over labels; never guessed. By default 'classwise'.
+    labels : sequence, optional
+        The classes in column order, if they are not 0 to K−1; for a vector of scores, two classes
+        with the positive one last. By default, columns whose names are the classes are matched by
+        name. Otherwise the columns are in the order of the categories (of a pandas Categorical,
+        Polars Enum or ordered Arrow dictionary, unused categories included) or, without categories,
+        in the order of the sorted labels.
+    pos_label : optional
+        The label that a vector of scores predicts, if labels are not 0/1.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
+    missing : {'raise', 'drop'}, default 'raise'
+        What to do with rows that have a missing value: raise an error, or drop them with a warning.
+    clip_tolerance : float, default 0
+        Scores outside [0, 1] by at most this much are set to 0 or 1.
+    sum_tolerance : float, optional
+        How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+    from_logits : bool, default False
+        Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+        first.
+    percent : bool, default False
+        Whether the scores are percentages, from 0 to 100.
+    ignore_index : int, optional
+        The label of rows that are left out, such as 255 for pixels without a class.
 
     Returns
     -------
@@ -83,6 +134,19 @@ def panel(
     >>> panel["ici"].value < panel["ici"].floor_high
     True
     """
+    rows = row_options(
+        kind,
+        labels,
+        pos_label,
+        sample_weight,
+        weight_type,
+        missing,
+        clip_tolerance,
+        sum_tolerance,
+        from_logits,
+        percent,
+        ignore_index,
+    )
     checked_word(curve, "curve", METHODS)
     if not isinstance(floor, bool | np.bool_):
         raise InputError("floor", "must be True or False", f"got {floor!r}")

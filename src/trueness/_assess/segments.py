@@ -1,25 +1,25 @@
 """`segments`: every value of every column, tested jointly."""
 
-from collections.abc import Mapping
-from functools import partial
-from typing import Any, TypeAlias, Unpack
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from trueness._assess.assessment import asked_of
 from trueness._input.arguments import Seed, checked_fraction, checked_resamples, whole_seed
+from trueness._keywords import suggests_keywords
 from trueness._level import checked_level
 from trueness._tally.accumulator import Accumulator
-from trueness._tally.rows_or_sums import takes_rows
+from trueness._tally.rows_or_sums import row_options
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError, OneClassWarning, collected_warnings
 from trueness.infer.group._segments import describe_segments, sums_by_group
 from trueness.results import Segments
-from trueness.typing import ArrayLike, RowOptions
+from trueness.typing import ArrayLike, Kind, Missing, WeightType
 
 Sums: TypeAlias = Tally | Sketch | Binned
 
 
-@partial(takes_rows, kind="confidence")
+@suggests_keywords
 def segments(
     y_true: ArrayLike | Accumulator | Mapping[Any, Sums],
     y_prob: ArrayLike | None = None,
@@ -31,7 +31,17 @@ def segments(
     resamples: int | None = None,
     seed: Seed = 0,
     rounded_to: float | None = None,
-    **rows: Unpack[RowOptions],
+    kind: Kind | None = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
+    sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
+    missing: Missing = "raise",
+    clip_tolerance: float = 0.0,
+    sum_tolerance: float | None = None,
+    from_logits: bool = False,
+    percent: bool = False,
+    ignore_index: int | None = None,
 ) -> Segments:
     r"""Find the segments of the rows that are miscalibrated, and what each costs.
 
@@ -41,10 +51,14 @@ def segments(
 
     Parameters
     ----------
-    y_true, y_prob
-        As for :func:`trueness.ece`. For a matrix, the largest score of each row is examined; a
-        matrix of two columns is the binary problem of its second column. Or pass sums by group in
-        place of both: an :class:`trueness.Accumulator` with groups, or a dict as returned by
+    y_true : array-like of shape (n,), (n, L) or (B, …)
+        Labels: 0/1, bool, or classes; 0/1 in a column per label; or a class for each pixel of B
+        images.
+    y_prob : array-like of shape (n,), (n, K), (n, L) or (B, K, …)
+        Predicted probabilities: P(positive), one column per class or label, or dense, with classes
+        second. For a matrix, the largest score of each row is examined; a matrix of two columns is
+        the binary problem of its second column. Or pass sums by group in place of both: an
+        :class:`trueness.Accumulator` with groups, or a dict as returned by
         :func:`trueness.scan_groups`, whose keys are the groups (tuples for several columns).
     by : array-like of shape (n,), dict of such, or frame
         The columns. Missing values are a segment of their own. Numeric columns with more than 12
@@ -63,8 +77,42 @@ def segments(
     rounded_to : float, optional
         The unit to which the scores were rounded, as for :func:`trueness.calibration_test`: scores
         of exactly 0 and 1 that labels contradict are moved by up to half of it for the test.
-    cluster, **rows
-        As for :func:`trueness.estimate`.
+    cluster : array-like of shape (n,), optional
+        A cluster name for each row; rows of one cluster may depend on each other.
+    kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+        How a matrix is compared with the labels. 'classwise': each column against the rest,
+        averaged over classes. 'confidence': the largest probability of each row (the first, if
+        tied) against whether that class is the label. 'top-label': the same for each predicted
+        class, weighted by how often it is predicted. 'multilabel': each column is a binary problem
+        of its own, averaged over labels; never guessed. By default 'confidence'.
+    labels : sequence, optional
+        The classes in column order, if they are not 0 to K−1; for a vector of scores, two classes
+        with the positive one last. By default, columns whose names are the classes are matched by
+        name. Otherwise the columns are in the order of the categories (of a pandas Categorical,
+        Polars Enum or ordered Arrow dictionary, unused categories included) or, without categories,
+        in the order of the sorted labels.
+    pos_label : optional
+        The label that a vector of scores predicts, if labels are not 0/1.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
+    missing : {'raise', 'drop'}, default 'raise'
+        What to do with rows that have a missing value: raise an error, or drop them with a warning.
+    clip_tolerance : float, default 0
+        Scores outside [0, 1] by at most this much are set to 0 or 1.
+    sum_tolerance : float, optional
+        How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+    from_logits : bool, default False
+        Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+        first.
+    percent : bool, default False
+        Whether the scores are percentages, from 0 to 100.
+    ignore_index : int, optional
+        The label of rows that are left out, such as 255 for pixels without a class.
 
     Returns
     -------
@@ -124,6 +172,19 @@ def segments(
     >>> found.value[0], found.finding[0], int(found.flagged.sum())
     ('54', 'under-predicted', 1)
     """
+    rows = row_options(
+        kind,
+        labels,
+        pos_label,
+        sample_weight,
+        weight_type,
+        missing,
+        clip_tolerance,
+        sum_tolerance,
+        from_logits,
+        percent,
+        ignore_index,
+    )
     draws = None if resamples is None else checked_resamples(resamples)
     if isinstance(y_true, Accumulator | Mapping):
         level = checked_level(level)

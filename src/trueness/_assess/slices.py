@@ -1,8 +1,7 @@
 """`worst_slices`: where among many columns the scores are wrong."""
 
-from collections.abc import Mapping
-from functools import partial
-from typing import Any, TypeAlias, Unpack
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from trueness._assess.assessment import asked_of
 from trueness._input.arguments import (
@@ -12,21 +11,22 @@ from trueness._input.arguments import (
     whole_seed,
 )
 from trueness._input.segment_columns import GROUPS
+from trueness._keywords import suggests_keywords
 from trueness._level import check_drawn_level, checked_level
 from trueness._tally.accumulator import Accumulator
-from trueness._tally.rows_or_sums import takes_rows
+from trueness._tally.rows_or_sums import row_options
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError, OneClassWarning, collected_warnings
 from trueness.infer.group._segments import sums_by_group
 from trueness.infer.group._slices import SlicePlan, slices_of_groups
 from trueness.results import Slices
-from trueness.typing import ArrayLike, RowOptions
+from trueness.typing import ArrayLike, Kind, Missing, WeightType
 
 Sums: TypeAlias = Tally | Sketch | Binned
 
 
-@partial(takes_rows, kind="confidence")
+@suggests_keywords
 def worst_slices(
     y_true: ArrayLike | Accumulator | Mapping[Any, Sums],
     y_prob: ArrayLike | None = None,
@@ -39,7 +39,17 @@ def worst_slices(
     cluster: ArrayLike | None = None,
     resamples: int | None = None,
     seed: Seed = 0,
-    **rows: Unpack[RowOptions],
+    kind: Kind | None = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
+    sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
+    missing: Missing = "raise",
+    clip_tolerance: float = 0.0,
+    sum_tolerance: float | None = None,
+    from_logits: bool = False,
+    percent: bool = False,
+    ignore_index: int | None = None,
 ) -> Slices:
     r"""Find the slices of the rows where the scores are wrong, among all values of many columns and their pairs.
 
@@ -50,11 +60,14 @@ def worst_slices(
 
     Parameters
     ----------
-    y_true, y_prob
-        As for :func:`trueness.ece`. For a matrix, the largest score of each row is examined; a
-        matrix of two columns is the binary problem of its second column. Or pass sums by group in
-        place of both, as :func:`trueness.scan_groups` returns them for a list of columns: one
-        group-by on any engine.
+    y_true : array-like of shape (n,), (n, L) or (B, …)
+        Labels: 0/1, bool, or classes; 0/1 in a column per label; or a class for each pixel of B
+        images.
+    y_prob : array-like of shape (n,), (n, K), (n, L) or (B, K, …)
+        Predicted probabilities: P(positive), one column per class or label, or dense, with classes
+        second. For a matrix, the largest score of each row is examined; a matrix of two columns is
+        the binary problem of its second column. Or pass sums by group in place of both, as
+        :func:`trueness.scan_groups` returns them for a list of columns: one group-by on any engine.
     columns : dict of array-like of shape (n,), or frame
         The columns, one or many. Missing values are a value of their own. Numeric columns with many
         values are cut into five groups of about equal size. The score itself, cut in the same way,
@@ -74,8 +87,42 @@ def worst_slices(
         tables.
     seed : int or numpy.random.Generator, default 0
         For redrawn labels, random signs and halves of the rows; the command's default is 0.
-    cluster, **rows
-        As for :func:`trueness.estimate`.
+    cluster : array-like of shape (n,), optional
+        A cluster name for each row; rows of one cluster may depend on each other.
+    kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+        How a matrix is compared with the labels. 'classwise': each column against the rest,
+        averaged over classes. 'confidence': the largest probability of each row (the first, if
+        tied) against whether that class is the label. 'top-label': the same for each predicted
+        class, weighted by how often it is predicted. 'multilabel': each column is a binary problem
+        of its own, averaged over labels; never guessed. By default 'confidence'.
+    labels : sequence, optional
+        The classes in column order, if they are not 0 to K−1; for a vector of scores, two classes
+        with the positive one last. By default, columns whose names are the classes are matched by
+        name. Otherwise the columns are in the order of the categories (of a pandas Categorical,
+        Polars Enum or ordered Arrow dictionary, unused categories included) or, without categories,
+        in the order of the sorted labels.
+    pos_label : optional
+        The label that a vector of scores predicts, if labels are not 0/1.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
+    missing : {'raise', 'drop'}, default 'raise'
+        What to do with rows that have a missing value: raise an error, or drop them with a warning.
+    clip_tolerance : float, default 0
+        Scores outside [0, 1] by at most this much are set to 0 or 1.
+    sum_tolerance : float, optional
+        How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+    from_logits : bool, default False
+        Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+        first.
+    percent : bool, default False
+        Whether the scores are percentages, from 0 to 100.
+    ignore_index : int, optional
+        The label of rows that are left out, such as 255 for pixels without a class.
 
     Returns
     -------
@@ -131,6 +178,19 @@ def worst_slices(
     >>> found.rule[0], found.finding[0]
     ('x0 = 1 and x1 = 2', 'under-predicted')
     """
+    rows = row_options(
+        kind,
+        labels,
+        pos_label,
+        sample_weight,
+        weight_type,
+        missing,
+        clip_tolerance,
+        sum_tolerance,
+        from_logits,
+        percent,
+        ignore_index,
+    )
     level = checked_level(level)
     depth = checked_whole(depth, "depth")
     most = checked_whole(most, "most")

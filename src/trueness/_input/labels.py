@@ -258,6 +258,24 @@ def _codes(values: NDArray[Any], n_classes: int, rows: Ints | None) -> Ints:
     return np.require(values, dtype=np.int64, requirements=["C", "A"])
 
 
+def refuse_shifted(codes: Ints, n_classes: int) -> None:
+    """Raise for codes whose smallest is 1: classes that count from 1, or a sample without class 0.
+
+    The scores do not tell: in small samples they would have suited the wrong reading in up to 73 %
+    of draws.
+    """
+    if codes.size == 0 or codes.min() != 1:
+        return
+    got = f"the smallest is 1 and the largest {codes.max()}, as of classes that count from 1"
+    text = (
+        f"If they do, say so: `labels=range(1, {n_classes + 1})`. "
+        f"If class 0 is merely absent: `labels=range({n_classes})`."
+    )
+    demand = f"must hold class codes 0 to {n_classes - 1}, one per column of `y_prob`"
+    remedy = Remedy("labels-order", text, list(range(1, n_classes + 1)))
+    raise InputError(NAME, demand, got, remedy=remedy)
+
+
 def explain_labels(y: NDArray[Any], p: NDArray[Any], rows: Ints | None = None) -> None:
     """Raise for labels that are not 0/1, by the user's row number; return if all are."""
     if y.dtype.kind == "f" and np.isnan(y).any():

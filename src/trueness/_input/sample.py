@@ -26,14 +26,14 @@ from trueness._input.labels import (
     explain_labels,
     labels_missing,
     multilabel_names,
+    refuse_shifted,
     refuse_swapped,
 )
-from trueness.errors import InputError, Remedy, TruenessWarning, in_context, warn
+from trueness.errors import InputError, Remedy, in_context
 from trueness.typing import ArrayLike, Bools, Floats, Ints, Missing, WeightType
 
 _ENTRIES = 1 << 20  # looked at in one step
 WEIGHT_TYPES = get_args(WeightType)
-_FEW = 4  # rows that say nothing about how labels are coded
 _LARGEST = 1e100  # of weights, and of their ratios: their squares are summed, and must neither overflow nor vanish
 _PLAIN = frozenset(
     map(np.dtype, "?bBhHiIlLqQefd")
@@ -188,11 +188,13 @@ def read_sample(
     multilabel: bool = False,
     allow_empty: bool = False,
     allow_none_left: bool = False,
+    is_part: bool = False,
 ) -> Sample:
     """Read labels, scores and weights into a Sample.
 
     `allow_empty` is for sums, whose zero is no rows at all; `allow_none_left` is for a piece of a
-    stream, all of whose rows, if any, may have a missing value or weight 0. A matrix of logits is
+    stream, all of whose rows, if any, may have a missing value or weight 0; `is_part` is for rows
+    whose sums may be added to others, in which the first class may be absent. A matrix of logits is
     kept: its probabilities are computed when needed. Scores of more than two dimensions are dense:
     (B, C, …), with a label per pixel. `multilabel` reads a column of 0/1 for each column of scores.
     """
@@ -238,8 +240,8 @@ def read_sample(
         codes, classes = class_labels(
             y.values, values.shape[1], labels, p.names, rows, categories_of(y_true)
         )
-        if labels is None and y.values.dtype.kind in "iuf" and not (from_logits or allow_none_left):
-            _warn_shifted(codes, values)
+        if labels is None and y.values.dtype.kind in "iuf" and not is_part:
+            refuse_shifted(codes, values.shape[1])
     matrix = values.ndim == 2 and not multilabel
     dropped = 0 if rows is None else n - rows.size
     weights = None if w is None else w.values
@@ -294,27 +296,6 @@ def _shaped(y: Column, p: Column, multilabel: bool) -> tuple[Column, Column, int
     y = y._replace(values=y.values[:, 0] if y.values.shape[1:] == (1,) else y.values)
     note = "The only column of scores is P(positive) of a binary problem."
     return y, Column(p.values[:, 0], p.missing), 0, note
-
-
-def _warn_shifted(codes: Ints, p: NDArray[Any]) -> None:
-    """Warn of labels 1 to K of which the last does not occur, which look like codes 0 to K − 1 without the first."""
-    k = p.shape[1]
-    every = np.arange(codes.size)
-    if k == 2 or codes.size < _FEW or codes.min() == 0 or codes.max() != k - 1:
-        return
-    read, shifted = (
-        np.asarray(p[every, column], dtype=np.float64) for column in (codes, codes - 1)
-    )
-    better = shifted - read
-    # Few rows must say so clearly; of many rows, also those of a weak model: three standard
-    # deviations.
-    if shifted.sum() < 2 * read.sum() and better.sum() < 3 * np.sqrt((better**2).sum()):
-        return
-    warn(
-        f"Labels are read as codes 0 to {k - 1} of the columns of `y_prob`; 0 does not occur, and one less would suit "
-        f"the scores better. If they are 1 to {k}, say so: `labels=range(1, {k + 1})`.",
-        TruenessWarning,
-    )
 
 
 def _label_matrix(y: Column, p: Column) -> Column:

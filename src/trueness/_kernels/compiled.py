@@ -48,6 +48,8 @@ def _add_rows(
     name: str, columns: tuple[Array, ...], table: Array, rows: list[Range], *numbers: Any
 ) -> int:
     """Let each thread add its rows to a table of its own; the table gets the sums of all."""
+    if len(rows) == 1:
+        return call(name, (*columns, table), *rows[0], *numbers)
     tables = [table] + [np.zeros_like(table) for _ in rows[1:]]
     status = over_rows(name, rows, lambda i: (*columns, tables[i]), *numbers)
     for own in tables[1:]:

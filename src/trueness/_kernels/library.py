@@ -108,6 +108,8 @@ def shares(n_rows: int, n_workers: int) -> list[tuple[int, int]]:
     >>> shares(10, 3)
     [(0, 3), (3, 6), (6, 10)]
     """
+    if n_workers == 1:
+        return [(0, n_rows)]
     cuts = [n_rows * i // n_workers for i in range(n_workers + 1)]
     return list(pairwise(cuts))
 

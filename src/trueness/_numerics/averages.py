@@ -18,6 +18,8 @@ def exponent(norm: str | float) -> float:
 
     Anything else is an error.
     """
+    if type(norm) is str and norm in _NAMED:
+        return _NAMED[norm]
     number = isinstance(norm, int | float | np.integer | np.floating) and not isinstance(norm, bool)
     try:
         if number:

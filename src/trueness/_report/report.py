@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import datetime
-import inspect
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from trueness._assess.picture import MOST_BINS
 from trueness._assess.rows import ModelRows
 from trueness._input.arguments import Seed, labels_and_scores, whole_seed
 from trueness._input.segment_columns import SegmentColumn, read_by
+from trueness._keywords import suggests_keywords
 from trueness._level import check_drawn_level, checked_level
 from trueness._progress import Progress, reporter
 from trueness._report.contents import compute_contents
@@ -39,7 +39,7 @@ from trueness._tally.accumulator import Accumulator
 from trueness._tally.atomic import as_path, replace_file
 from trueness._tally.events import Events
 from trueness._tally.evidence import Sums
-from trueness._tally.rows_or_sums import takes_rows
+from trueness._tally.rows_or_sums import row_options
 from trueness._tally.rules import BinRule, BinsLike, Distinct, as_rule, blind_to_labels
 from trueness._tally.tally import Parts
 from trueness._text.strings import visible_json
@@ -47,7 +47,7 @@ from trueness.errors import InputError
 from trueness.infer.group._segment_rows import of_groups
 from trueness.results import Series
 from trueness.results._statements import KINDS
-from trueness.typing import ArrayLike, RowOptions
+from trueness.typing import ArrayLike, Kind, Missing, RowOptions, WeightType
 
 
 class Report:
@@ -129,7 +129,7 @@ def _write(content: str, path: str | Path | None) -> str:
 
 
 @labels_and_scores
-@takes_rows
+@suggests_keywords
 def report(
     y_true: ArrayLike
     | Sums
@@ -151,7 +151,17 @@ def report(
     source: str | None = None,
     date: datetime.date | None = None,
     progress: Progress = True,
-    **rows: Unpack[RowOptions],
+    kind: Kind | None = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
+    sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
+    missing: Missing = "raise",
+    clip_tolerance: float = 0.0,
+    sum_tolerance: float | None = None,
+    from_logits: bool = False,
+    percent: bool = False,
+    ignore_index: int | None = None,
 ) -> Report:
     """A page on whether probabilities are calibrated, where they are not, and what would fix them.
 
@@ -180,8 +190,9 @@ def report(
         The unit to which the scores were rounded, as for :func:`trueness.calibration_test`: labels
         that contradict a score of exactly 0 or 1 are then possible.
     bins : int, sequence of edges or bin rule, optional
-        As for :func:`trueness.ece`, at most 1,000; by default 10, or the bins of the sums. Rules
-        that depend on the labels are refused. The page lets the reader switch to other bins.
+        An int means that many bins of equal width on [0, 1]. At most 1,000; by default 10, or the
+        bins of the sums. Rules that depend on the labels are refused. The page lets the reader
+        switch to other bins.
     level : float, default 0.95
         Level of all intervals, bands and decisions; more than 1/2.
     intervals : bool, default True
@@ -200,10 +211,42 @@ def report(
     progress : bool or callable, default True
         Whether to show a progress bar on a terminal if it takes long, or a function of (done,
         total).
-    **rows
-        As for :func:`trueness.ece`. `kind` is only for ``"multilabel"``, where each label is
-        reported by itself, with p-values adjusted for their number; any other matrix is reported
-        both by its largest scores and class by class.
+    kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+        How a matrix is compared with the labels. 'classwise': each column against the rest,
+        averaged over classes. 'confidence': the largest probability of each row (the first, if
+        tied) against whether that class is the label. 'top-label': the same for each predicted
+        class, weighted by how often it is predicted. 'multilabel': each column is a binary problem
+        of its own, averaged over labels; never guessed. `kind` is only for
+        ``"multilabel"``, where each label is reported by itself, with p-values adjusted for their
+        number; any other matrix is reported both by its largest scores and class by class.
+    labels : sequence, optional
+        The classes in column order, if they are not 0 to K−1; for a vector of scores, two classes
+        with the positive one last. By default, columns whose names are the classes are matched by
+        name. Otherwise the columns are in the order of the categories (of a pandas Categorical,
+        Polars Enum or ordered Arrow dictionary, unused categories included) or, without categories,
+        in the order of the sorted labels.
+    pos_label : optional
+        The label that a vector of scores predicts, if labels are not 0/1.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
+    missing : {'raise', 'drop'}, default 'raise'
+        What to do with rows that have a missing value: raise an error, or drop them with a warning.
+    clip_tolerance : float, default 0
+        Scores outside [0, 1] by at most this much are set to 0 or 1.
+    sum_tolerance : float, optional
+        How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+    from_logits : bool, default False
+        Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+        first.
+    percent : bool, default False
+        Whether the scores are percentages, from 0 to 100.
+    ignore_index : int, optional
+        The label of rows that are left out, such as 255 for pixels without a class.
 
     Returns
     -------
@@ -231,6 +274,19 @@ def report(
     >>> round(found.to_dict()["models"][0]["summary"]["ece"], 4) == round(tn.ece(data.y_true, data.y_prob), 4)
     True
     """
+    rows = row_options(
+        kind,
+        labels,
+        pos_label,
+        sample_weight,
+        weight_type,
+        missing,
+        clip_tolerance,
+        sum_tolerance,
+        from_logits,
+        percent,
+        ignore_index,
+    )
     settings: Any = {"bins": bins, "level": level, "intervals": intervals, "seed": seed}
     settings |= {"title": title, "progress": progress}
     origin = Provenance(_text("source", source), None, None, _day(date))
@@ -488,15 +544,6 @@ def _day(date: Any) -> str:
     if not isinstance(date, datetime.date):
         raise InputError("date", "must be a datetime.date or None", f"got {date!r}")
     return date.strftime("%Y-%m-%d")
-
-
-# A matrix is reported in every view: `kind` is only for several labels.
-_signature = inspect.signature(report)
-_parameters = [
-    one.replace(default=None) if name == "kind" else one
-    for name, one in _signature.parameters.items()
-]
-report.__signature__ = _signature.replace(parameters=_parameters)  # type: ignore[attr-defined]
 
 
 def _text(argument: str, value: Any) -> str | None:

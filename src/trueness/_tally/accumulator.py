@@ -10,7 +10,7 @@ from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 
-from trueness._input.arguments import check_flag, checked_word, spelled_out
+from trueness._input.arguments import check_flag, checked_word
 from trueness._input.columns import column
 from trueness._input.labels import check_pos_label, checked_order
 from trueness._input.sample import WEIGHT_TYPES, Sample, check_weights, read_sample
@@ -32,7 +32,6 @@ Sums: TypeAlias = Tally | Binned | Sketch
 _FORMS: dict[str, type[Sums]] = {"sketch": Sketch, "tally": Tally, "binned": Binned}
 
 
-@spelled_out
 @suggests_keywords
 class Accumulator:
     """Running sums of rows that arrive in batches: streams, files, monitoring.
@@ -43,17 +42,41 @@ class Accumulator:
         What to store: a :class:`Sketch` of bounded size, which gives every measure approximately; a
         :class:`Tally`, exact, with one cell per distinct score; or the sums of bins with fixed
         edges.
-    kind, missing, clip_tolerance, sum_tolerance, from_logits, percent, weight_type
-        As for :func:`trueness.ece`.
+    kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, default 'classwise'
+        How a matrix is compared with the labels. 'classwise': each column against the rest,
+        averaged over classes. 'confidence': the largest probability of each row (the first, if
+        tied) against whether that class is the label. 'top-label': the same for each predicted
+        class, weighted by how often it is predicted. 'multilabel': each column is a binary problem
+        of its own, averaged over labels; never guessed.
+    missing : {'raise', 'drop'}, default 'raise'
+        What to do with rows that have a missing value: raise an error, or drop them with a warning.
+    clip_tolerance : float, default 0
+        Scores outside [0, 1] by at most this much are set to 0 or 1.
+    sum_tolerance : float, optional
+        How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+    from_logits : bool, default False
+        Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+        first.
+    percent : bool, default False
+        Whether the scores are percentages, from 0 to 100.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
     by : str or list of str, optional
         What the groups are: "day", "region". Each group then has its own sums, and every `update`
         needs `group`. Of a list, each combination of names is a group, whose key is a tuple, as
         from :func:`trueness.scan_groups`.
     labels : sequence, optional
-        As for :func:`trueness.ece`. Text labels need it, because a batch may lack a class.
+        The classes in column order, if they are not 0 to K−1; for a vector of scores, two classes
+        with the positive one last. By default, columns whose names are the classes are matched by
+        name. Otherwise the columns are in the order of the categories (of a pandas Categorical,
+        Polars Enum or ordered Arrow dictionary, unused categories included) or, without categories,
+        in the order of the sorted labels. Text labels need it, because a batch may lack a class.
     pos_label : optional
-        As for :func:`trueness.ece`. Without `labels`, the other label is learnt from the rows, and
-        a third label in a later batch is an error.
+        The label that a vector of scores predicts, if labels are not 0/1. Without `labels`, the
+        other label is learnt from the rows, and a third label in a later batch is an error.
     buckets : 32, 64, 128 or 256, optional
         Keep the sums of this number of buckets of clusters, as :func:`trueness.tally` does; every
         `update` then needs `cluster`.
@@ -139,7 +162,6 @@ class Accumulator:
         self._sums: dict[Group, Sums] = {}
         self._other_label: Any = None
 
-    @spelled_out
     @suggests_keywords
     def update(
         self,
@@ -155,10 +177,16 @@ class Accumulator:
 
         Parameters
         ----------
-        y_true, y_prob, sample_weight
-            As for :func:`trueness.ece`. A batch may be empty, or consist only of rows of weight 0
-            or, with ``missing='drop'``, of rows with missing values. Classes and labels must match
-            those of earlier batches.
+        y_true : array-like of shape (n,), (n, L) or (B, …)
+            Labels: 0/1, bool, or classes; 0/1 in a column per label; or a class for each pixel of B
+            images.
+        y_prob : array-like of shape (n,), (n, K), (n, L) or (B, K, …)
+            Predicted probabilities: P(positive), one column per class or label, or dense, with
+            classes second.
+        sample_weight : array-like of shape (n,), optional
+            Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out. A
+            batch may be empty, or consist only of rows of weight 0 or, with ``missing='drop'``, of
+            rows with missing values. Classes and labels must match those of earlier batches.
         group : array-like of shape (n,), one value, or dict of these by column
             The group of each row, or of all rows, none of them missing; required if the Accumulator
             has `by`. For several columns a dict of these, or a frame. Names are strings, integers,
@@ -194,7 +222,7 @@ class Accumulator:
             else {**self._options, "sample_weight": sample_weight}
         )
         sample, kind = sample_and_kind(
-            y_true, y_prob, options, allow_none_left=True, keep_logits=True
+            y_true, y_prob, options, allow_none_left=True, is_part=True, keep_logits=True
         )
         if _precedes(where, self.position) or (
             where is not None and where == self.position and sample.n

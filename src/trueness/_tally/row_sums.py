@@ -174,11 +174,13 @@ def sum_rows(
     """
     p = sample.p
     y = sample.y
-    status = 0
-    step = max(1, p.size) if _is_native(p, _SCORES) and _is_native(y, _LABELS) else _CHUNK
-    for i in range(0, p.size, step):
-        rows = slice(i, i + step)
-        status |= kernel(_native(p[rows], _SCORES), _native(y[rows], _LABELS), rows)
+    if _is_native(p, _SCORES) and _is_native(y, _LABELS):
+        status = kernel(p, y, slice(0, p.size)) if p.size else 0
+    else:
+        status = 0
+        for i in range(0, p.size, _CHUNK):
+            rows = slice(i, i + _CHUNK)
+            status |= kernel(_native(p[rows], _SCORES), _native(y[rows], _LABELS), rows)
     if status:
         _refuse(sample, status, edges)
 

@@ -1,15 +1,15 @@
 """The first arguments of a measure: labels and scores, or sums in place of both."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
-from typing import Any, TypeVar, Unpack
+from typing import Any, TypeVar
 
 import numpy as np
 
-from trueness._input.arguments import checked_word, spell_out
+from trueness._input.arguments import checked_word
 from trueness._input.sample import WEIGHT_TYPES, Sample, plain_sample, read_sample
-from trueness._keywords import unknown_row_option
+from trueness._keywords import suggests_keywords
 from trueness._tally.buckets import RowClusters, read_clusters, refuse_unused
 from trueness._tally.events import Events, clusters_of
 from trueness._tally.grid import grid_of_rows
@@ -43,44 +43,74 @@ from trueness.errors import (
     dropped_rows,
     warn,
 )
-from trueness.typing import ArrayLike, Kind, RowOptions, WeightType
+from trueness.typing import ArrayLike, Kind, Missing, RowOptions, WeightType
 
-Measure = TypeVar("Measure", bound=Callable[..., Any])
 Sums = TypeVar("Sums", Tally, Binned, Sketch)
 Part = TypeVar("Part")
 
 _PIXELS = 1 << 14  # of images that are summed together, so that nothing is kept of each pixel
 _SUMS = (Tally, Binned, Sketch)  # `Tally | Binned | Sketch` would be made anew at every call
 _READ = inspect.signature(read_sample).parameters
+_DEFAULTS = {
+    name: _READ[name].default if name in _READ else None for name in RowOptions.__annotations__
+}
 ROW_OPTIONS = {
     name: _READ[name].default if name in _READ else "classwise"
     for name in RowOptions.__annotations__
 }
 
 
-def takes_rows(measure: Measure, *, kind: Kind = "classwise", by: bool = False) -> Measure:
-    """Spell out the row options in the signature and the docstring that ``help`` shows.
+_RAISE = "raise"
+_AUTO = "auto"
 
-    The call does not change.
-    """
-    signature = inspect.signature(measure)
-    own = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
-    hints = RowOptions.__annotations__
-    options = [
-        inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[name]
-        )
-        for name, default in (ROW_OPTIONS | {"kind": kind}).items()
-    ]
-    if by:
-        options.append(
-            inspect.Parameter(
-                "by", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=ArrayLike
-            )
-        )
-    measure.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
-    measure.__doc__ = measure.__doc__ and spell_out(measure.__doc__, kind, by=by)
-    return measure
+
+def row_options(
+    kind: Kind | None,
+    labels: Sequence[Hashable] | None,
+    pos_label: Hashable | None,
+    sample_weight: ArrayLike | None,
+    weight_type: WeightType,
+    missing: Missing,
+    clip_tolerance: float,
+    sum_tolerance: float | None,
+    from_logits: bool,
+    percent: bool,
+    ignore_index: int | None,
+) -> RowOptions:
+    """The options of rows that are not their defaults: none of most calls."""
+    if (
+        labels is None
+        and pos_label is None
+        and sample_weight is None
+        and weight_type is _AUTO
+        and missing is _RAISE
+        and sum_tolerance is None
+        and from_logits is False
+        and percent is False
+        and ignore_index is None
+        and kind is None
+        and type(clip_tolerance) is float
+        and clip_tolerance == 0.0
+    ):
+        return {}
+    options: RowOptions = {
+        "kind": kind,  # type: ignore[typeddict-item]  # None is dropped below
+        "labels": labels,
+        "pos_label": pos_label,
+        "sample_weight": sample_weight,
+        "weight_type": weight_type,
+        "missing": missing,
+        "clip_tolerance": clip_tolerance,
+        "sum_tolerance": sum_tolerance,
+        "from_logits": from_logits,
+        "percent": percent,
+        "ignore_index": ignore_index,
+    }
+    for name, default in _DEFAULTS.items():
+        value = options[name]  # type: ignore[literal-required]
+        if value is default or (type(value) is type(default) and value == default):
+            del options[name]  # type: ignore[misc]
+    return options
 
 
 def as_binned(
@@ -193,6 +223,7 @@ def sample_and_kind(
     kind: Kind = "classwise",
     allow_empty: bool = False,
     allow_none_left: bool = False,
+    is_part: bool = False,
     keep_logits: bool = False,
 ) -> tuple[Sample, Kind]:
     """The rows, and the view of a matrix: the one in `options`, else `kind`.
@@ -208,15 +239,19 @@ def sample_and_kind(
         )
     if not options:
         return plain_sample(y_true, y_prob) or read_sample(
-            y_true, y_prob, allow_empty=allow_empty
+            y_true, y_prob, allow_empty=allow_empty, is_part=is_part
         ), kind
-    _refuse_unknown(options)
     rest: dict[str, Any] = dict(options)
     asked = check_kind(rest.pop("kind")) if "kind" in rest else None
     kind = asked or kind
     rest["multilabel"] = kind == "multilabel"
     sample = read_sample(
-        y_true, y_prob, allow_empty=allow_empty, allow_none_left=allow_none_left, **rest
+        y_true,
+        y_prob,
+        allow_empty=allow_empty,
+        allow_none_left=allow_none_left,
+        is_part=is_part,
+        **rest,
     )
     if asked not in (None, "classwise") and sample.p.ndim == 1:
         demand = f"`kind={kind!r}` needs a matrix of scores, one column per class"
@@ -233,18 +268,11 @@ def sample_and_kind(
     return sample, kind
 
 
-def _refuse_unknown(options: RowOptions) -> None:
-    unknown = options.keys() - ROW_OPTIONS.keys()
-    if unknown:
-        raise unknown_row_option(min(unknown), ROW_OPTIONS)
-
-
 def refuse_row_arguments(
     sums: Tally | Binned | Sketch, y_prob: ArrayLike | None, options: RowOptions
 ) -> None:
     """Raise for arguments that describe rows, and for sums of no rows."""
     what = type(sums).__name__
-    _refuse_unknown(options)
     if y_prob is not None:
         raise InputError(
             "y_prob", f"must be left out when a {what} is passed: it holds labels and scores"
@@ -257,7 +285,7 @@ def refuse_row_arguments(
         if name == "weight_type":
             continue
         default = value is None or (
-            isinstance(value, str | bool | float | int) and value == ROW_OPTIONS[name]
+            isinstance(value, str | bool | float | int) and value == ROW_OPTIONS.get(name)
         )
         if name != "kind" and not default:
             raise InputError(name, "describes rows", f"this {what} already holds their sums")
@@ -305,14 +333,24 @@ def warn_one_class(n: int) -> None:
     warn(f"{what}: the measure sees one class only.", OneClassWarning)
 
 
-@takes_rows
+@suggests_keywords
 def tally(
     y_true: ArrayLike,
     y_prob: ArrayLike | None = None,
     *,
     cluster: ArrayLike | None = None,
     buckets: int = 64,
-    **rows: Unpack[RowOptions],
+    kind: Kind | None = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
+    sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
+    missing: Missing = "raise",
+    clip_tolerance: float = 0.0,
+    sum_tolerance: float | None = None,
+    from_logits: bool = False,
+    percent: bool = False,
+    ignore_index: int | None = None,
 ) -> Tally:
     """Sum the rows of each distinct score.
 
@@ -330,8 +368,40 @@ def tally(
     buckets : 32, 64, 128 or 256, default 64
         Number of buckets. A cluster has the same bucket everywhere; sums add if they have the same
         number.
-    **rows
-        As for :func:`trueness.ece`.
+    kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+        How a matrix is compared with the labels. 'classwise': each column against the rest,
+        averaged over classes. 'confidence': the largest probability of each row (the first, if
+        tied) against whether that class is the label. 'top-label': the same for each predicted
+        class, weighted by how often it is predicted. 'multilabel': each column is a binary problem
+        of its own, averaged over labels; never guessed. By default 'classwise'.
+    labels : sequence, optional
+        The classes in column order, if they are not 0 to K−1; for a vector of scores, two classes
+        with the positive one last. By default, columns whose names are the classes are matched by
+        name. Otherwise the columns are in the order of the categories (of a pandas Categorical,
+        Polars Enum or ordered Arrow dictionary, unused categories included) or, without categories,
+        in the order of the sorted labels.
+    pos_label : optional
+        The label that a vector of scores predicts, if labels are not 0/1.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
+    missing : {'raise', 'drop'}, default 'raise'
+        What to do with rows that have a missing value: raise an error, or drop them with a warning.
+    clip_tolerance : float, default 0
+        Scores outside [0, 1] by at most this much are set to 0 or 1.
+    sum_tolerance : float, optional
+        How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+    from_logits : bool, default False
+        Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+        first.
+    percent : bool, default False
+        Whether the scores are percentages, from 0 to 100.
+    ignore_index : int, optional
+        The label of rows that are left out, such as 255 for pixels without a class.
 
     Returns
     -------
@@ -345,27 +415,88 @@ def tally(
     >>> sum(days)
     Tally(binary, 3 rows, 2 distinct scores)
     """
+    rows = row_options(
+        kind,
+        labels,
+        pos_label,
+        sample_weight,
+        weight_type,
+        missing,
+        clip_tolerance,
+        sum_tolerance,
+        from_logits,
+        percent,
+        ignore_index,
+    )
     cluster = clusters_of(y_true, cluster)
     return _by_bucket(
         partial(tally_of, piece=cluster is not None), y_true, y_prob, rows, cluster, buckets
     )
 
 
-@takes_rows
+@suggests_keywords
 def sketch(
     y_true: ArrayLike,
     y_prob: ArrayLike | None = None,
     *,
     cluster: ArrayLike | None = None,
     buckets: int = 64,
-    **rows: Unpack[RowOptions],
+    kind: Kind | None = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
+    sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
+    missing: Missing = "raise",
+    clip_tolerance: float = 0.0,
+    sum_tolerance: float | None = None,
+    from_logits: bool = False,
+    percent: bool = False,
+    ignore_index: int | None = None,
 ) -> Sketch:
     """Sum the rows of each cell of a fixed grid, in one pass and bounded memory, for any measure.
 
     Parameters
     ----------
-    y_true, y_prob, **rows
-        As for :func:`trueness.tally`.
+    y_true : array-like of shape (n,), (n, L) or (B, …)
+        Labels: 0/1, bool, or classes; 0/1 in a column per label; or a class for each pixel of B
+        images.
+    y_prob : array-like of shape (n,), (n, K), (n, L) or (B, K, …)
+        Predicted probabilities: P(positive), one column per class or label, or dense, with classes
+        second.
+    kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+        How a matrix is compared with the labels. 'classwise': each column against the rest,
+        averaged over classes. 'confidence': the largest probability of each row (the first, if
+        tied) against whether that class is the label. 'top-label': the same for each predicted
+        class, weighted by how often it is predicted. 'multilabel': each column is a binary problem
+        of its own, averaged over labels; never guessed. By default 'classwise'.
+    labels : sequence, optional
+        The classes in column order, if they are not 0 to K−1; for a vector of scores, two classes
+        with the positive one last. By default, columns whose names are the classes are matched by
+        name. Otherwise the columns are in the order of the categories (of a pandas Categorical,
+        Polars Enum or ordered Arrow dictionary, unused categories included) or, without categories,
+        in the order of the sorted labels.
+    pos_label : optional
+        The label that a vector of scores predicts, if labels are not 0/1.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
+    missing : {'raise', 'drop'}, default 'raise'
+        What to do with rows that have a missing value: raise an error, or drop them with a warning.
+    clip_tolerance : float, default 0
+        Scores outside [0, 1] by at most this much are set to 0 or 1.
+    sum_tolerance : float, optional
+        How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+    from_logits : bool, default False
+        Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+        first.
+    percent : bool, default False
+        Whether the scores are percentages, from 0 to 100.
+    ignore_index : int, optional
+        The label of rows that are left out, such as 255 for pixels without a class.
     cluster : array-like of shape (n,), optional
         A cluster name for each row, as text or whole numbers, for sums of each bucket of clusters
         (see `tally`).
@@ -386,13 +517,26 @@ def sketch(
     >>> sum(days)
     Sketch(binary, 3 rows, 2 cells)
     """
+    rows = row_options(
+        kind,
+        labels,
+        pos_label,
+        sample_weight,
+        weight_type,
+        missing,
+        clip_tolerance,
+        sum_tolerance,
+        from_logits,
+        percent,
+        ignore_index,
+    )
     cluster = clusters_of(y_true, cluster)
     return _by_bucket(
         partial(sketch_of, piece=cluster is not None), y_true, y_prob, rows, cluster, buckets
     )
 
 
-@takes_rows
+@suggests_keywords
 def binned(
     y_true: ArrayLike,
     y_prob: ArrayLike | None = None,
@@ -400,14 +544,62 @@ def binned(
     bins: BinsLike = 10,
     cluster: ArrayLike | None = None,
     buckets: int = 64,
-    **rows: Unpack[RowOptions],
+    kind: Kind | None = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
+    sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
+    missing: Missing = "raise",
+    clip_tolerance: float = 0.0,
+    sum_tolerance: float | None = None,
+    from_logits: bool = False,
+    percent: bool = False,
+    ignore_index: int | None = None,
 ) -> Binned:
     """Sum the rows of each bin, in one pass without sorting if the edges are fixed.
 
     Parameters
     ----------
-    y_true, y_prob, **rows
-        As for :func:`trueness.tally`.
+    y_true : array-like of shape (n,), (n, L) or (B, …)
+        Labels: 0/1, bool, or classes; 0/1 in a column per label; or a class for each pixel of B
+        images.
+    y_prob : array-like of shape (n,), (n, K), (n, L) or (B, K, …)
+        Predicted probabilities: P(positive), one column per class or label, or dense, with classes
+        second.
+    kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+        How a matrix is compared with the labels. 'classwise': each column against the rest,
+        averaged over classes. 'confidence': the largest probability of each row (the first, if
+        tied) against whether that class is the label. 'top-label': the same for each predicted
+        class, weighted by how often it is predicted. 'multilabel': each column is a binary problem
+        of its own, averaged over labels; never guessed. By default 'classwise'.
+    labels : sequence, optional
+        The classes in column order, if they are not 0 to K−1; for a vector of scores, two classes
+        with the positive one last. By default, columns whose names are the classes are matched by
+        name. Otherwise the columns are in the order of the categories (of a pandas Categorical,
+        Polars Enum or ordered Arrow dictionary, unused categories included) or, without categories,
+        in the order of the sorted labels.
+    pos_label : optional
+        The label that a vector of scores predicts, if labels are not 0/1.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
+    missing : {'raise', 'drop'}, default 'raise'
+        What to do with rows that have a missing value: raise an error, or drop them with a warning.
+    clip_tolerance : float, default 0
+        Scores outside [0, 1] by at most this much are set to 0 or 1.
+    sum_tolerance : float, optional
+        How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+    from_logits : bool, default False
+        Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+        first.
+    percent : bool, default False
+        Whether the scores are percentages, from 0 to 100.
+    ignore_index : int, optional
+        The label of rows that are left out, such as 255 for pixels without a class.
     cluster : array-like of shape (n,), optional
         A cluster name for each row, as text or whole numbers, for sums of each bucket of clusters
         (see `tally`).
@@ -429,6 +621,19 @@ def binned(
     >>> tn.binned([0, 1, 1], [0.25, 0.5, 1.0], bins=4)
     Binned(binary, 3 rows, 4 bins)
     """
+    rows = row_options(
+        kind,
+        labels,
+        pos_label,
+        sample_weight,
+        weight_type,
+        missing,
+        clip_tolerance,
+        sum_tolerance,
+        from_logits,
+        percent,
+        ignore_index,
+    )
     rule = as_rule(bins)
     cluster = clusters_of(y_true, cluster)
     fixed = rule.fixed_edges is not None
@@ -452,7 +657,9 @@ def _by_bucket(
     *,
     allow_empty: bool = True,
 ) -> Sums:
-    sample, kind = sample_and_kind(y_true, y_prob, rows, allow_empty=allow_empty, keep_logits=True)
+    sample, kind = sample_and_kind(
+        y_true, y_prob, rows, allow_empty=allow_empty, is_part=True, keep_logits=True
+    )
     if cluster is None:
         refuse_unused(buckets)
         return make(sample, kind)

@@ -99,9 +99,11 @@ BinsLike: TypeAlias = int | Sequence[float] | ArrayLike | BinRule
 
 def as_rule(bins: BinsLike) -> BinRule:
     """Read `bins=`: an int means equal width, a sequence of numbers means edges."""
+    if type(bins) is int:  # first, and cached: most calls say a number
+        return _equal_width(bins)
     if isinstance(bins, BinRule):
         return bins
-    if type(bins) is int or isinstance(bins, np.integer):
+    if isinstance(bins, np.integer):
         return EqualWidth(int(bins))
     if (
         isinstance(bins, str | bool | float | np.floating | np.bool_)
@@ -112,6 +114,11 @@ def as_rule(bins: BinsLike) -> BinRule:
         demand = "must be a whole number ≥ 1, a sequence of edges or a bin rule"
         raise InputError("bins", demand, f"got {bins!r}", remedy=remedy)
     return Edges(bins)
+
+
+@lru_cache(maxsize=64)
+def _equal_width(n: int) -> "EqualWidth":
+    return EqualWidth(n)
 
 
 def blind_to_labels(rule: BinRule) -> BinRule:

@@ -1,7 +1,6 @@
 """``trueness fit``, ``trueness apply`` and ``trueness export``: maps from scores to calibrated scores."""
 
 import json
-import re
 import sys
 from dataclasses import replace
 from functools import partial
@@ -31,7 +30,7 @@ from trueness.cli._printing import (
     wording,
     write,
 )
-from trueness.errors import InputError, did_you_mean
+from trueness.errors import InputError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -91,7 +90,7 @@ def fit(calibrator: str, parameters: tuple[str, ...], output: str | None, **opti
     check_suffix(output, "JSON", (".json",))
     from_logits = bool(options.pop("from_logits"))
     unfitted = _with_parameters(
-        _calibrator(calibrator), calibrator, parameters, options["seed"], from_logits
+        _named(calibrator), calibrator, parameters, options["seed"], from_logits
     )
     several = options.pop("kind") is not None
     if several:
@@ -167,37 +166,11 @@ def _remarks(fitted: Any) -> list[str]:
     return [f"The odds of the scores are divided by {fitted.weight_:.3g} ({limits})."]
 
 
-def _calibrator(text: str) -> Any:
-    """The unfitted calibrator of that name; a name after a colon goes inside the one before it."""
-    outer, colon, inner = text.partition(":")
-    cls = _class(outer)
-    if not colon:
-        return cls()
-    if "calibrator" not in cls._get_param_names():
-        raise InputError(
-            "--calibrator", f"{outer!r} takes no other calibrator after a colon", f"got {text!r}"
-        )
-    return cls(calibrator=_calibrator(inner))
+def _named(text: str) -> Any:
+    """The unfitted calibrator of that name."""
+    from trueness.recalibrate._by_name import calibrator_named  # not needed by help
 
-
-def _class(text: str) -> Any:
-    """The class of that name; typed names have hyphens, and their first word is enough."""
-    from trueness import recalibrate
-
-    base = recalibrate.Calibrator
-    every = (getattr(recalibrate, name) for name in recalibrate.__all__)
-    own = (
-        cls for cls in every if isinstance(cls, type) and issubclass(cls, base) and cls is not base
-    )
-    named = {re.sub("(?<=.)(?=[A-Z])", "-", cls.__name__).lower(): cls for cls in own}
-    wanted = text.strip().lower().replace("_", "-")
-    for name, cls in named.items():
-        if wanted in (name, cls.__name__.lower(), name.partition("-")[0]):
-            return cls
-    remedy = did_you_mean(wanted, named, {name.partition("-")[0]: name for name in named})
-    raise InputError(
-        "--calibrator", f"must be one of {', '.join(named)}", f"got {text!r}", remedy=remedy
-    )
+    return calibrator_named(text, "--calibrator")
 
 
 def _with_parameters(

@@ -7,6 +7,7 @@ import errno
 import json
 import math
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -154,12 +155,26 @@ def wording(
     return Wording(arguments or {}, {**_REMEDIES, **(remedies or {})}, place, option)
 
 
+_CODES = re.compile(r"range\((?:(\d+), )?(\d+)\)")
+_MANY_CODES = 12
+
+
+def _code_names(codes: range) -> str:
+    """The class codes as one types them; of many, the first two and the last."""
+    if len(codes) > _MANY_CODES:
+        return f"{codes[0]},{codes[1]},…,{codes[-1]}"
+    return ",".join(map(str, codes))
+
+
 def _plain_value(name: str, value: str | None, separator: str) -> str:
     """A Python value as one types it after an option."""
     if value is None:
         return ""
     if name == "labels":
-        if "…" in value:
+        codes = _CODES.fullmatch(value)
+        if codes is not None:
+            value = _code_names(range(int(codes[1] or 0), int(codes[2])))
+        elif "…" in value:
             value = ""
         else:
             value = ",".join(part.strip(" '\"") for part in value.strip("[]").split(","))

@@ -1,19 +1,20 @@
 """Tables of bins: event rates with intervals, and the variance of labels within bins."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from operator import attrgetter
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 
 from trueness._input.arguments import checked_fraction, checked_word
+from trueness._keywords import suggests_keywords
 from trueness._numerics import proportions
 from trueness._tally.bins import Bins
-from trueness._tally.rows_or_sums import as_binned, takes_rows
+from trueness._tally.rows_or_sums import as_binned, row_options
 from trueness._tally.rules import BinsLike
 from trueness._tally.tally import Binned, Tally, class_of_lines
 from trueness.results import BinTable, EstimationError
-from trueness.typing import ArrayLike, Floats, IntervalMethod, RowOptions
+from trueness.typing import ArrayLike, Floats, IntervalMethod, Kind, Missing, WeightType
 
 _INTERVALS = {
     "exact": proportions.clopper_pearson,
@@ -22,7 +23,7 @@ _INTERVALS = {
 }
 
 
-@takes_rows
+@suggests_keywords
 def bin_table(
     y_true: ArrayLike | Tally | Binned,
     y_prob: ArrayLike | None = None,
@@ -30,23 +31,69 @@ def bin_table(
     bins: BinsLike = 10,
     level: float = 0.95,
     interval: IntervalMethod = "exact",
-    **rows: Unpack[RowOptions],
+    kind: Kind | None = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
+    sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
+    missing: Missing = "raise",
+    clip_tolerance: float = 0.0,
+    sum_tolerance: float | None = None,
+    from_logits: bool = False,
+    percent: bool = False,
+    ignore_index: int | None = None,
 ) -> BinTable:
     r"""The bins of a calibration error: edges, counts, mean scores, event rates, gaps, O/E, and their intervals.
 
     Parameters
     ----------
-    y_true, y_prob
-        As for :func:`ece`.
+    y_true : array-like of shape (n,), (n, L) or (B, …)
+        Labels: 0/1, bool, or classes; 0/1 in a column per label; or a class for each pixel of B
+        images.
+    y_prob : array-like of shape (n,), (n, K), (n, L) or (B, K, …)
+        Predicted probabilities: P(positive), one column per class or label, or dense, with classes
+        second.
     bins : int, sequence of edges or bin rule, default 10
-        As for :func:`ece`.
+        An int means that many bins of equal width on [0, 1].
     level : float, default 0.95
         Confidence level of the interval of each bin; the intervals are not simultaneous.
     interval : {'exact', 'wilson', 'jeffreys'}, default 'exact'
         'exact' (Clopper and Pearson) has at least the nominal coverage; 'wilson' and
         'jeffreys' are shorter and have it on average.
-    **rows
-        As for :func:`ece`.
+    kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+        How a matrix is compared with the labels. 'classwise': each column against the rest,
+        averaged over classes. 'confidence': the largest probability of each row (the first, if
+        tied) against whether that class is the label. 'top-label': the same for each predicted
+        class, weighted by how often it is predicted. 'multilabel': each column is a binary problem
+        of its own, averaged over labels; never guessed. By default 'classwise'.
+    labels : sequence, optional
+        The classes in column order, if they are not 0 to K−1; for a vector of scores, two classes
+        with the positive one last. By default, columns whose names are the classes are matched by
+        name. Otherwise the columns are in the order of the categories (of a pandas Categorical,
+        Polars Enum or ordered Arrow dictionary, unused categories included) or, without categories,
+        in the order of the sorted labels.
+    pos_label : optional
+        The label that a vector of scores predicts, if labels are not 0/1.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
+    missing : {'raise', 'drop'}, default 'raise'
+        What to do with rows that have a missing value: raise an error, or drop them with a warning.
+    clip_tolerance : float, default 0
+        Scores outside [0, 1] by at most this much are set to 0 or 1.
+    sum_tolerance : float, optional
+        How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+    from_logits : bool, default False
+        Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+        first.
+    percent : bool, default False
+        Whether the scores are percentages, from 0 to 100.
+    ignore_index : int, optional
+        The label of rows that are left out, such as 255 for pixels without a class.
 
     Returns
     -------
@@ -73,6 +120,19 @@ def bin_table(
     [0, 0.5)  2  0.1500  0.0000  0.0000 to 0.8419  -0.1500  0.00   0.00 to 5.61
     [0.5, 1]  2  0.8500  1.0000  0.1581 to 1.0000  +0.1500  1.18   0.19 to 1.18
     """
+    rows = row_options(
+        kind,
+        labels,
+        pos_label,
+        sample_weight,
+        weight_type,
+        missing,
+        clip_tolerance,
+        sum_tolerance,
+        from_logits,
+        percent,
+        ignore_index,
+    )
     level = checked_fraction(level, "level")
     checked_word(interval, "interval", tuple(_INTERVALS))
     binned = as_binned(y_true, y_prob, bins, rows)
@@ -115,24 +175,70 @@ def effective_counts(bins: Bins) -> tuple[Floats, Floats]:
     return np.where(bins.count > 0, n * bins.rate, 0.0), n
 
 
-@takes_rows
+@suggests_keywords
 def estimation_error(
     y_true: ArrayLike | Tally | Binned,
     y_prob: ArrayLike | None = None,
     *,
     bins: BinsLike = 10,
-    **rows: Unpack[RowOptions],
+    kind: Kind | None = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
+    sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
+    missing: Missing = "raise",
+    clip_tolerance: float = 0.0,
+    sum_tolerance: float | None = None,
+    from_logits: bool = False,
+    percent: bool = False,
+    ignore_index: int | None = None,
 ) -> EstimationError:
     r"""Variance of the labels within bins, over rows and over bins (Matsubara et al. 2023, Table 1).
 
     Parameters
     ----------
-    y_true, y_prob
-        As for :func:`ece`.
+    y_true : array-like of shape (n,), (n, L) or (B, …)
+        Labels: 0/1, bool, or classes; 0/1 in a column per label; or a class for each pixel of B
+        images.
+    y_prob : array-like of shape (n,), (n, K), (n, L) or (B, K, …)
+        Predicted probabilities: P(positive), one column per class or label, or dense, with classes
+        second.
     bins : int, sequence of edges or bin rule, default 10
-        As for :func:`ece`.
-    **rows
-        As for :func:`ece`.
+        An int means that many bins of equal width on [0, 1].
+    kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+        How a matrix is compared with the labels. 'classwise': each column against the rest,
+        averaged over classes. 'confidence': the largest probability of each row (the first, if
+        tied) against whether that class is the label. 'top-label': the same for each predicted
+        class, weighted by how often it is predicted. 'multilabel': each column is a binary problem
+        of its own, averaged over labels; never guessed. By default 'classwise'.
+    labels : sequence, optional
+        The classes in column order, if they are not 0 to K−1; for a vector of scores, two classes
+        with the positive one last. By default, columns whose names are the classes are matched by
+        name. Otherwise the columns are in the order of the categories (of a pandas Categorical,
+        Polars Enum or ordered Arrow dictionary, unused categories included) or, without categories,
+        in the order of the sorted labels.
+    pos_label : optional
+        The label that a vector of scores predicts, if labels are not 0/1.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
+    missing : {'raise', 'drop'}, default 'raise'
+        What to do with rows that have a missing value: raise an error, or drop them with a warning.
+    clip_tolerance : float, default 0
+        Scores outside [0, 1] by at most this much are set to 0 or 1.
+    sum_tolerance : float, optional
+        How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+    from_logits : bool, default False
+        Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+        first.
+    percent : bool, default False
+        Whether the scores are percentages, from 0 to 100.
+    ignore_index : int, optional
+        The label of rows that are left out, such as 255 for pixels without a class.
 
     Returns
     -------
@@ -158,6 +264,19 @@ def estimation_error(
     >>> tn.measure.estimation_error([0, 1, 0, 1], [0.1, 0.2, 0.9, 0.9], bins=2)
     EstimationError(total=0.25, average=0.25, n_bins=2)
     """
+    rows = row_options(
+        kind,
+        labels,
+        pos_label,
+        sample_weight,
+        weight_type,
+        missing,
+        clip_tolerance,
+        sum_tolerance,
+        from_logits,
+        percent,
+        ignore_index,
+    )
     binned = as_binned(y_true, y_prob, bins, rows)
     return EstimationError(
         total=binned.average(lambda b: float(np.nansum(_variance(b) * b.weight) / b.weight.sum())),

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from trueness._input.arguments import checked_word
+from trueness._keywords import suggests_keywords
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells, score_sums, segment_sums
-from trueness._tally.rows_or_sums import as_binned, as_tally, takes_rows
+from trueness._tally.rows_or_sums import as_binned, as_tally, row_options
 from trueness._tally.rules import BinsLike, Isotonic, as_rule
 from trueness._tally.tally import Binned, Tally, class_of_lines
 from trueness.errors import InputError
 from trueness.results import Curve
 from trueness.results._curves import CURVE_COLUMNS
-from trueness.typing import ArrayLike, Bools, Floats, Ints, RowOptions
+from trueness.typing import ArrayLike, Bools, Floats, Ints, Kind, Missing, WeightType
 
 if TYPE_CHECKING:
     from trueness.measure._flexible_curve import LoessCurve, SplineCurve
@@ -29,7 +31,7 @@ PLACES = 512
 _Columns: TypeAlias = dict[str, Any]
 
 
-@takes_rows
+@suggests_keywords
 def reliability_curve(
     y_true: ArrayLike | Tally | Binned,
     y_prob: ArrayLike | None = None,
@@ -37,16 +39,31 @@ def reliability_curve(
     bins: BinsLike | None = None,
     method: CurveMethod = "binned",
     knots: int | None = None,
-    **rows: Unpack[RowOptions],
+    kind: Kind | None = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
+    sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
+    missing: Missing = "raise",
+    clip_tolerance: float = 0.0,
+    sum_tolerance: float | None = None,
+    from_logits: bool = False,
+    percent: bool = False,
+    ignore_index: int | None = None,
 ) -> Curve:
     r"""Reliability curve: event rate against predicted probability.
 
     Parameters
     ----------
-    y_true, y_prob
-        As for :func:`ece`. A :class:`Binned` suffices for a binned curve only.
+    y_true : array-like of shape (n,), (n, L) or (B, …)
+        Labels: 0/1, bool, or classes; 0/1 in a column per label; or a class for each pixel of B
+        images.
+    y_prob : array-like of shape (n,), (n, K), (n, L) or (B, K, …)
+        Predicted probabilities: P(positive), one column per class or label, or dense, with classes
+        second. A :class:`Binned` suffices for a binned curve only.
     bins : int, sequence of edges or bin rule, optional
-        As for :func:`ece`, by default 10; for a binned curve only.
+        An int means that many bins of equal width on [0, 1]. By default 10; for a binned curve
+        only.
     method : {'binned', 'isotonic', 'smooth', 'spline', 'loess'}, default 'binned'
         - 'binned': a point per bin, at its mean score and event rate.
         - 'isotonic': a point per block of the isotonic regression of labels on scores. The curve is
@@ -59,8 +76,40 @@ def reliability_curve(
           it by default.
     knots : int, optional
         Knots of a spline, 3 to 7; by default 5.
-    **rows
-        As for :func:`ece`.
+    kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+        How a matrix is compared with the labels. 'classwise': each column against the rest,
+        averaged over classes. 'confidence': the largest probability of each row (the first, if
+        tied) against whether that class is the label. 'top-label': the same for each predicted
+        class, weighted by how often it is predicted. 'multilabel': each column is a binary problem
+        of its own, averaged over labels; never guessed. By default 'classwise'.
+    labels : sequence, optional
+        The classes in column order, if they are not 0 to K−1; for a vector of scores, two classes
+        with the positive one last. By default, columns whose names are the classes are matched by
+        name. Otherwise the columns are in the order of the categories (of a pandas Categorical,
+        Polars Enum or ordered Arrow dictionary, unused categories included) or, without categories,
+        in the order of the sorted labels.
+    pos_label : optional
+        The label that a vector of scores predicts, if labels are not 0/1.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
+    missing : {'raise', 'drop'}, default 'raise'
+        What to do with rows that have a missing value: raise an error, or drop them with a warning.
+    clip_tolerance : float, default 0
+        Scores outside [0, 1] by at most this much are set to 0 or 1.
+    sum_tolerance : float, optional
+        How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+    from_logits : bool, default False
+        Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+        first.
+    percent : bool, default False
+        Whether the scores are percentages, from 0 to 100.
+    ignore_index : int, optional
+        The label of rows that are left out, such as 255 for pixels without a class.
 
     Returns
     -------
@@ -104,6 +153,19 @@ def reliability_curve(
     >>> curve.low_edge.tolist(), curve.high_edge.tolist(), curve.y.tolist()
     ([0.1, 0.2, 0.8], [0.1, 0.3, 0.9], [0.0, 0.5, 1.0])
     """
+    rows = row_options(
+        kind,
+        labels,
+        pos_label,
+        sample_weight,
+        weight_type,
+        missing,
+        clip_tolerance,
+        sum_tolerance,
+        from_logits,
+        percent,
+        ignore_index,
+    )
     chosen: Any = checked_word(method, "method", CURVE_METHODS)
     if knots is not None and chosen != "spline":
         raise InputError(

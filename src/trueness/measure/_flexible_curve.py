@@ -4,25 +4,25 @@ And ICI, E50, E90 and Emax, distances of a spline or loess from the diagonal.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, Unpack
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from trueness._input.arguments import checked_word
+from trueness._keywords import suggests_keywords
 from trueness._numerics.averages import weighted_quantiles
 from trueness._numerics.logistic import logits
 from trueness._numerics.smooth import Loess, Residuals, loess, smooth_errors
 from trueness._numerics.splines import PERCENTILES, SplineFit, fit_spline
-from trueness._tally.by_segment import Measured, measured
 from trueness._tally.cells import Cells, pool_cells
 from trueness._tally.row_sums import UnsortedRows
-from trueness._tally.rows_or_sums import as_rows_or_cells, as_tally
+from trueness._tally.rows_or_sums import as_rows_or_cells, as_tally, row_options
 from trueness._tally.tally import Parts, Tally
 from trueness.errors import CertainScoresWarning, InputError, NoEstimateWarning, warn
 from trueness.measure._slope import inside_cells, left_out
-from trueness.typing import ArrayLike, Floats, Numbers, RowOptions
+from trueness.typing import ArrayLike, Floats, Kind, Missing, Numbers, RowOptions, WeightType
 
 FlexibleMethod: TypeAlias = Literal["spline", "loess"]
 METHODS = ("spline", "loess")
@@ -35,28 +35,74 @@ _ENDS = 256
 _PLACES = 512
 
 
-@measured
+@suggests_keywords
 def ici(
     y_true: ArrayLike | Tally,
     y_prob: ArrayLike | None = None,
     *,
     curve: FlexibleMethod = "spline",
     knots: int = 5,
-    **rows: Unpack[RowOptions],
+    kind: Kind | None = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
+    sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
+    missing: Missing = "raise",
+    clip_tolerance: float = 0.0,
+    sum_tolerance: float | None = None,
+    from_logits: bool = False,
+    percent: bool = False,
+    ignore_index: int | None = None,
 ) -> float:
     r"""Integrated calibration index: mean distance between a flexible calibration curve and the diagonal.
 
     Parameters
     ----------
-    y_true, y_prob
-        As for :func:`ece`.
+    y_true : array-like of shape (n,), (n, L) or (B, …)
+        Labels: 0/1, bool, or classes; 0/1 in a column per label; or a class for each pixel of B
+        images.
+    y_prob : array-like of shape (n,), (n, K), (n, L) or (B, K, …)
+        Predicted probabilities: P(positive), one column per class or label, or dense, with classes
+        second.
     curve : {'spline', 'loess'}, default 'spline'
         'spline': logistic regression on a restricted cubic spline of the log-odds. 'loess': local
         quadratic regression.
     knots : int, default 5
         Knots of a spline, 3 to 7.
-    **rows
-        As for :func:`ece`.
+    kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+        How a matrix is compared with the labels. 'classwise': each column against the rest,
+        averaged over classes. 'confidence': the largest probability of each row (the first, if
+        tied) against whether that class is the label. 'top-label': the same for each predicted
+        class, weighted by how often it is predicted. 'multilabel': each column is a binary problem
+        of its own, averaged over labels; never guessed. By default 'classwise'.
+    labels : sequence, optional
+        The classes in column order, if they are not 0 to K−1; for a vector of scores, two classes
+        with the positive one last. By default, columns whose names are the classes are matched by
+        name. Otherwise the columns are in the order of the categories (of a pandas Categorical,
+        Polars Enum or ordered Arrow dictionary, unused categories included) or, without categories,
+        in the order of the sorted labels.
+    pos_label : optional
+        The label that a vector of scores predicts, if labels are not 0/1.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
+    missing : {'raise', 'drop'}, default 'raise'
+        What to do with rows that have a missing value: raise an error, or drop them with a warning.
+    clip_tolerance : float, default 0
+        Scores outside [0, 1] by at most this much are set to 0 or 1.
+    sum_tolerance : float, optional
+        How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+    from_logits : bool, default False
+        Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+        first.
+    percent : bool, default False
+        Whether the scores are percentages, from 0 to 100.
+    ignore_index : int, optional
+        The label of rows that are left out, such as 255 for pixels without a class.
 
     Returns
     -------
@@ -98,54 +144,329 @@ def ici(
     >>> round(tn.ici(y, p), 6), round(tn.measure.emax(y, p), 6)
     (0.1, 0.15)
     """
+    rows = row_options(
+        kind,
+        labels,
+        pos_label,
+        sample_weight,
+        weight_type,
+        missing,
+        clip_tolerance,
+        sum_tolerance,
+        from_logits,
+        percent,
+        ignore_index,
+    )
     return _error(y_true, y_prob, curve, knots, rows, 0)
 
 
-def _like_ici(name: str, which: int, first_line: str, example: float) -> Measured[...]:
-    """Another summary of the distances of :func:`ici`."""
-
-    def measure(
-        y_true: ArrayLike | Tally,
-        y_prob: ArrayLike | None = None,
-        *,
-        curve: FlexibleMethod = "spline",
-        knots: int = 5,
-        **rows: Unpack[RowOptions],
-    ) -> float:
-        return _error(y_true, y_prob, curve, knots, rows, which)
-
-    own = ici.__doc__ or ""
-    parameters = own.partition("    Parameters\n")[2].partition("    Notes\n")[0]
-    references = own.partition("    References\n")[2].partition("    Examples\n")[0]
-    measure.__name__ = measure.__qualname__ = name
-    measure.__doc__ = f"""{first_line}
+@suggests_keywords
+def e50(
+    y_true: ArrayLike | Tally,
+    y_prob: ArrayLike | None = None,
+    *,
+    curve: FlexibleMethod = "spline",
+    knots: int = 5,
+    kind: Kind | None = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
+    sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
+    missing: Missing = "raise",
+    clip_tolerance: float = 0.0,
+    sum_tolerance: float | None = None,
+    from_logits: bool = False,
+    percent: bool = False,
+    ignore_index: int | None = None,
+) -> float:
+    """Median distance between a flexible calibration curve and the diagonal.
 
     Parameters
-{parameters}    References
-{references}    Examples
+    ----------
+    y_true : array-like of shape (n,), (n, L) or (B, …)
+        Labels: 0/1, bool, or classes; 0/1 in a column per label; or a class for each pixel of B
+        images.
+    y_prob : array-like of shape (n,), (n, K), (n, L) or (B, K, …)
+        Predicted probabilities: P(positive), one column per class or label, or dense, with classes
+        second.
+    curve : {'spline', 'loess'}, default 'spline'
+        'spline': logistic regression on a restricted cubic spline of the log-odds. 'loess': local
+        quadratic regression.
+    knots : int, default 5
+        Knots of the spline, 3 to 7.
+    kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+        How a matrix is compared with the labels. 'classwise': each column against the rest,
+        averaged over classes. 'confidence': the largest probability of each row (the first, if
+        tied) against whether that class is the label. 'top-label': the same for each predicted
+        class, weighted by how often it is predicted. 'multilabel': each column is a binary problem
+        of its own, averaged over labels; never guessed. By default 'classwise'.
+    labels : sequence, optional
+        The classes in column order, if they are not 0 to K−1; for a vector of scores, two classes
+        with the positive one last. By default, columns whose names are the classes are matched by
+        name. Otherwise the columns are in the order of the categories (of a pandas Categorical,
+        Polars Enum or ordered Arrow dictionary, unused categories included) or, without categories,
+        in the order of the sorted labels.
+    pos_label : optional
+        The label that a vector of scores predicts, if labels are not 0/1.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
+    missing : {'raise', 'drop'}, default 'raise'
+        What to do with rows that have a missing value: raise an error, or drop them with a warning.
+    clip_tolerance : float, default 0
+        Scores outside [0, 1] by at most this much are set to 0 or 1.
+    sum_tolerance : float, optional
+        How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+    from_logits : bool, default False
+        Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+        first.
+    percent : bool, default False
+        Whether the scores are percentages, from 0 to 100.
+    ignore_index : int, optional
+        The label of rows that are left out, such as 255 for pixels without a class.
+
+    Returns
+    -------
+    float
+        Between 0 and 1, in units of probability. nan, with a warning, if the curve has no finite
+        estimate.
+
+    References
+    ----------
+    Austin, Steyerberg, "The Integrated Calibration Index (ICI) and related metrics for quantifying
+    the calibration of logistic regression models", Statistics in Medicine, 2019. Harrell,
+    "Regression modeling strategies", 2015.
+
+    Examples
     --------
     >>> import trueness as tn
-    >>> round(tn.measure.{name}([0, 0, 0, 1, 0, 1, 1, 1], [0.2] * 4 + [0.6] * 4), 6)
-    {example}
+    >>> round(tn.measure.e50([0, 0, 0, 1, 0, 1, 1, 1], [0.2] * 4 + [0.6] * 4), 6)
+    0.1
     """
-    return measured(measure)
+    rows = row_options(
+        kind,
+        labels,
+        pos_label,
+        sample_weight,
+        weight_type,
+        missing,
+        clip_tolerance,
+        sum_tolerance,
+        from_logits,
+        percent,
+        ignore_index,
+    )
+    return _error(y_true, y_prob, curve, knots, rows, 1)
 
 
-e50 = _like_ici(
-    "e50", 1, "Median distance between a flexible calibration curve and the diagonal.", 0.1
-)
-e90 = _like_ici(
-    "e90",
-    2,
-    "90 % quantile of the distance between a flexible calibration curve and the diagonal.",
-    0.15,
-)
-emax = _like_ici(
-    "emax",
-    3,
-    "Largest distance between a flexible calibration curve and the diagonal, at any score.",
-    0.15,
-)
+@suggests_keywords
+def e90(
+    y_true: ArrayLike | Tally,
+    y_prob: ArrayLike | None = None,
+    *,
+    curve: FlexibleMethod = "spline",
+    knots: int = 5,
+    kind: Kind | None = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
+    sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
+    missing: Missing = "raise",
+    clip_tolerance: float = 0.0,
+    sum_tolerance: float | None = None,
+    from_logits: bool = False,
+    percent: bool = False,
+    ignore_index: int | None = None,
+) -> float:
+    """90 % quantile of the distance between a flexible calibration curve and the diagonal.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,), (n, L) or (B, …)
+        Labels: 0/1, bool, or classes; 0/1 in a column per label; or a class for each pixel of B
+        images.
+    y_prob : array-like of shape (n,), (n, K), (n, L) or (B, K, …)
+        Predicted probabilities: P(positive), one column per class or label, or dense, with classes
+        second.
+    curve : {'spline', 'loess'}, default 'spline'
+        'spline': logistic regression on a restricted cubic spline of the log-odds. 'loess': local
+        quadratic regression.
+    knots : int, default 5
+        Knots of the spline, 3 to 7.
+    kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+        How a matrix is compared with the labels. 'classwise': each column against the rest,
+        averaged over classes. 'confidence': the largest probability of each row (the first, if
+        tied) against whether that class is the label. 'top-label': the same for each predicted
+        class, weighted by how often it is predicted. 'multilabel': each column is a binary problem
+        of its own, averaged over labels; never guessed. By default 'classwise'.
+    labels : sequence, optional
+        The classes in column order, if they are not 0 to K−1; for a vector of scores, two classes
+        with the positive one last. By default, columns whose names are the classes are matched by
+        name. Otherwise the columns are in the order of the categories (of a pandas Categorical,
+        Polars Enum or ordered Arrow dictionary, unused categories included) or, without categories,
+        in the order of the sorted labels.
+    pos_label : optional
+        The label that a vector of scores predicts, if labels are not 0/1.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
+    missing : {'raise', 'drop'}, default 'raise'
+        What to do with rows that have a missing value: raise an error, or drop them with a warning.
+    clip_tolerance : float, default 0
+        Scores outside [0, 1] by at most this much are set to 0 or 1.
+    sum_tolerance : float, optional
+        How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+    from_logits : bool, default False
+        Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+        first.
+    percent : bool, default False
+        Whether the scores are percentages, from 0 to 100.
+    ignore_index : int, optional
+        The label of rows that are left out, such as 255 for pixels without a class.
+
+    Returns
+    -------
+    float
+        Between 0 and 1, in units of probability. nan, with a warning, if the curve has no finite
+        estimate.
+
+    References
+    ----------
+    Austin, Steyerberg, "The Integrated Calibration Index (ICI) and related metrics for quantifying
+    the calibration of logistic regression models", Statistics in Medicine, 2019. Harrell,
+    "Regression modeling strategies", 2015.
+
+    Examples
+    --------
+    >>> import trueness as tn
+    >>> round(tn.measure.e90([0, 0, 0, 1, 0, 1, 1, 1], [0.2] * 4 + [0.6] * 4), 6)
+    0.15
+    """
+    rows = row_options(
+        kind,
+        labels,
+        pos_label,
+        sample_weight,
+        weight_type,
+        missing,
+        clip_tolerance,
+        sum_tolerance,
+        from_logits,
+        percent,
+        ignore_index,
+    )
+    return _error(y_true, y_prob, curve, knots, rows, 2)
+
+
+@suggests_keywords
+def emax(
+    y_true: ArrayLike | Tally,
+    y_prob: ArrayLike | None = None,
+    *,
+    curve: FlexibleMethod = "spline",
+    knots: int = 5,
+    kind: Kind | None = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
+    sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
+    missing: Missing = "raise",
+    clip_tolerance: float = 0.0,
+    sum_tolerance: float | None = None,
+    from_logits: bool = False,
+    percent: bool = False,
+    ignore_index: int | None = None,
+) -> float:
+    """Largest distance between a flexible calibration curve and the diagonal, at any score.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,), (n, L) or (B, …)
+        Labels: 0/1, bool, or classes; 0/1 in a column per label; or a class for each pixel of B
+        images.
+    y_prob : array-like of shape (n,), (n, K), (n, L) or (B, K, …)
+        Predicted probabilities: P(positive), one column per class or label, or dense, with classes
+        second.
+    curve : {'spline', 'loess'}, default 'spline'
+        'spline': logistic regression on a restricted cubic spline of the log-odds. 'loess': local
+        quadratic regression.
+    knots : int, default 5
+        Knots of the spline, 3 to 7.
+    kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+        How a matrix is compared with the labels. 'classwise': each column against the rest,
+        averaged over classes. 'confidence': the largest probability of each row (the first, if
+        tied) against whether that class is the label. 'top-label': the same for each predicted
+        class, weighted by how often it is predicted. 'multilabel': each column is a binary problem
+        of its own, averaged over labels; never guessed. By default 'classwise'.
+    labels : sequence, optional
+        The classes in column order, if they are not 0 to K−1; for a vector of scores, two classes
+        with the positive one last. By default, columns whose names are the classes are matched by
+        name. Otherwise the columns are in the order of the categories (of a pandas Categorical,
+        Polars Enum or ordered Arrow dictionary, unused categories included) or, without categories,
+        in the order of the sorted labels.
+    pos_label : optional
+        The label that a vector of scores predicts, if labels are not 0/1.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
+    missing : {'raise', 'drop'}, default 'raise'
+        What to do with rows that have a missing value: raise an error, or drop them with a warning.
+    clip_tolerance : float, default 0
+        Scores outside [0, 1] by at most this much are set to 0 or 1.
+    sum_tolerance : float, optional
+        How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+    from_logits : bool, default False
+        Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+        first.
+    percent : bool, default False
+        Whether the scores are percentages, from 0 to 100.
+    ignore_index : int, optional
+        The label of rows that are left out, such as 255 for pixels without a class.
+
+    Returns
+    -------
+    float
+        Between 0 and 1, in units of probability. nan, with a warning, if the curve has no finite
+        estimate.
+
+    References
+    ----------
+    Austin, Steyerberg, "The Integrated Calibration Index (ICI) and related metrics for quantifying
+    the calibration of logistic regression models", Statistics in Medicine, 2019. Harrell,
+    "Regression modeling strategies", 2015.
+
+    Examples
+    --------
+    >>> import trueness as tn
+    >>> round(tn.measure.emax([0, 0, 0, 1, 0, 1, 1, 1], [0.2] * 4 + [0.6] * 4), 6)
+    0.15
+    """
+    rows = row_options(
+        kind,
+        labels,
+        pos_label,
+        sample_weight,
+        weight_type,
+        missing,
+        clip_tolerance,
+        sum_tolerance,
+        from_logits,
+        percent,
+        ignore_index,
+    )
+    return _error(y_true, y_prob, curve, knots, rows, 3)
 
 
 def _error(
@@ -299,9 +620,22 @@ def distance_summary(
     return np.array([mean, *weighted_quantiles(distance[order], weight[order], shares)])
 
 
-@measured
+@suggests_keywords
 def smooth_ece(
-    y_true: ArrayLike | Tally, y_prob: ArrayLike | None = None, **rows: Unpack[RowOptions]
+    y_true: ArrayLike | Tally,
+    y_prob: ArrayLike | None = None,
+    *,
+    kind: Kind | None = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
+    sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
+    missing: Missing = "raise",
+    clip_tolerance: float = 0.0,
+    sum_tolerance: float | None = None,
+    from_logits: bool = False,
+    percent: bool = False,
+    ignore_index: int | None = None,
 ) -> float:
     r"""Smooth calibration error: the residuals are smoothed by a Gaussian kernel instead of binned.
 
@@ -309,10 +643,46 @@ def smooth_ece(
 
     Parameters
     ----------
-    y_true, y_prob
-        As for :func:`ece`.
-    **rows
-        As for :func:`ece`.
+    y_true : array-like of shape (n,), (n, L) or (B, …)
+        Labels: 0/1, bool, or classes; 0/1 in a column per label; or a class for each pixel of B
+        images.
+    y_prob : array-like of shape (n,), (n, K), (n, L) or (B, K, …)
+        Predicted probabilities: P(positive), one column per class or label, or dense, with classes
+        second.
+    kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+        How a matrix is compared with the labels. 'classwise': each column against the rest,
+        averaged over classes. 'confidence': the largest probability of each row (the first, if
+        tied) against whether that class is the label. 'top-label': the same for each predicted
+        class, weighted by how often it is predicted. 'multilabel': each column is a binary problem
+        of its own, averaged over labels; never guessed. By default 'classwise'.
+    labels : sequence, optional
+        The classes in column order, if they are not 0 to K−1; for a vector of scores, two classes
+        with the positive one last. By default, columns whose names are the classes are matched by
+        name. Otherwise the columns are in the order of the categories (of a pandas Categorical,
+        Polars Enum or ordered Arrow dictionary, unused categories included) or, without categories,
+        in the order of the sorted labels.
+    pos_label : optional
+        The label that a vector of scores predicts, if labels are not 0/1.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
+    missing : {'raise', 'drop'}, default 'raise'
+        What to do with rows that have a missing value: raise an error, or drop them with a warning.
+    clip_tolerance : float, default 0
+        Scores outside [0, 1] by at most this much are set to 0 or 1.
+    sum_tolerance : float, optional
+        How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+    from_logits : bool, default False
+        Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+        first.
+    percent : bool, default False
+        Whether the scores are percentages, from 0 to 100.
+    ignore_index : int, optional
+        The label of rows that are left out, such as 255 for pixels without a class.
 
     Returns
     -------
@@ -337,6 +707,19 @@ def smooth_ece(
     >>> round(tn.smooth_ece([0, 0, 0], [0.95, 0.95, 0.95]), 6)
     0.95
     """
+    rows = row_options(
+        kind,
+        labels,
+        pos_label,
+        sample_weight,
+        weight_type,
+        missing,
+        clip_tolerance,
+        sum_tolerance,
+        from_logits,
+        percent,
+        ignore_index,
+    )
     return smooth_ece_of_tallies([as_rows_or_cells(y_true, y_prob, rows)])[0]
 
 

@@ -1,11 +1,12 @@
 """Squared calibration error without the bias of the plug-in estimate."""
 
+from collections.abc import Hashable, Sequence
 from functools import partial
-from typing import Unpack
 
 import numpy as np
 
 from trueness._input.sample import Sample
+from trueness._keywords import suggests_keywords
 from trueness._numerics.pairs import pair_mean, pair_sums
 from trueness._tally.binned_scores import (
     bin_starts,
@@ -17,9 +18,8 @@ from trueness._tally.binned_scores import (
     of_matrix,
 )
 from trueness._tally.bins import Bins
-from trueness._tally.by_segment import measured
 from trueness._tally.cells import Cells, segment_sums
-from trueness._tally.rows_or_sums import as_binned, as_sample, as_tally
+from trueness._tally.rows_or_sums import as_binned, as_sample, as_tally, row_options
 from trueness._tally.rules import (
     BinRule,
     BinsLike,
@@ -31,10 +31,10 @@ from trueness._tally.rules import (
 )
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
-from trueness.typing import ArrayLike, Floats, Ints, RowOptions
+from trueness.typing import ArrayLike, Floats, Ints, Kind, Missing, WeightType
 
 
-@partial(measured, kind="confidence")
+@suggests_keywords
 def squared_ece(
     y_true: ArrayLike | Tally | Binned,
     y_prob: ArrayLike | None = None,
@@ -42,7 +42,17 @@ def squared_ece(
     k: int | None = None,
     bins: BinsLike | None = None,
     smoothness: float | None = None,
-    **rows: Unpack[RowOptions],
+    kind: Kind | None = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
+    sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
+    missing: Missing = "raise",
+    clip_tolerance: float = 0.0,
+    sum_tolerance: float | None = None,
+    from_logits: bool = False,
+    percent: bool = False,
+    ignore_index: int | None = None,
 ) -> float:
     r"""Squared l2 calibration error, debiased.
 
@@ -51,8 +61,12 @@ def squared_ece(
 
     Parameters
     ----------
-    y_true, y_prob
-        As for :func:`ece`.
+    y_true : array-like of shape (n,), (n, L) or (B, …)
+        Labels: 0/1, bool, or classes; 0/1 in a column per label; or a class for each pixel of B
+        images.
+    y_prob : array-like of shape (n,), (n, K), (n, L) or (B, K, …)
+        Predicted probabilities: P(positive), one column per class or label, or dense, with classes
+        second.
     k : int, optional
         How many of the largest probabilities of a row are used together; one by default. With k >
         1, u is a vector and products are inner products; for k = K all classes are used, in class
@@ -69,9 +83,41 @@ def squared_ece(
         In place of `bins`: the Hölder exponent s of the error as a function of the scores, 0 < s ≤
         1, for which max(2, round(n^{2/(4s + d)})) bins of equal width per axis make the mean
         squared error of T smallest in order (the constant is not known; see :func:`ece_interval`).
-    **rows
-        As for :func:`ece`, but the default `kind` of a matrix is 'confidence'. A row with a sampling
-        weight is one row, paired with other rows only; for k = 1.
+    kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+        How a matrix is compared with the labels. 'classwise': each column against the rest,
+        averaged over classes. 'confidence': the largest probability of each row (the first, if
+        tied) against whether that class is the label. 'top-label': the same for each predicted
+        class, weighted by how often it is predicted. 'multilabel': each column is a binary problem
+        of its own, averaged over labels; never guessed. By default 'confidence'.
+    labels : sequence, optional
+        The classes in column order, if they are not 0 to K−1; for a vector of scores, two classes
+        with the positive one last. By default, columns whose names are the classes are matched by
+        name. Otherwise the columns are in the order of the categories (of a pandas Categorical,
+        Polars Enum or ordered Arrow dictionary, unused categories included) or, without categories,
+        in the order of the sorted labels.
+    pos_label : optional
+        The label that a vector of scores predicts, if labels are not 0/1.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out. A row
+        with a sampling weight is one row, paired with other rows only; for k = 1.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
+    missing : {'raise', 'drop'}, default 'raise'
+        What to do with rows that have a missing value: raise an error, or drop them with a warning.
+    clip_tolerance : float, default 0
+        Scores outside [0, 1] by at most this much are set to 0 or 1.
+    sum_tolerance : float, optional
+        How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+    from_logits : bool, default False
+        Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+        first.
+    percent : bool, default False
+        Whether the scores are percentages, from 0 to 100.
+    ignore_index : int, optional
+        The label of rows that are left out, such as 255 for pixels without a class.
 
     Returns
     -------
@@ -106,6 +152,19 @@ def squared_ece(
     >>> tn.squared_ece([0, 1], [0.5, 0.5], bins=1)
     -0.25
     """
+    rows = row_options(
+        kind,
+        labels,
+        pos_label,
+        sample_weight,
+        weight_type,
+        missing,
+        clip_tolerance,
+        sum_tolerance,
+        from_logits,
+        percent,
+        ignore_index,
+    )
     n_largest = checked_k(k)
     # Class-wise, the two columns are the same problem twice.
     two_columns = k is None and rows.get("kind", "classwise") == "classwise"

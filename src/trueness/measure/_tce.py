@@ -2,24 +2,24 @@
 
 import math
 import reprlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
-from typing import Any, Literal, TypeAlias, Unpack
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trueness._keywords import suggests_keywords
 from trueness._numerics.averages import exponent, power_mean
 from trueness._tally.binned_scores import bin_starts
 from trueness._tally.bins import Bins
-from trueness._tally.by_segment import measured
 from trueness._tally.cells import Cells, segment_sums
-from trueness._tally.rows_or_sums import as_binned, as_tally
+from trueness._tally.rows_or_sums import as_binned, as_tally, row_options
 from trueness._tally.rules import BinRule, BinsLike, BlockIsotonic, as_rule
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
 from trueness.results import Bin, TestedBins
-from trueness.typing import ArrayLike, Bools, Floats, Ints, Norm, Numbers, RowOptions
+from trueness.typing import ArrayLike, Bools, Floats, Ints, Kind, Missing, Norm, Numbers, WeightType
 
 Test: TypeAlias = (
     Literal["binomial", "t", "t-variance-for-deviation"] | Callable[[Any, Any, Floats], Any]
@@ -31,7 +31,7 @@ _TESTS = ("binomial", "t", "t-variance-for-deviation")
 _PLACES = 64
 
 
-@measured
+@suggests_keywords
 def tce(
     y_true: ArrayLike | Tally,
     y_prob: ArrayLike | None = None,
@@ -40,7 +40,17 @@ def tce(
     alpha: float = 0.05,
     test: Test = "binomial",
     norm: Norm | NormFunction = "l1",
-    **rows: Unpack[RowOptions],
+    kind: Kind | None = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
+    sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
+    missing: Missing = "raise",
+    clip_tolerance: float = 0.0,
+    sum_tolerance: float | None = None,
+    from_logits: bool = False,
+    percent: bool = False,
+    ignore_index: int | None = None,
 ) -> float:
     r"""Test-based calibration error: the percentage of scores that a test rejects.
 
@@ -50,8 +60,12 @@ def tce(
 
     Parameters
     ----------
-    y_true, y_prob
-        As for :func:`ece`.
+    y_true : array-like of shape (n,), (n, L) or (B, …)
+        Labels: 0/1, bool, or classes; 0/1 in a column per label; or a class for each pixel of B
+        images.
+    y_prob : array-like of shape (n,), (n, K), (n, L) or (B, K, …)
+        Predicted probabilities: P(positive), one column per class or label, or dense, with classes
+        second.
     bins : int, sequence of edges or bin rule, optional
         By default :class:`BlockIsotonic`: blocks of N/20 to N/5 rows, of which neighbours of equal
         rate are joined. Where no scores tie, this is the paper's procedure (its Algorithms 1 to 3);
@@ -73,8 +87,40 @@ def tce(
         How the percentages of bins are averaged: the weighted mean, the root mean square, the
         maximum, a power mean with any exponent ≥ 1, or a function of the percentages and weights of
         the non-empty bins.
-    **rows
-        As for :func:`ece`.
+    kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+        How a matrix is compared with the labels. 'classwise': each column against the rest,
+        averaged over classes. 'confidence': the largest probability of each row (the first, if
+        tied) against whether that class is the label. 'top-label': the same for each predicted
+        class, weighted by how often it is predicted. 'multilabel': each column is a binary problem
+        of its own, averaged over labels; never guessed. By default 'classwise'.
+    labels : sequence, optional
+        The classes in column order, if they are not 0 to K−1; for a vector of scores, two classes
+        with the positive one last. By default, columns whose names are the classes are matched by
+        name. Otherwise the columns are in the order of the categories (of a pandas Categorical,
+        Polars Enum or ordered Arrow dictionary, unused categories included) or, without categories,
+        in the order of the sorted labels.
+    pos_label : optional
+        The label that a vector of scores predicts, if labels are not 0/1.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
+    missing : {'raise', 'drop'}, default 'raise'
+        What to do with rows that have a missing value: raise an error, or drop them with a warning.
+    clip_tolerance : float, default 0
+        Scores outside [0, 1] by at most this much are set to 0 or 1.
+    sum_tolerance : float, optional
+        How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+    from_logits : bool, default False
+        Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+        first.
+    percent : bool, default False
+        Whether the scores are percentages, from 0 to 100.
+    ignore_index : int, optional
+        The label of rows that are left out, such as 255 for pixels without a class.
 
     Returns
     -------
@@ -127,6 +173,19 @@ def tce(
     >>> tn.tce(y + y, [0.3] * 10 + [0.9] * 10, bins=2, test=bayes_factor_above_3)
     50.0
     """
+    rows = row_options(
+        kind,
+        labels,
+        pos_label,
+        sample_weight,
+        weight_type,
+        missing,
+        clip_tolerance,
+        sum_tolerance,
+        from_logits,
+        percent,
+        ignore_index,
+    )
     rule = BlockIsotonic() if bins is None else as_rule(bins)
     tally = as_tally(y_true, y_prob, rows, rule=rule)
     return tce_of_tallies([tally], bins=rule, alpha=alpha, test=test, norm=norm)[0]
@@ -322,7 +381,7 @@ def checked_test(test: Test) -> Test:
     return test
 
 
-@measured
+@suggests_keywords
 def gce(
     y_true: ArrayLike | Tally | Binned,
     y_prob: ArrayLike | None = None,
@@ -332,20 +391,34 @@ def gce(
     norm: Norm | NormFunction = "l1",
     alpha: float = 0.05,
     test: Test = "binomial",
-    **rows: Unpack[RowOptions],
+    kind: Kind | None = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
+    sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
+    missing: Missing = "raise",
+    clip_tolerance: float = 0.0,
+    sum_tolerance: float | None = None,
+    from_logits: bool = False,
+    percent: bool = False,
+    ignore_index: int | None = None,
 ) -> float:
     r"""General calibration error: any loss of a bin, any bins, any norm.
 
     Parameters
     ----------
-    y_true, y_prob
-        As for :func:`ece`.
+    y_true : array-like of shape (n,), (n, L) or (B, …)
+        Labels: 0/1, bool, or classes; 0/1 in a column per label; or a class for each pixel of B
+        images.
+    y_prob : array-like of shape (n,), (n, K), (n, L) or (B, K, …)
+        Predicted probabilities: P(positive), one column per class or label, or dense, with classes
+        second.
     loss : {'absolute', 'squared', 'rejection'} or callable, default 'absolute'
         The loss of a bin: the distance between event rate and mean score; its square; the
         percentage of its scores that a test rejects; or a function of one
         :class:`~trueness.results.Bin`. Empty bins are skipped.
     bins : int, sequence of edges or bin rule, default 10
-        As for :func:`ece`.
+        An int means that many bins of equal width on [0, 1].
     norm : {'l1', 'l2', 'max'}, float or callable, default 'l1'
         How losses are averaged over bins: the weighted mean, the root mean square, the maximum, a
         power mean with any exponent ≥ 1, or a function of the losses of the non-empty bins and of
@@ -357,8 +430,40 @@ def gce(
         For ``loss="rejection"``: the exact binomial test, the t test, the t test of the published
         code, or a function ``test(events, n, scores)`` that returns the p-value of each score, or
         True or 1 where it is rejected. :func:`tce` describes them.
-    **rows
-        As for :func:`ece`.
+    kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+        How a matrix is compared with the labels. 'classwise': each column against the rest,
+        averaged over classes. 'confidence': the largest probability of each row (the first, if
+        tied) against whether that class is the label. 'top-label': the same for each predicted
+        class, weighted by how often it is predicted. 'multilabel': each column is a binary problem
+        of its own, averaged over labels; never guessed. By default 'classwise'.
+    labels : sequence, optional
+        The classes in column order, if they are not 0 to K−1; for a vector of scores, two classes
+        with the positive one last. By default, columns whose names are the classes are matched by
+        name. Otherwise the columns are in the order of the categories (of a pandas Categorical,
+        Polars Enum or ordered Arrow dictionary, unused categories included) or, without categories,
+        in the order of the sorted labels.
+    pos_label : optional
+        The label that a vector of scores predicts, if labels are not 0/1.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
+    missing : {'raise', 'drop'}, default 'raise'
+        What to do with rows that have a missing value: raise an error, or drop them with a warning.
+    clip_tolerance : float, default 0
+        Scores outside [0, 1] by at most this much are set to 0 or 1.
+    sum_tolerance : float, optional
+        How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+    from_logits : bool, default False
+        Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+        first.
+    percent : bool, default False
+        Whether the scores are percentages, from 0 to 100.
+    ignore_index : int, optional
+        The label of rows that are left out, such as 255 for pixels without a class.
 
     Returns
     -------
@@ -389,6 +494,19 @@ def gce(
     >>> tn.gce(y, p, bins=2, norm=lambda losses, weights: losses.sum())
     0.5
     """
+    rows = row_options(
+        kind,
+        labels,
+        pos_label,
+        sample_weight,
+        weight_type,
+        missing,
+        clip_tolerance,
+        sum_tolerance,
+        from_logits,
+        percent,
+        ignore_index,
+    )
     average = norm_function(norm) or power_mean
     rule = as_rule(bins)
     level = checked_alpha(alpha)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from trueness._tally.rows_or_sums import takes_rows
+from trueness._keywords import suggests_keywords
+from trueness._tally.rows_or_sums import row_options
 from trueness._tally.rules import BinsLike, BlockIsotonic, EqualMass, Isotonic, as_rule
 from trueness._tally.tally import Tally
 from trueness._text.numbers import bin_name, rule_in_words
@@ -23,13 +24,14 @@ from trueness.plot._problems import (
     only_problem,
     scale_of,
 )
+from trueness.typing import Kind, Missing, WeightType
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from trueness.plot._canvas import Scale
     from trueness.results import BinTable, Histogram, TestedBins
-    from trueness.typing import ArrayLike, Floats, RowOptions
+    from trueness.typing import ArrayLike, Floats
 
 _MOST_LABELS = 24
 _DRAWS = 39
@@ -93,7 +95,7 @@ class BinsDisplay(FromEstimator):
         self.kind = kind
 
     @classmethod
-    @takes_rows
+    @suggests_keywords
     def from_predictions(
         cls,
         y_true: ArrayLike | Tally,
@@ -103,14 +105,28 @@ class BinsDisplay(FromEstimator):
         scale: Scale | Literal["auto"] = "auto",
         classes: Any = None,
         ax: Any = None,
-        **rows: Unpack[RowOptions],
+        kind: Kind | None = None,
+        labels: Sequence[Hashable] | None = None,
+        pos_label: Hashable | None = None,
+        sample_weight: ArrayLike | None = None,
+        weight_type: WeightType = "auto",
+        missing: Missing = "raise",
+        clip_tolerance: float = 0.0,
+        sum_tolerance: float | None = None,
+        from_logits: bool = False,
+        percent: bool = False,
+        ignore_index: int | None = None,
     ) -> Self:
         """Bin the same rows by every rule.
 
         Parameters
         ----------
-        y_true, y_prob
-            As for :func:`trueness.ece`.
+        y_true : array-like of shape (n,), (n, L) or (B, …)
+            Labels: 0/1, bool, or classes; 0/1 in a column per label; or a class for each pixel of B
+            images.
+        y_prob : array-like of shape (n,), (n, K), (n, L) or (B, K, …)
+            Predicted probabilities: P(positive), one column per class or label, or dense, with
+            classes second.
         bins : mapping of names to bin rules, optional
             By default PAVA (:class:`trueness.Isotonic`), PAVA-BC (:class:`trueness.BlockIsotonic`)
             and quantiles (:class:`trueness.EqualMass` with 10 bins).
@@ -120,9 +136,55 @@ class BinsDisplay(FromEstimator):
             The class of a matrix to show: exactly one.
         ax : matplotlib Axes, optional
             Where to draw; by default a new figure.
-        **rows
-            As for :func:`trueness.ece`.
+        kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+            How a matrix is compared with the labels. 'classwise': each column against the rest,
+            averaged over classes. 'confidence': the largest probability of each row (the first, if
+            tied) against whether that class is the label. 'top-label': the same for each predicted
+            class, weighted by how often it is predicted. 'multilabel': each column is a binary
+            problem of its own, averaged over labels; never guessed. By default 'classwise'.
+        labels : sequence, optional
+            The classes in column order, if they are not 0 to K−1; for a vector of scores, two
+            classes with the positive one last. By default, columns whose names are the classes are
+            matched by name. Otherwise the columns are in the order of the categories (of a pandas
+            Categorical, Polars Enum or ordered Arrow dictionary, unused categories included) or,
+            without categories, in the order of the sorted labels.
+        pos_label : optional
+            The label that a vector of scores predicts, if labels are not 0/1.
+        sample_weight : array-like of shape (n,), optional
+            Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+        weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+            What weights are, which limits, tests and debiased estimates depend on. 'frequency':
+            whole numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights
+            in any unit; each row counts once. 'auto' takes whole numbers for the first, which
+            functions that infer warn of, and other weights for the second.
+        missing : {'raise', 'drop'}, default 'raise'
+            What to do with rows that have a missing value: raise an error, or drop them with a
+            warning.
+        clip_tolerance : float, default 0
+            Scores outside [0, 1] by at most this much are set to 0 or 1.
+        sum_tolerance : float, optional
+            How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+        from_logits : bool, default False
+            Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+            first.
+        percent : bool, default False
+            Whether the scores are percentages, from 0 to 100.
+        ignore_index : int, optional
+            The label of rows that are left out, such as 255 for pixels without a class.
         """
+        rows = row_options(
+            kind,
+            labels,
+            pos_label,
+            sample_weight,
+            weight_type,
+            missing,
+            clip_tolerance,
+            sum_tolerance,
+            from_logits,
+            percent,
+            ignore_index,
+        )
         from trueness.measure import bin_table
 
         if bins is not None and not isinstance(bins, Mapping):
@@ -257,7 +319,7 @@ class TestReliabilityDisplay(FromEstimator):
         self.kind = kind
 
     @classmethod
-    @takes_rows
+    @suggests_keywords
     def from_predictions(
         cls,
         y_true: ArrayLike | Tally,
@@ -270,14 +332,28 @@ class TestReliabilityDisplay(FromEstimator):
         classes: Any = None,
         name: str | None = None,
         ax: Any = None,
-        **rows: Unpack[RowOptions],
+        kind: Kind | None = None,
+        labels: Sequence[Hashable] | None = None,
+        pos_label: Hashable | None = None,
+        sample_weight: ArrayLike | None = None,
+        weight_type: WeightType = "auto",
+        missing: Missing = "raise",
+        clip_tolerance: float = 0.0,
+        sum_tolerance: float | None = None,
+        from_logits: bool = False,
+        percent: bool = False,
+        ignore_index: int | None = None,
     ) -> Self:
         """Test the predictions of every bin.
 
         Parameters
         ----------
-        y_true, y_prob
-            As for :func:`trueness.ece`.
+        y_true : array-like of shape (n,), (n, L) or (B, …)
+            Labels: 0/1, bool, or classes; 0/1 in a column per label; or a class for each pixel of B
+            images.
+        y_prob : array-like of shape (n,), (n, K), (n, L) or (B, K, …)
+            Predicted probabilities: P(positive), one column per class or label, or dense, with
+            classes second.
         bins : int, sequence of edges or bin rule, optional
             By default :class:`trueness.BlockIsotonic`.
         alpha : float, default 0.05
@@ -293,9 +369,55 @@ class TestReliabilityDisplay(FromEstimator):
             Name of the model.
         ax : matplotlib Axes, optional
             Where to draw; by default a new figure.
-        **rows
-            As for :func:`trueness.ece`.
+        kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+            How a matrix is compared with the labels. 'classwise': each column against the rest,
+            averaged over classes. 'confidence': the largest probability of each row (the first, if
+            tied) against whether that class is the label. 'top-label': the same for each predicted
+            class, weighted by how often it is predicted. 'multilabel': each column is a binary
+            problem of its own, averaged over labels; never guessed. By default 'classwise'.
+        labels : sequence, optional
+            The classes in column order, if they are not 0 to K−1; for a vector of scores, two
+            classes with the positive one last. By default, columns whose names are the classes are
+            matched by name. Otherwise the columns are in the order of the categories (of a pandas
+            Categorical, Polars Enum or ordered Arrow dictionary, unused categories included) or,
+            without categories, in the order of the sorted labels.
+        pos_label : optional
+            The label that a vector of scores predicts, if labels are not 0/1.
+        sample_weight : array-like of shape (n,), optional
+            Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+        weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+            What weights are, which limits, tests and debiased estimates depend on. 'frequency':
+            whole numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights
+            in any unit; each row counts once. 'auto' takes whole numbers for the first, which
+            functions that infer warn of, and other weights for the second.
+        missing : {'raise', 'drop'}, default 'raise'
+            What to do with rows that have a missing value: raise an error, or drop them with a
+            warning.
+        clip_tolerance : float, default 0
+            Scores outside [0, 1] by at most this much are set to 0 or 1.
+        sum_tolerance : float, optional
+            How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+        from_logits : bool, default False
+            Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+            first.
+        percent : bool, default False
+            Whether the scores are percentages, from 0 to 100.
+        ignore_index : int, optional
+            The label of rows that are left out, such as 255 for pixels without a class.
         """
+        rows = row_options(
+            kind,
+            labels,
+            pos_label,
+            sample_weight,
+            weight_type,
+            missing,
+            clip_tolerance,
+            sum_tolerance,
+            from_logits,
+            percent,
+            ignore_index,
+        )
         from trueness._assess.noise_floor import noise_floor
         from trueness.measure._tce import bins_with_rejections, tce
 

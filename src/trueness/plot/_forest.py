@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from trueness._input.arguments import checked_whole
 from trueness._input.columns import column
 from trueness._input.segment_columns import read_by
-from trueness._tally.rows_or_sums import sample_and_kind, takes_rows, tally_of
+from trueness._keywords import suggests_keywords
+from trueness._tally.rows_or_sums import row_options, sample_and_kind, tally_of
 from trueness._tally.tally import Tally
 from trueness._text.numbers import confidence_set, level_percent, short_number
 from trueness._text.strings import visible
 from trueness.errors import InputError, collected_warnings
 from trueness.plot._canvas import GREY, SECOND, Display, draw_grid, style_of, wrap_name
 from trueness.plot._problems import FromEstimator, must_count, problems, tallies
+from trueness.typing import Kind, Missing, WeightType
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,7 +72,7 @@ class IntervalDisplay(FromEstimator):
         }
 
     @classmethod
-    @takes_rows
+    @suggests_keywords
     def from_predictions(
         cls,
         y_true: ArrayLike | Tally,
@@ -82,15 +84,29 @@ class IntervalDisplay(FromEstimator):
         classes: Any = None,
         name: str | None = None,
         ax: Any = None,
-        **rows: Unpack[RowOptions],
+        kind: Kind | None = None,
+        labels: Sequence[Hashable] | None = None,
+        pos_label: Hashable | None = None,
+        sample_weight: ArrayLike | None = None,
+        weight_type: WeightType = "auto",
+        missing: Missing = "raise",
+        clip_tolerance: float = 0.0,
+        sum_tolerance: float | None = None,
+        from_logits: bool = False,
+        percent: bool = False,
+        ignore_index: int | None = None,
     ) -> Self:
         """Compute an interval per model, class and group.
 
         Parameters
         ----------
-        y_true, y_prob
-            As for :func:`trueness.ece`. A mapping of names to scores holds one set of scores per
-            model. A matrix gives an interval per class, or a single one with ``kind="confidence"``.
+        y_true : array-like of shape (n,), (n, L) or (B, …)
+            Labels: 0/1, bool, or classes; 0/1 in a column per label; or a class for each pixel of B
+            images.
+        y_prob : array-like of shape (n,), (n, K), (n, L) or (B, K, …)
+            Predicted probabilities: P(positive), one column per class or label, or dense, with
+            classes second. A mapping of names to scores holds one set of scores per model. A matrix
+            gives an interval per class, or a single one with ``kind="confidence"``.
         by : array-like of shape (n,), optional
             A group for each row, as for :func:`trueness.segments`; each group gets its own
             interval.
@@ -104,9 +120,55 @@ class IntervalDisplay(FromEstimator):
             Name of the model.
         ax : matplotlib Axes, optional
             Where to draw; by default a new figure.
-        **rows
-            As for :func:`trueness.ece`.
+        kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+            How a matrix is compared with the labels. 'classwise': each column against the rest,
+            averaged over classes. 'confidence': the largest probability of each row (the first, if
+            tied) against whether that class is the label. 'top-label': the same for each predicted
+            class, weighted by how often it is predicted. 'multilabel': each column is a binary
+            problem of its own, averaged over labels; never guessed. By default 'classwise'.
+        labels : sequence, optional
+            The classes in column order, if they are not 0 to K−1; for a vector of scores, two
+            classes with the positive one last. By default, columns whose names are the classes are
+            matched by name. Otherwise the columns are in the order of the categories (of a pandas
+            Categorical, Polars Enum or ordered Arrow dictionary, unused categories included) or,
+            without categories, in the order of the sorted labels.
+        pos_label : optional
+            The label that a vector of scores predicts, if labels are not 0/1.
+        sample_weight : array-like of shape (n,), optional
+            Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+        weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+            What weights are, which limits, tests and debiased estimates depend on. 'frequency':
+            whole numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights
+            in any unit; each row counts once. 'auto' takes whole numbers for the first, which
+            functions that infer warn of, and other weights for the second.
+        missing : {'raise', 'drop'}, default 'raise'
+            What to do with rows that have a missing value: raise an error, or drop them with a
+            warning.
+        clip_tolerance : float, default 0
+            Scores outside [0, 1] by at most this much are set to 0 or 1.
+        sum_tolerance : float, optional
+            How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+        from_logits : bool, default False
+            Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+            first.
+        percent : bool, default False
+            Whether the scores are percentages, from 0 to 100.
+        ignore_index : int, optional
+            The label of rows that are left out, such as 255 for pixels without a class.
         """
+        rows = row_options(
+            kind,
+            labels,
+            pos_label,
+            sample_weight,
+            weight_type,
+            missing,
+            clip_tolerance,
+            sum_tolerance,
+            from_logits,
+            percent,
+            ignore_index,
+        )
         from trueness._assess.interval import ece_interval
 
         if by is None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, Unpack, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, cast
 
 import numpy as np
 
 from trueness._input.arguments import check_seed, checked_whole, checked_word
+from trueness._keywords import suggests_keywords
 from trueness._tally.cells import pool_cells
-from trueness._tally.rows_or_sums import takes_rows
+from trueness._tally.rows_or_sums import row_options
 from trueness._tally.rules import BinRule, BinsLike, BlockIsotonic, Isotonic, as_rule
 from trueness._tally.tally import Tally
 from trueness.errors import InputError, collected_warnings
@@ -26,6 +28,7 @@ from trueness.plot._problems import (
 from trueness.plot._reliability_drawing import draw_series
 from trueness.plot._terminal import unicode_diagram
 from trueness.results import CurveBand, Reliability
+from trueness.typing import Kind, Missing, WeightType
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from trueness.plot._canvas import Scale
-    from trueness.typing import ArrayLike, Floats, RowOptions
+    from trueness.typing import ArrayLike, Floats
 
 Band: TypeAlias = Literal[
     "pointwise", "simultaneous", "consistency", "simultaneous-consistency", "monotone"
@@ -98,7 +101,7 @@ class ReliabilityDisplay(FromEstimator):
         self.scale = scale
 
     @classmethod
-    @takes_rows
+    @suggests_keywords
     def from_predictions(
         cls,
         y_true: ArrayLike | Tally,
@@ -115,17 +118,28 @@ class ReliabilityDisplay(FromEstimator):
         classes: Sequence[Any] | None = None,
         name: str | None = None,
         ax: Any = None,
-        **rows: Unpack[RowOptions],
+        kind: Kind | None = None,
+        labels: Sequence[Hashable] | None = None,
+        pos_label: Hashable | None = None,
+        sample_weight: ArrayLike | None = None,
+        weight_type: WeightType = "auto",
+        missing: Missing = "raise",
+        clip_tolerance: float = 0.0,
+        sum_tolerance: float | None = None,
+        from_logits: bool = False,
+        percent: bool = False,
+        ignore_index: int | None = None,
     ) -> Self:
         """Compute the contents of the diagram.
 
         Parameters
         ----------
         y_true : array-like of shape (n,), Tally, or mapping of names to tallies
-            As for :func:`trueness.ece`.
+            Labels: 0/1, bool, or classes; 0/1 in a column per label; or a class for each pixel of B
+            images.
         y_prob : array-like of shape (n,) or (n, K), or mapping of names to such
-            As for :func:`trueness.ece`; a mapping holds one set of scores per model, drawn on one
-            axes.
+            Predicted probabilities: P(positive), one column per class or label, or dense, with
+            classes second. A mapping holds one set of scores per model, drawn on one axes.
         curve : {'binned', 'isotonic', 'smooth', 'spline', 'loess'}, default 'binned'
             A point per bin; isotonic regression; kernel means; logistic regression on a spline of
             the log-odds; or local quadratic regression. :func:`trueness.reliability_curve`
@@ -169,9 +183,43 @@ class ReliabilityDisplay(FromEstimator):
             The model, for the legend.
         ax : matplotlib Axes, optional
             Where to draw; by default a new figure.
-        **rows
-            As for :func:`trueness.ece`; 'classwise' draws a panel per class, 'confidence' one
-            panel, 'top-label' a panel per predicted class.
+        kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+            How a matrix is compared with the labels. 'classwise': each column against the rest,
+            averaged over classes. 'confidence': the largest probability of each row (the first, if
+            tied) against whether that class is the label. 'top-label': the same for each predicted
+            class, weighted by how often it is predicted. 'multilabel': each column is a binary
+            problem of its own, averaged over labels; never guessed. By default 'classwise'.
+            'classwise' draws a panel per class, 'confidence' one panel, 'top-label' a panel per
+            predicted class.
+        labels : sequence, optional
+            The classes in column order, if they are not 0 to K−1; for a vector of scores, two
+            classes with the positive one last. By default, columns whose names are the classes are
+            matched by name. Otherwise the columns are in the order of the categories (of a pandas
+            Categorical, Polars Enum or ordered Arrow dictionary, unused categories included) or,
+            without categories, in the order of the sorted labels.
+        pos_label : optional
+            The label that a vector of scores predicts, if labels are not 0/1.
+        sample_weight : array-like of shape (n,), optional
+            Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+        weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+            What weights are, which limits, tests and debiased estimates depend on. 'frequency':
+            whole numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights
+            in any unit; each row counts once. 'auto' takes whole numbers for the first, which
+            functions that infer warn of, and other weights for the second.
+        missing : {'raise', 'drop'}, default 'raise'
+            What to do with rows that have a missing value: raise an error, or drop them with a
+            warning.
+        clip_tolerance : float, default 0
+            Scores outside [0, 1] by at most this much are set to 0 or 1.
+        sum_tolerance : float, optional
+            How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+        from_logits : bool, default False
+            Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+            first.
+        percent : bool, default False
+            Whether the scores are percentages, from 0 to 100.
+        ignore_index : int, optional
+            The label of rows that are left out, such as 255 for pixels without a class.
 
         Returns
         -------
@@ -184,6 +232,19 @@ class ReliabilityDisplay(FromEstimator):
         of more than 100,000 rows about 512. The labels of a curve without bins are redrawn for at
         most about 4,096 cells, the outermost 512 scores at either end being cells of their own.
         """
+        rows = row_options(
+            kind,
+            labels,
+            pos_label,
+            sample_weight,
+            weight_type,
+            missing,
+            clip_tolerance,
+            sum_tolerance,
+            from_logits,
+            percent,
+            ignore_index,
+        )
         from trueness.measure._curve import CURVE_METHODS
 
         check_seed(seed)
@@ -311,8 +372,13 @@ def from_rows(problem: Problem, method: CurveMethod, rule: BinRule) -> dict[str,
         known["decomposition"] = corp(problem.tally)
         known["value"] = known["decomposition"].miscalibration
     elif problem.cells.size:
-        asked: dict[str, Any] = {"binned": partial(ece, bins=rule), "smooth": smooth_ece}
-        known["value"] = asked.get(method, partial(ici, curve=method))(problem.tally)
+        measures: dict[str, Any] = {
+            "binned": partial(ece, bins=rule),
+            "smooth": smooth_ece,
+            "spline": partial(ici, curve="spline"),
+            "loess": partial(ici, curve="loess"),
+        }
+        known["value"] = measures[method](problem.tally)
     return known
 
 

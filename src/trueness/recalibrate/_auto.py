@@ -24,7 +24,7 @@ from trueness.recalibrate._calibration_set import (
     rows_of_events,
     used_rows,
 )
-from trueness.recalibrate._calibrator import Calibrator, with_parameters
+from trueness.recalibrate._calibrator import with_parameters
 from trueness.recalibrate._logit_map import EPS_STATE, LogitMap, logit_cells
 from trueness.recalibrate._saving import (
     Field,
@@ -173,6 +173,29 @@ class AutoCalibration(LogitMap):
         pos_label: Any = None,
         cluster: ArrayLike | None = None,
     ) -> Self:
+        """Learn the map.
+
+        Parameters
+        ----------
+        y_prob : array-like of shape (n,) or (n, K)
+            Scores of rows that the classifier was not trained on.
+        y_true : array-like of shape (n,)
+            Outcomes: 0/1, bool, or class labels.
+        sample_weight : array-like of shape (n,), optional
+            Frequency weights: a weight of 2 counts the row twice, a weight of 0 leaves it out.
+        labels : sequence, optional
+            The classes in column order, if they are not 0..K-1. By default the names of the
+            columns, the categories of a pandas Categorical or Polars Enum in their order, or the
+            sorted labels.
+        pos_label : optional
+            The label of the event, if labels are not 0/1.
+        cluster : array-like of shape (n,), optional
+            Rows of the same cluster may be dependent; they are in the same fold.
+
+        Returns
+        -------
+        self
+        """
         self._cluster: Ints | None = None
         cluster = clusters_of(y_prob, cluster)
         y_prob, y_true, sample_weight = rows_of_events(y_prob, y_true, sample_weight)
@@ -185,15 +208,6 @@ class AutoCalibration(LogitMap):
             return super().fit(y_prob, y_true, sample_weight, labels=labels, pos_label=pos_label)
         finally:
             del self._cluster
-
-    fit.__doc__ = str(Calibrator.fit.__doc__).replace(
-        "\n\n        Returns",
-        """
-        cluster : array-like of shape (n,), optional
-            Rows of the same cluster may be dependent; they are in the same fold.
-
-        Returns""",
-    )
 
     def _fit(self, rows: CalibrationSet) -> None:
         if (
@@ -268,6 +282,9 @@ class AutoCalibration(LogitMap):
             not fits.chance_of_gain(self.gain_, self.gain_low_, self.gain_high_, self.level)
             >= fits.LEAST_CHANCE
         )
+
+    def _learnt_in_words(self) -> str:
+        return self.summary()
 
     def summary(self) -> str:
         """What was chosen and what it gains, in words."""

@@ -50,6 +50,8 @@ from trueness.typing import ArrayLike, Floats
 Class = TypeVar("Class", bound=type)
 
 _FINGERPRINT_ROWS = 1 << 9
+_TECHNICAL = {"eps", "n_iter", "n_bins", "n", "reach", "merged", "tied", "tied_edges"}
+_SHOWN = 4  # numbers of an array that a printed calibrator shows
 
 _REMEDIES = calibration.REMEDIES | {
     "swapped": Remedy("swapped", "Scores come first here: fit(y_prob, y_true).")
@@ -208,6 +210,22 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
         if found.ndim == 1:
             return np.column_stack([1 - found, found])
         return found
+
+    def __str__(self) -> str:
+        """The calibrator; once it is fitted, what was chosen and, where that is known, what is gained."""
+        if not any(name.endswith("_") for name in vars(self)):
+            return repr(self)
+        learnt = self._learnt_in_words()
+        return f"{self!r}. {learnt}" if learnt else f"{self!r}, fitted."
+
+    def _learnt_in_words(self) -> str:
+        """What `fit` chose: its numbers, and of many how many there are."""
+        values = {
+            name: getattr(self, f"{name}_", None) for name in self._state if name not in _TECHNICAL
+        }
+        parts = [_number_in_words(name.replace("_", " "), one) for name, one in values.items()]
+        found = "; ".join(filter(None, parts))
+        return f"{found[0].upper()}{found[1:]}." if found else ""
 
     def transform(self, y_prob: ArrayLike) -> Floats:
         """Calibrated probabilities, as a step of a pipeline.
@@ -382,12 +400,16 @@ def inner_calibrator(
     name: str = "calibrator",
     others: str = ", or None",
 ) -> Calibrator:
-    """The calibrator passed as argument `name`, or a new `default`.
+    """The calibrator passed as argument `name`, by itself or by its name, or a new `default`.
 
     `others` ends the list of what it may be.
     """
     if calibrator is None:
         return default()
+    if isinstance(calibrator, str):
+        from trueness.recalibrate._by_name import calibrator_named  # which lists all of them
+
+        return cast(Calibrator, calibrator_named(calibrator, name))
     if not isinstance(calibrator, Calibrator):
         got = (
             f"the class {calibrator.__name__}" if isinstance(calibrator, type) else repr(calibrator)
@@ -396,6 +418,18 @@ def inner_calibrator(
             name, f"must be a calibrator such as `{default.__name__}()`{others}", f"got {got}"
         )
     return calibrator
+
+
+def _number_in_words(name: str, value: Any) -> str:
+    if isinstance(value, bool | str) or value is None:
+        return ""
+    if isinstance(value, int | float | np.number):
+        return f"{name} {value:.4g}"
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "iuf":
+        return ""
+    if value.size <= _SHOWN:
+        return f"{name} {', '.join(f'{one:.4g}' for one in value.ravel())}"
+    return f"{' × '.join(map(str, value.shape))} {name}"
 
 
 def check_number(name: str, value: Any, demand: str, meets: Callable[[Any], bool]) -> None:

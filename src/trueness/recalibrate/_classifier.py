@@ -59,8 +59,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         With `predict_proba` or `decision_function`. Default: ``LogisticRegression()``. A fitted
         classifier inside ``sklearn.frozen.FrozenEstimator`` is not refitted; only the calibrator is
         fitted, on rows that must be new to the classifier.
-    calibrator : Calibrator, optional
-        Default: ``AutoCalibration()``. For more than two classes, a calibrator of a single score is
+    calibrator : Calibrator or str, optional
+        Also by name, such as ``"isotonic"``. Default: ``AutoCalibration()``. For more than two classes, a calibrator of a single score is
         wrapped in :class:`OneVsRest`. A calibrator of probabilities gets `predict_proba`, or else
         `decision_function` as log-odds; a calibrator of logits gets `decision_function`, or else
         the logarithm of `predict_proba`.
@@ -121,7 +121,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     """
 
     estimator: Any = field(default=None, kw_only=False)
-    calibrator: base.Calibrator | None = field(default=None, kw_only=False)
+    calibrator: base.Calibrator | str | None = field(default=None, kw_only=False)
     cv: Any = 5
     ensemble: bool = False
     n_jobs: int | None = None

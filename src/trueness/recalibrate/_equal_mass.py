@@ -33,7 +33,7 @@ class ScalingBinning(base.Calibrator):
     ----------
     n_bins : int, default 10
         Number of bins; fewer where scaled scores are tied, since ties are never split.
-    scaler : calibrator or 'identity', optional
+    scaler : Calibrator, its name or 'identity', optional
         The unfitted map, for a vector of scores; by default `PlattScaling()`. 'identity' averages
         the scores themselves, if they have already been scaled.
     split : {'thirds', 'none'}, default 'thirds'
@@ -92,7 +92,7 @@ class ScalingBinning(base.Calibrator):
     }
 
     n_bins: int = field(default=10, kw_only=False)
-    scaler: base.Calibrator | Literal["identity"] | None = None
+    scaler: base.Calibrator | str | None = None
     split: Literal["thirds", "none"] = "thirds"
     bins: Literal["equal-mass", "umd"] = "equal-mass"
     seed: int | np.random.Generator | None = 0

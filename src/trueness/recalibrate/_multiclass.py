@@ -35,7 +35,7 @@ class TopLabel(base.Calibrator):
 
     Parameters
     ----------
-    calibrator : Calibrator, optional
+    calibrator : Calibrator or str, optional
         A calibrator of one probability, copied for each class. Default: ``HistogramBinning()``.
     kind : {'top-label', 'confidence'}, default 'top-label'
         'confidence': one calibrator for the confidences of all classes together.
@@ -82,7 +82,7 @@ class TopLabel(base.Calibrator):
         ),
     }
 
-    calibrator: base.Calibrator | None = field(default=None, kw_only=False)
+    calibrator: base.Calibrator | str | None = field(default=None, kw_only=False)
     kind: Literal["top-label", "confidence"] = "top-label"
     min_rows: int = 50
 
@@ -189,7 +189,7 @@ class OneVsRest(base.Calibrator):
 
     Parameters
     ----------
-    calibrator : Calibrator, optional
+    calibrator : Calibrator or str, optional
         A calibrator of one score, copied for each class. Default: ``PlattScaling()``. If it takes
         logits, so does this one.
     normalize : bool, default True
@@ -226,7 +226,7 @@ class OneVsRest(base.Calibrator):
         "calibrators": Field("the calibrator of each class, in column order", fitted_calibrators())
     }
 
-    calibrator: base.Calibrator | None = field(default=None, kw_only=False)
+    calibrator: base.Calibrator | str | None = field(default=None, kw_only=False)
     normalize: bool = True
     kind: Literal["classwise", "multilabel"] = "classwise"
 

@@ -1,7 +1,6 @@
 """Planning histogram binning: rows, bins and guaranteed errors before any data are seen."""
 
 import math
-import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -144,19 +143,6 @@ def epsilon(
     return _epsilon(n, n_bins, plan)
 
 
-def _spells_out_options(function: Function) -> Function:
-    """Put what :func:`epsilon` says about its options, and its references, into the docstring of another function."""
-    options = re.search(r"    alpha : .*?\n\n(?=    Returns)", str(epsilon.__doc__), re.DOTALL)
-    references = re.search(r"    References\n.*?\n\n", str(epsilon.__doc__), re.DOTALL)
-    assert options and references
-    text = str(function.__doc__).replace(
-        "    **options\n        As of :func:`epsilon`.\n\n", options[0]
-    )
-    function.__doc__ = text.replace("    Examples\n", f"{references[0]}    Examples\n")
-    return function
-
-
-@_spells_out_options
 @suggests_keywords
 def sample_size(
     n_bins: int,
@@ -176,14 +162,33 @@ def sample_size(
         The allowed error, between 0 and 1.
     n_bins : int
         Number of bins.
-    **options
-        As of :func:`epsilon`.
+    alpha : float, default 0.1
+        Probability with which the bound may fail; not used for 'expected-ece'.
+    kind : {'conditional', 'marginal', 'expected-ece'}, default 'conditional'
+        'conditional': with probability 1 − alpha, every bin's value is within ε of the bin's event
+        rate. 'marginal': with probability 1 − alpha, the value of a new row's bin is within ε of
+        that bin's rate. 'expected-ece': the expected l1 or l2 calibration error is at most ε.
+    scheme : {'umd', 'randomized', 'original', 'split', 'fixed-width'}, default 'umd'
+        The scheme of :class:`HistogramBinning`. Bins of 'fixed-width' may be empty: only their
+        expected error has a bound.
+    bound : {'hoeffding', 'exact'}, default 'hoeffding'
+        'hoeffding' is as published. 'exact' replaces Hoeffding's inequality by the binomial
+        distribution at its worst rate: smaller and equally valid. Not for 'expected-ece'. The
+        bounds 'clopper-pearson' and 'bernstein' depend on the labels; see
+        :meth:`HistogramBinning.guarantee`.
+    split : float, default 0.5
+        Fraction of the rows that places the bins, for ``scheme="split"``.
 
     Returns
     -------
     int
         The smallest n such that :func:`epsilon` is at most ε for it and every larger n. A smaller n
         may suffice if the bound is not monotone (`bound="exact"`).
+
+    References
+    ----------
+    Gupta, Ramdas, "Distribution-free calibration guarantees for histogram binning without sample
+    splitting", ICML 2021.
 
     Examples
     --------
@@ -223,7 +228,6 @@ def sample_size(
     )  # these bounds depend on ⌊n/B⌋ alone
 
 
-@_spells_out_options
 @suggests_keywords
 def max_bins(
     n: int,
@@ -243,14 +247,33 @@ def max_bins(
         The allowed error, between 0 and 1.
     n : int
         Number of rows to fit on.
-    **options
-        As of :func:`epsilon`.
+    alpha : float, default 0.1
+        Probability with which the bound may fail; not used for 'expected-ece'.
+    kind : {'conditional', 'marginal', 'expected-ece'}, default 'conditional'
+        'conditional': with probability 1 − alpha, every bin's value is within ε of the bin's event
+        rate. 'marginal': with probability 1 − alpha, the value of a new row's bin is within ε of
+        that bin's rate. 'expected-ece': the expected l1 or l2 calibration error is at most ε.
+    scheme : {'umd', 'randomized', 'original', 'split', 'fixed-width'}, default 'umd'
+        The scheme of :class:`HistogramBinning`. Bins of 'fixed-width' may be empty: only their
+        expected error has a bound.
+    bound : {'hoeffding', 'exact'}, default 'hoeffding'
+        'hoeffding' is as published. 'exact' replaces Hoeffding's inequality by the binomial
+        distribution at its worst rate: smaller and equally valid. Not for 'expected-ece'. The
+        bounds 'clopper-pearson' and 'bernstein' depend on the labels; see
+        :meth:`HistogramBinning.guarantee`.
+    split : float, default 0.5
+        Fraction of the rows that places the bins, for ``scheme="split"``.
 
     Returns
     -------
     int
         The largest number of bins whose :func:`epsilon` is at most ε; 0 if not even one bin
         achieves it.
+
+    References
+    ----------
+    Gupta, Ramdas, "Distribution-free calibration guarantees for histogram binning without sample
+    splitting", ICML 2021.
 
     Examples
     --------

@@ -57,7 +57,7 @@ class SegmentCalibration(base.Calibrator):
 
     Parameters
     ----------
-    calibrator : Calibrator, optional
+    calibrator : Calibrator or str, optional
         The map of all rows. Default: ``PlattScaling()``.
 
     Notes
@@ -102,7 +102,7 @@ class SegmentCalibration(base.Calibrator):
         "gain_high": Field("upper 95 % limit of it", real),
     }
 
-    calibrator: base.Calibrator | None = field(default=None, kw_only=False)
+    calibrator: base.Calibrator | str | None = field(default=None, kw_only=False)
 
     def _check_parameters(self) -> None:
         base.refuse_matrix(base.inner_calibrator(self.calibrator, PlattScaling))
@@ -119,6 +119,32 @@ class SegmentCalibration(base.Calibrator):
         pos_label: Any = None,
         cluster: ArrayLike | None = None,
     ) -> Self:
+        """Learn the map.
+
+        Parameters
+        ----------
+        y_prob : array-like of shape (n,) or (n, K)
+            Scores of rows that the classifier was not trained on.
+        y_true : array-like of shape (n,)
+            Outcomes: 0/1, bool, or class labels.
+        sample_weight : array-like of shape (n,), optional
+            Frequency weights: a weight of 2 counts the row twice, a weight of 0 leaves it out.
+        by : array-like of shape (n,), dict of such, or frame, optional
+            The column of the segments, or several, whose values are crossed: names or whole
+            numbers. Missing values are a segment.
+        labels : sequence, optional
+            The classes in column order, if they are not 0..K-1. By default the names of the
+            columns, the categories of a pandas Categorical or Polars Enum in their order, or the
+            sorted labels.
+        pos_label : optional
+            The label of the event, if labels are not 0/1.
+        cluster : array-like of shape (n,), optional
+            Rows of the same cluster may be dependent; they are in the same fold.
+
+        Returns
+        -------
+        self
+        """
         if isinstance(y_prob, Events):
             got = "got Events"
             remedy = "Pass `events.p`, `events.event` and `events.weight`, and a column per event."
@@ -134,14 +160,6 @@ class SegmentCalibration(base.Calibrator):
             return super().fit(y_prob, y_true, sample_weight, labels=labels, pos_label=pos_label)
         finally:
             del self._code, self._cluster
-
-    fit.__doc__ = str(AutoCalibration.fit.__doc__).replace(
-        "        labels : ",
-        """        by : array-like of shape (n,), dict of such, or frame, optional
-            The column of the segments, or several, whose values are crossed: names or whole numbers. Missing values are
-            a segment.
-        labels : """,
-    )
 
     def predict(self, y_prob: ArrayLike, by: Any = None) -> Floats:
         """Calibrated probabilities.

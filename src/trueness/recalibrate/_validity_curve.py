@@ -1,28 +1,38 @@
 """Validity: for how many predictions the miscalibration stays within a tolerance."""
 
-from collections.abc import Iterable
-from typing import Unpack
+from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 
-from trueness._tally.rows_or_sums import as_binned, takes_rows
+from trueness._keywords import suggests_keywords
+from trueness._tally.rows_or_sums import as_binned, row_options
 from trueness._tally.rules import BinsLike, Distinct, as_rule
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import FewRowsWarning, InputError, warn
 from trueness.results import ValidityCurve, ValidityRuns
-from trueness.typing import ArrayLike, Floats, RowOptions
+from trueness.typing import ArrayLike, Floats, Kind, Missing, WeightType
 
 _FEW = 5
 _DIGITS = 12
 
 
-@takes_rows
+@suggests_keywords
 def validity_curve(
     y_true: ArrayLike | Tally | Binned,
     y_prob: ArrayLike | None = None,
     *,
     bins: BinsLike | None = None,
-    **rows: Unpack[RowOptions],
+    kind: Kind | None = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
+    sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
+    missing: Missing = "raise",
+    clip_tolerance: float = 0.0,
+    sum_tolerance: float | None = None,
+    from_logits: bool = False,
+    percent: bool = False,
+    ignore_index: int | None = None,
 ) -> ValidityCurve:
     r"""The fraction of predictions whose miscalibration is at most ε, as a function of ε.
 
@@ -40,8 +50,40 @@ def validity_curve(
     bins : int, sequence of edges or bin rule, optional
         Default: every distinct value separately. Predictions that are nearly all distinct need
         bins; the curve is then about the mean prediction in each bin.
-    **rows
-        As for :func:`trueness.ece`.
+    kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+        How a matrix is compared with the labels. 'classwise': each column against the rest,
+        averaged over classes. 'confidence': the largest probability of each row (the first, if
+        tied) against whether that class is the label. 'top-label': the same for each predicted
+        class, weighted by how often it is predicted. 'multilabel': each column is a binary problem
+        of its own, averaged over labels; never guessed. By default 'classwise'.
+    labels : sequence, optional
+        The classes in column order, if they are not 0 to K−1; for a vector of scores, two classes
+        with the positive one last. By default, columns whose names are the classes are matched by
+        name. Otherwise the columns are in the order of the categories (of a pandas Categorical,
+        Polars Enum or ordered Arrow dictionary, unused categories included) or, without categories,
+        in the order of the sorted labels.
+    pos_label : optional
+        The label that a vector of scores predicts, if labels are not 0/1.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
+    missing : {'raise', 'drop'}, default 'raise'
+        What to do with rows that have a missing value: raise an error, or drop them with a warning.
+    clip_tolerance : float, default 0
+        Scores outside [0, 1] by at most this much are set to 0 or 1.
+    sum_tolerance : float, optional
+        How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+    from_logits : bool, default False
+        Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+        first.
+    percent : bool, default False
+        Whether the scores are percentages, from 0 to 100.
+    ignore_index : int, optional
+        The label of rows that are left out, such as 255 for pixels without a class.
 
     Returns
     -------
@@ -78,6 +120,19 @@ def validity_curve(
     >>> curve(0.1), curve(0.25), curve.epsilon(0.9), curve.area
     (0.5, 1.0, 0.25, 0.875)
     """
+    rows = row_options(
+        kind,
+        labels,
+        pos_label,
+        sample_weight,
+        weight_type,
+        missing,
+        clip_tolerance,
+        sum_tolerance,
+        from_logits,
+        percent,
+        ignore_index,
+    )
     sums = as_binned(y_true, y_prob, Distinct() if bins is None else as_rule(bins), rows)
     values, seen = (
         sum(each)

@@ -202,7 +202,49 @@ def scan_groups(
     ----------
     by : str or list of str
         Column or columns whose values define the groups.
-    {scanned}
+    source : frame, relation, path, pattern or list of paths
+        Polars, DuckDB, PySpark (classic or Connect), Dask, Ibis, pandas, PyArrow and any other
+        frame that narwhals reads; or files: Parquet, Arrow, CSV, TSV or JSON lines, never read
+        whole.
+    label : str
+        Column of outcomes: 0/1, bool, class codes, or strings (see `labels`).
+    prob : str or list of str
+        Column of P(positive), or one column per class.
+    weight : str, optional
+        Column of row weights. Weights are frequencies: a weight of 2 counts the row twice.
+    bins : int, sequence of edges, bin rule, 'sketch' or None, default 10
+        An int means that many bins of equal width on [0, 1]. None or ``Distinct()`` keeps every
+        distinct score and returns a `Tally`, which suffices for every measure but grows with the
+        number of distinct scores. ``"sketch"`` returns a `Sketch` of bounded size, which gives
+        every measure approximately.
+    kind : {'classwise', 'confidence', 'top-label'}, optional
+        How several score columns are compared with the labels. 'classwise' (default): each column
+        against the rest, averaged over classes. 'confidence': the largest score of each row against
+        whether that class is the label. 'top-label': the same for each predicted class.
+    labels : sequence, optional
+        The classes in column order; for one score column, two labels with the event last. By
+        default, columns are matched by name, by the category order of an Enum or a pandas
+        Categorical, or by the sorted labels.
+    pos_label : optional
+        The label that the scores refer to. Finding the other label takes an extra pass; `labels`
+        needs none.
+    missing : {'raise', 'drop'}, default 'raise'
+        Whether NULL and nan raise an error, or are dropped with a warning that counts them.
+    sum_tolerance : float, optional
+        How far the scores of a row may sum from one; 1e-6 by default.
+    cluster : str, optional
+        Column of cluster names, text or whole numbers; rows of one cluster (a user, a patient) may
+        depend on each other. The sums are then kept for each bucket of clusters, and every interval
+        and test from them allows for the dependence. Bins need fixed edges, several score columns
+        ``kind='confidence'``.
+    buckets : 32, 64, 128 or 256, default 64
+        Number of buckets. A cluster has the same bucket on every engine; sums add if they have the
+        same number.
+    engine : {'auto', 'polars', 'duckdb'}, default 'auto'
+        The library that reads a path; by default Polars if it is installed, else DuckDB, which
+        reads Parquet and CSV.
+    by : None
+        Not used: for groups, call :func:`scan_groups`.
     min_rows : int, default 1
         Groups of fewer rows are left out, so that no small cell is disclosed; a warning says how
         many rows they have.
@@ -251,11 +293,6 @@ def scan_groups(
         if isinstance(by, str):
             keys = [key[0] for key in groups]
         return GroupSums(by, dict(zip(keys, groups.values(), strict=True)))
-
-
-if scan.__doc__ and scan_groups.__doc__:  # help of either says what each argument is
-    _described = scan.__doc__.partition("----------\n")[2].partition("\n\n    Returns")[0].strip()
-    scan_groups.__doc__ = scan_groups.__doc__.replace("{scanned}", _described, 1)
 
 
 class GroupSums(dict[Hashable, Sums]):

@@ -1,10 +1,11 @@
 """Confidence bands around calibration curves: of bins, splines and loess, and of any rising curve."""
 
-from functools import partial
+from collections.abc import Hashable, Sequence
 from typing import Any, Literal, TypeAlias, Unpack, overload
 
 from trueness._input.arguments import checked_word
-from trueness._tally.rows_or_sums import takes_rows
+from trueness._keywords import suggests_keywords
+from trueness._tally.rows_or_sums import row_options
 from trueness._tally.rules import BinsLike
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
@@ -13,7 +14,7 @@ from trueness.infer.band._flexible_bands import CurveBandKind, flexible_band
 from trueness.infer.band._monotone_band import monotone_band
 from trueness.infer.band._reliability_bands import Band, reliability_bands
 from trueness.results import Bands, CurveBand, MonotoneBand
-from trueness.typing import ArrayLike, RowOptions
+from trueness.typing import ArrayLike, Kind, Missing, RowOptions, WeightType
 
 BandMethod: TypeAlias = Literal["bins", "spline", "loess", "monotone"]
 _METHODS = ("bins", "spline", "loess", "monotone")
@@ -66,7 +67,7 @@ def curve_band(
 ) -> MonotoneBand: ...
 
 
-@partial(takes_rows, kind="confidence")
+@suggests_keywords
 def curve_band(
     y_true: ArrayLike | Tally | Binned | Sketch,
     y_prob: ArrayLike | None = None,
@@ -78,16 +79,30 @@ def curve_band(
     at: ArrayLike | None = None,
     knots: int | None = None,
     cluster: ArrayLike | None = None,
-    **rows: Unpack[RowOptions],
+    kind: Kind | None = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
+    sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
+    missing: Missing = "raise",
+    clip_tolerance: float = 0.0,
+    sum_tolerance: float | None = None,
+    from_logits: bool = False,
+    percent: bool = False,
+    ignore_index: int | None = None,
 ) -> Bands | CurveBand | MonotoneBand:
     r"""Band around a calibration curve: of bins, of a smooth curve, or of any rising curve.
 
     Parameters
     ----------
-    y_true, y_prob
-        As for :func:`trueness.ece`. For a matrix, ``method="bins"`` has rows for each class; the
-        other methods examine the largest score of each row, and take a matrix of two columns as the
-        binary problem of its second column.
+    y_true : array-like of shape (n,), (n, L) or (B, …)
+        Labels: 0/1, bool, or classes; 0/1 in a column per label; or a class for each pixel of B
+        images.
+    y_prob : array-like of shape (n,), (n, K), (n, L) or (B, K, …)
+        Predicted probabilities: P(positive), one column per class or label, or dense, with classes
+        second. For a matrix, ``method="bins"`` has rows for each class; the other methods examine
+        the largest score of each row, and take a matrix of two columns as the binary problem of its
+        second column.
     method : {'spline', 'loess', 'bins', 'monotone'}, default 'spline'
         - 'spline': logistic regression on a restricted cubic spline of the log-odds.
         - 'loess': local quadratic regression.
@@ -118,8 +133,41 @@ def curve_band(
     cluster : array-like of shape (n,), optional
         For 'spline' and 'loess': the cluster of each row, such as the patient; rows of one cluster
         may be dependent. The other bands need independent rows.
-    **rows
-        As for :func:`trueness.ece`; with 'monotone', `sample_weight` must be whole numbers.
+    kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+        How a matrix is compared with the labels. 'classwise': each column against the rest,
+        averaged over classes. 'confidence': the largest probability of each row (the first, if
+        tied) against whether that class is the label. 'top-label': the same for each predicted
+        class, weighted by how often it is predicted. 'multilabel': each column is a binary problem
+        of its own, averaged over labels; never guessed. By default 'confidence'.
+    labels : sequence, optional
+        The classes in column order, if they are not 0 to K−1; for a vector of scores, two classes
+        with the positive one last. By default, columns whose names are the classes are matched by
+        name. Otherwise the columns are in the order of the categories (of a pandas Categorical,
+        Polars Enum or ordered Arrow dictionary, unused categories included) or, without categories,
+        in the order of the sorted labels.
+    pos_label : optional
+        The label that a vector of scores predicts, if labels are not 0/1.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out. With
+        'monotone', `sample_weight` must be whole numbers.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
+    missing : {'raise', 'drop'}, default 'raise'
+        What to do with rows that have a missing value: raise an error, or drop them with a warning.
+    clip_tolerance : float, default 0
+        Scores outside [0, 1] by at most this much are set to 0 or 1.
+    sum_tolerance : float, optional
+        How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+    from_logits : bool, default False
+        Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+        first.
+    percent : bool, default False
+        Whether the scores are percentages, from 0 to 100.
+    ignore_index : int, optional
+        The label of rows that are left out, such as 255 for pixels without a class.
 
     Returns
     -------
@@ -240,6 +288,19 @@ def curve_band(
     >>> band.within(0.04), band.within(0.03)
     (True, False)
     """
+    rows = row_options(
+        kind,
+        labels,
+        pos_label,
+        sample_weight,
+        weight_type,
+        missing,
+        clip_tolerance,
+        sum_tolerance,
+        from_logits,
+        percent,
+        ignore_index,
+    )
     given = {"bins": bins, "band": band, "at": at, "knots": knots, "cluster": cluster}
     _refuse_unused(checked_word(method, "method", _METHODS), given)
     if method == "monotone":
@@ -249,7 +310,7 @@ def curve_band(
             y_true,
             y_prob,
             bins=10 if bins is None else bins,
-            band=band or "pointwise",
+            band="pointwise" if band is None else band,
             level=level,
             rows=rows,
         )
@@ -257,7 +318,7 @@ def curve_band(
         y_true,
         y_prob,
         curve=method,
-        band=band or "pointwise",  # type: ignore[arg-type]  # checked there
+        band="pointwise" if band is None else band,  # type: ignore[arg-type]  # checked there
         level=level,
         at=at,
         knots=knots,

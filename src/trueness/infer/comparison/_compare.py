@@ -1,11 +1,11 @@
 """Comparison of several models on the same rows."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
-from typing import Any, Literal, NamedTuple, TypeAlias, Unpack, cast
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from scipy.special import stdtr
@@ -21,6 +21,7 @@ from trueness._input.arguments import (
     whole_seed,
 )
 from trueness._input.columns import column
+from trueness._keywords import suggests_keywords
 from trueness._numerics.clustered import mean_of_rows
 from trueness._numerics.students_t import t_limits
 from trueness._progress import Progress, Report, reporter
@@ -29,7 +30,7 @@ from trueness._tally.events import Events
 from trueness._tally.evidence import Evidence, TwoColumns
 from trueness._tally.models import model_context
 from trueness._tally.row_sums import bins_of_rows, cells_of_rows
-from trueness._tally.rows_or_sums import takes_rows, warn_few_rows
+from trueness._tally.rows_or_sums import row_options, warn_few_rows
 from trueness._tally.rules import BinRule, BinsLike, EqualWidth, as_rule, blind_to_labels
 from trueness._tally.tally import Parts
 from trueness.errors import InputError, Place, collected_warnings, did_you_mean
@@ -47,7 +48,7 @@ from trueness.infer.interval._resampling import centred_interval
 from trueness.infer.interval._residuals import BinnedResiduals, pair_variance
 from trueness.infer.limits._limits import biased
 from trueness.results import Comparison, Estimate
-from trueness.typing import ArrayLike, Floats, Ints, RowOptions
+from trueness.typing import ArrayLike, Floats, Ints, Kind, Missing, WeightType
 
 Method: TypeAlias = Literal["auto", "influence", "bootstrap"]
 _WITH_INFLUENCES = ("squared_ece", "brier", "log_loss")
@@ -55,7 +56,7 @@ _IN_CELLS = ("squared_ece", "l2")
 
 
 @labels_and_scores
-@partial(takes_rows, kind=None)  # type: ignore[arg-type]  # the default view depends on the measure
+@suggests_keywords
 def compare(
     y_true: ArrayLike | Mapping[str, ArrayLike],
     models: Mapping[str, ArrayLike] | Any = None,
@@ -69,7 +70,17 @@ def compare(
     seed: Seed = 0,
     workers: int = 1,
     progress: Progress = True,
-    **rows: Unpack[RowOptions],
+    kind: Kind | None = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
+    sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
+    missing: Missing = "raise",
+    clip_tolerance: float = 0.0,
+    sum_tolerance: float | None = None,
+    from_logits: bool = False,
+    percent: bool = False,
+    ignore_index: int | None = None,
 ) -> Comparison:
     r"""Compare models on the same rows: differences with confidence intervals and p-values.
 
@@ -99,8 +110,10 @@ def compare(
         For measures in bins, applied to the scores of each model; by default those of the measure.
         Rules that depend on the labels are refused. For 'squared_ece' and 'l2' resamples keep the
         bins of the whole sample.
-    level, cluster
-        As for :func:`trueness.estimate`.
+    level : float, default 0.95
+        Confidence level of all limits.
+    cluster : array-like of shape (n,), optional
+        A cluster name for each row; rows of one cluster may depend on each other.
     resamples : int, default 999
         For 'bootstrap': number of resamples.
     seed : int or numpy.random.Generator, default 0
@@ -110,11 +123,44 @@ def compare(
     progress : bool or callable, default True
         For 'bootstrap': show a progress bar on a terminal if it takes long, or call this function
         with (done, total).
-    **rows
-        As for :func:`ece`. Sampling weights need the method 'influence'. ``missing="drop"`` drops a row from all models if any score, label,
-        weight or cluster is missing. The default `kind` of a matrix of three or more columns is
-        that of :func:`trueness.estimate`: 'confidence' for 'squared_ece', 'classwise' for most
-        others.
+    kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+        How a matrix is compared with the labels. 'classwise': each column against the rest,
+        averaged over classes. 'confidence': the largest probability of each row (the first, if
+        tied) against whether that class is the label. 'top-label': the same for each predicted
+        class, weighted by how often it is predicted. 'multilabel': each column is a binary problem
+        of its own, averaged over labels; never guessed. The default depends on the measure.
+    labels : sequence, optional
+        The classes in column order, if they are not 0 to K−1; for a vector of scores, two classes
+        with the positive one last. By default, columns whose names are the classes are matched by
+        name. Otherwise the columns are in the order of the categories (of a pandas Categorical,
+        Polars Enum or ordered Arrow dictionary, unused categories included) or, without categories,
+        in the order of the sorted labels.
+    pos_label : optional
+        The label that a vector of scores predicts, if labels are not 0/1.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out. Sampling
+        weights need the method 'influence'.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
+    missing : {'raise', 'drop'}, default 'raise'
+        What to do with rows that have a missing value: raise an error, or drop them with a warning.
+        ``missing="drop"`` drops a row from all models if any score, label, weight or cluster is
+        missing. The default `kind` of a matrix of three or more columns is that of
+        :func:`trueness.estimate`: 'confidence' for 'squared_ece', 'classwise' for most others.
+    clip_tolerance : float, default 0
+        Scores outside [0, 1] by at most this much are set to 0 or 1.
+    sum_tolerance : float, optional
+        How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+    from_logits : bool, default False
+        Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+        first.
+    percent : bool, default False
+        Whether the scores are percentages, from 0 to 100.
+    ignore_index : int, optional
+        The label of rows that are left out, such as 255 for pixels without a class.
 
     Returns
     -------
@@ -172,6 +218,19 @@ def compare(
     >>> print(comparison.sentence)
     'sharp' has the lower Brier score (p = 0.00013).
     """
+    rows = row_options(
+        kind,
+        labels,
+        pos_label,
+        sample_weight,
+        weight_type,
+        missing,
+        clip_tolerance,
+        sum_tolerance,
+        from_logits,
+        percent,
+        ignore_index,
+    )
     asked = _asked(measure, bins)
     method = _checked_method(method, measure)
     level = checked_fraction(level, "level")

@@ -1,25 +1,26 @@
 """Differences of calibration between groups of rows."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import combinations
-from typing import Any, Literal, NamedTuple, TypeAlias, Unpack
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from trueness._input.arguments import Seed, checked_word, whole_seed
+from trueness._keywords import suggests_keywords
 from trueness._level import checked_level
 from trueness._numerics.roots import bracketed_root
 from trueness._tally.evidence import Evidence
 from trueness._tally.row_sums import cells_of_rows
-from trueness._tally.rows_or_sums import takes_rows
+from trueness._tally.rows_or_sums import row_options
 from trueness.errors import InputError, OneClassWarning, collected_warnings, in_context
 from trueness.infer.comparison._pairs import PairDifference, multiplicity, with_adjustment
 from trueness.infer.interval._ece_interval import interval_of
 from trueness.infer.limits._observed_expected import EffectiveEvents
 from trueness.infer.limits._slope import fit_line
 from trueness.results import Comparison
-from trueness.typing import ArrayLike, RowOptions
+from trueness.typing import ArrayLike, Kind, Missing, RowOptions, WeightType
 
 Compared: TypeAlias = Literal["observed_expected", "slope", "l2"]
 
@@ -40,7 +41,7 @@ _METHODS = {  # MOVER: method of variance estimates recovery
 }
 
 
-@takes_rows
+@suggests_keywords
 def group_difference(
     measure: Compared,
     y_true: ArrayLike,
@@ -49,7 +50,17 @@ def group_difference(
     by: Any,
     level: float = 0.95,
     seed: Seed = 0,
-    **rows: Unpack[RowOptions],
+    kind: Kind | None = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
+    sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
+    missing: Missing = "raise",
+    clip_tolerance: float = 0.0,
+    sum_tolerance: float | None = None,
+    from_logits: bool = False,
+    percent: bool = False,
+    ignore_index: int | None = None,
 ) -> Comparison:
     r"""Difference of calibration between groups, with limits.
 
@@ -61,17 +72,52 @@ def group_difference(
     measure : {'observed_expected', 'slope', 'l2'}
         The logarithm of observed/expected events; the calibration slope; the l2 calibration error,
         which is the typical distance of score and rate.
-    y_true, y_prob
-        As for :func:`trueness.ece`. A matrix must have two columns, of which the second is the
-        score.
+    y_true : array-like of shape (n,), (n, L) or (B, …)
+        Labels: 0/1, bool, or classes; 0/1 in a column per label; or a class for each pixel of B
+        images.
+    y_prob : array-like of shape (n,), (n, K), (n, L) or (B, K, …)
+        Predicted probabilities: P(positive), one column per class or label, or dense, with classes
+        second. A matrix must have two columns, of which the second is the score.
     by : array-like of shape (n,)
         The group of each row: 2 to 20 groups.
     level : float, default 0.95
         Confidence level of all limits.
     seed : int or numpy.random.Generator, default 0
         For 'l2', which draws labels.
-    **rows
-        As for :func:`trueness.ece`.
+    kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+        How a matrix is compared with the labels. 'classwise': each column against the rest,
+        averaged over classes. 'confidence': the largest probability of each row (the first, if
+        tied) against whether that class is the label. 'top-label': the same for each predicted
+        class, weighted by how often it is predicted. 'multilabel': each column is a binary problem
+        of its own, averaged over labels; never guessed. By default 'classwise'.
+    labels : sequence, optional
+        The classes in column order, if they are not 0 to K−1; for a vector of scores, two classes
+        with the positive one last. By default, columns whose names are the classes are matched by
+        name. Otherwise the columns are in the order of the categories (of a pandas Categorical,
+        Polars Enum or ordered Arrow dictionary, unused categories included) or, without categories,
+        in the order of the sorted labels.
+    pos_label : optional
+        The label that a vector of scores predicts, if labels are not 0/1.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
+    missing : {'raise', 'drop'}, default 'raise'
+        What to do with rows that have a missing value: raise an error, or drop them with a warning.
+    clip_tolerance : float, default 0
+        Scores outside [0, 1] by at most this much are set to 0 or 1.
+    sum_tolerance : float, optional
+        How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+    from_logits : bool, default False
+        Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+        first.
+    percent : bool, default False
+        Whether the scores are percentages, from 0 to 100.
+    ignore_index : int, optional
+        The label of rows that are left out, such as 255 for pixels without a class.
 
     Returns
     -------
@@ -116,6 +162,19 @@ def group_difference(
     >>> print(found.sentence)
     O/E of 'b' is 1.53 times that of 'a' (95 % 1.33 to 1.76, p < 0.0001).
     """
+    rows = row_options(
+        kind,
+        labels,
+        pos_label,
+        sample_weight,
+        weight_type,
+        missing,
+        clip_tolerance,
+        sum_tolerance,
+        from_logits,
+        percent,
+        ignore_index,
+    )
     checked_word(measure, "measure", tuple(_NAMES))
     level = checked_level(level)
     seed = whole_seed(seed)

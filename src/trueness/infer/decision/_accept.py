@@ -1,9 +1,9 @@
 """`accept_threshold`: the lowest confidence from which on answers may be accepted, with a guarantee."""
 
 import math
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, Literal, TypeAlias, Unpack
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from scipy.special import bdtr
@@ -13,16 +13,17 @@ from trueness._input.columns import refuse_bad, refuse_missing
 from trueness._input.labels import labels_missing
 from trueness._input.sample import refuse_shuffled_index
 from trueness._input.zero_one import finite_numbers, one_column, zero_one
+from trueness._keywords import suggests_keywords
 from trueness._numerics.proportions import clopper_pearson
 from trueness._tally.clusters import cluster_codes, cluster_column, distinct_clusters
 from trueness._tally.evidence import Evidence
-from trueness._tally.rows_or_sums import takes_rows
+from trueness._tally.rows_or_sums import row_options
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError, Wording
 from trueness.infer.limits._judged_rate import judged_rate_at
 from trueness.results import AcceptThreshold
-from trueness.typing import ArrayLike, Bools, Floats, Ints, RowOptions
+from trueness.typing import ArrayLike, Bools, Floats, Ints, Kind, Missing, WeightType
 
 _STARTS = 5
 _CANDIDATES = 40
@@ -36,7 +37,7 @@ answers, or of events."""
 _NAMES = Wording({"y_true": "`correct`", "y_prob": "`confidence`"})
 
 
-@partial(takes_rows, kind="confidence")
+@suggests_keywords
 def accept_threshold(
     correct: ArrayLike | Tally | Sketch | Binned,
     confidence: ArrayLike | None = None,
@@ -47,7 +48,17 @@ def accept_threshold(
     cluster: ArrayLike | None = None,
     judge: ArrayLike | None = None,
     unit: ArrayLike | None = None,
-    **rows: Unpack[RowOptions],
+    kind: Kind | None = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
+    sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
+    missing: Missing = "raise",
+    clip_tolerance: float = 0.0,
+    sum_tolerance: float | None = None,
+    from_logits: bool = False,
+    percent: bool = False,
+    ignore_index: int | None = None,
 ) -> AcceptThreshold:
     r"""The lowest confidence from which on answers are right often enough, certified.
 
@@ -75,8 +86,41 @@ def accept_threshold(
     unit : array-like of shape (n,), optional
         The answer that each row, such as a claim, belongs to. An answer is accepted if all of its
         rows reach the threshold, and right if all of them are; shares are those of answers.
-    **rows
-        As for :func:`ece`; with `judge` or `unit` only `pos_label`.
+    kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+        How a matrix is compared with the labels. 'classwise': each column against the rest,
+        averaged over classes. 'confidence': the largest probability of each row (the first, if
+        tied) against whether that class is the label. 'top-label': the same for each predicted
+        class, weighted by how often it is predicted. 'multilabel': each column is a binary problem
+        of its own, averaged over labels; never guessed. By default 'confidence'.
+    labels : sequence, optional
+        The classes in column order, if they are not 0 to K−1; for a vector of scores, two classes
+        with the positive one last. By default, columns whose names are the classes are matched by
+        name. Otherwise the columns are in the order of the categories (of a pandas Categorical,
+        Polars Enum or ordered Arrow dictionary, unused categories included) or, without categories,
+        in the order of the sorted labels.
+    pos_label : optional
+        The label that a vector of scores predicts, if labels are not 0/1. With `judge` or `unit`
+        the only one of the options from `kind` on.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
+    missing : {'raise', 'drop'}, default 'raise'
+        What to do with rows that have a missing value: raise an error, or drop them with a warning.
+    clip_tolerance : float, default 0
+        Scores outside [0, 1] by at most this much are set to 0 or 1.
+    sum_tolerance : float, optional
+        How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+    from_logits : bool, default False
+        Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+        first.
+    percent : bool, default False
+        Whether the scores are percentages, from 0 to 100.
+    ignore_index : int, optional
+        The label of rows that are left out, such as 255 for pixels without a class.
 
     Returns
     -------
@@ -113,6 +157,19 @@ def accept_threshold(
     >>> print(tn.accept_threshold(correct, confidence, accuracy=0.9))
     Accept from 0.8601 on: 28.1 % of rows (26.2 to 30.2 %), accuracy at least 90 %, certified at 95 %.
     """
+    rows = row_options(
+        kind,
+        labels,
+        pos_label,
+        sample_weight,
+        weight_type,
+        missing,
+        clip_tolerance,
+        sum_tolerance,
+        from_logits,
+        percent,
+        ignore_index,
+    )
     goal = checked_number(
         accuracy, "accuracy", "above 0 and at most 1", low=0, high=math.nextafter(1, 2)
     )

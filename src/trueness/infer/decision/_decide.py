@@ -2,8 +2,9 @@
 
 import math
 from bisect import bisect_left
-from functools import cache, partial
-from typing import Any, Literal, NamedTuple, Unpack
+from collections.abc import Hashable, Sequence
+from functools import cache
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -12,10 +13,11 @@ from trueness._input.arguments import (
     checked_fraction,
     checked_word,
 )
+from trueness._keywords import suggests_keywords
 from trueness._numerics.proportions import clopper_pearson
 from trueness._numerics.streams import stream
 from trueness._tally.evidence import Evidence
-from trueness._tally.rows_or_sums import takes_rows
+from trueness._tally.rows_or_sums import row_options
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
@@ -27,7 +29,7 @@ from trueness.infer.limits._row_means import (
     rate_limits,
 )
 from trueness.results import Decision, Estimate
-from trueness.typing import ArrayLike, Bools, Floats, Ints, RowOptions
+from trueness.typing import ArrayLike, Bools, Floats, Ints, Kind, Missing, WeightType
 
 _FOLDS = 5
 
@@ -247,7 +249,7 @@ class _Residuals(NamedTuple):
     n: float
 
 
-@partial(takes_rows, kind="confidence")
+@suggests_keywords
 def decision_certificate(
     y_true: ArrayLike | Tally | Sketch | Binned,
     y_prob: ArrayLike | None = None,
@@ -255,23 +257,70 @@ def decision_certificate(
     level: float = 0.95,
     method: Literal["normal", "bernstein"] = "normal",
     cluster: ArrayLike | None = None,
-    **rows: Unpack[RowOptions],
+    kind: Kind | None = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
+    sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
+    missing: Missing = "raise",
+    clip_tolerance: float = 0.0,
+    sum_tolerance: float | None = None,
+    from_logits: bool = False,
+    percent: bool = False,
+    ignore_index: int | None = None,
 ) -> Estimate:
     r"""Certify that decisions by these scores cannot be improved much by recalibration.
 
     Parameters
     ----------
-    y_true, y_prob
-        As for :func:`ece`; one score per row. A :class:`Tally` replaces both; sums of bins are
-        refused.
+    y_true : array-like of shape (n,), (n, L) or (B, …)
+        Labels: 0/1, bool, or classes; 0/1 in a column per label; or a class for each pixel of B
+        images.
+    y_prob : array-like of shape (n,), (n, K), (n, L) or (B, K, …)
+        Predicted probabilities: P(positive), one column per class or label, or dense, with classes
+        second. One score per row. A :class:`Tally` replaces both; sums of bins are refused.
     level : float, default 0.95
         Confidence of the upper limit.
     method : {'normal', 'bernstein'}, default 'normal'
         How the limit is found: by the normal distribution, with exact binomial limits where events
         are few; or by an empirical Bernstein inequality, which holds for any number of rows and is
         wider.
-    cluster, **rows
-        As for :func:`estimate`.
+    cluster : array-like of shape (n,), optional
+        A cluster name for each row; rows of one cluster may depend on each other.
+    kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+        How a matrix is compared with the labels. 'classwise': each column against the rest,
+        averaged over classes. 'confidence': the largest probability of each row (the first, if
+        tied) against whether that class is the label. 'top-label': the same for each predicted
+        class, weighted by how often it is predicted. 'multilabel': each column is a binary problem
+        of its own, averaged over labels; never guessed. By default 'confidence'.
+    labels : sequence, optional
+        The classes in column order, if they are not 0 to K−1; for a vector of scores, two classes
+        with the positive one last. By default, columns whose names are the classes are matched by
+        name. Otherwise the columns are in the order of the categories (of a pandas Categorical,
+        Polars Enum or ordered Arrow dictionary, unused categories included) or, without categories,
+        in the order of the sorted labels.
+    pos_label : optional
+        The label that a vector of scores predicts, if labels are not 0/1.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
+    missing : {'raise', 'drop'}, default 'raise'
+        What to do with rows that have a missing value: raise an error, or drop them with a warning.
+    clip_tolerance : float, default 0
+        Scores outside [0, 1] by at most this much are set to 0 or 1.
+    sum_tolerance : float, optional
+        How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+    from_logits : bool, default False
+        Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+        first.
+    percent : bool, default False
+        Whether the scores are percentages, from 0 to 100.
+    ignore_index : int, optional
+        The label of rows that are left out, such as 255 for pixels without a class.
 
     Returns
     -------
@@ -303,6 +352,19 @@ def decision_certificate(
     >>> round(found.value, 3), round(found.high, 3)
     (0.011, 0.021)
     """
+    rows = row_options(
+        kind,
+        labels,
+        pos_label,
+        sample_weight,
+        weight_type,
+        missing,
+        clip_tolerance,
+        sum_tolerance,
+        from_logits,
+        percent,
+        ignore_index,
+    )
     level = checked_fraction(level, "level")
     checked_word(method, "method", ("normal", "bernstein"))
     evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster)

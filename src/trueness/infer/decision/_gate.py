@@ -1,18 +1,19 @@
 """A gate: calibration errors compared with bounds, by confidence limits and not by estimates."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias, Unpack
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from trueness._input.arguments import Seed, check_flag, is_real, whole_seed
+from trueness._keywords import suggests_keywords
 from trueness._level import HIGHEST_DRAWN, Level, checked_level
 from trueness._tally.evidence import Evidence
-from trueness._tally.rows_or_sums import takes_rows
+from trueness._tally.rows_or_sums import row_options
 from trueness._tally.rules import BinRule, BinsLike, as_rule, blind_to_labels
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
@@ -30,7 +31,7 @@ from trueness.infer.limits._ece import ece_limits_of
 from trueness.infer.limits._observed_expected import ratio_limits
 from trueness.infer.test._equivalence import TOO_GOOD, finest, margin, omnibus_of, too_good_of
 from trueness.results._gate import Finding, Gate, Quantity
-from trueness.typing import ArrayLike, RowOptions
+from trueness.typing import ArrayLike, Kind, Missing, RowOptions, WeightType
 
 _FEW_ROWS = 20
 _GROSS_FACTOR = 2.0
@@ -59,7 +60,7 @@ class _Limits(NamedTuple):
     high: float
 
 
-@partial(takes_rows, kind="confidence")
+@suggests_keywords
 def gate(
     y_true: ArrayLike | Tally | Sketch | Binned,
     y_prob: ArrayLike | Mapping[str, ArrayLike] | None = None,
@@ -75,7 +76,17 @@ def gate(
     seed: Seed = 0,
     policy: PolicyLike | None = None,
     data: Any = None,
-    **rows: Unpack[RowOptions],
+    kind: Kind | None = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
+    sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
+    missing: Missing = "raise",
+    clip_tolerance: float = 0.0,
+    sum_tolerance: float | None = None,
+    from_logits: bool = False,
+    percent: bool = False,
+    ignore_index: int | None = None,
 ) -> Gate:
     """Decide whether calibration errors keep their bounds.
 
@@ -120,8 +131,42 @@ def gate(
         section ``[tool.trueness.gate]``.
     data : frame or dict of array-likes, optional
         The columns that the policy names.
-    cluster, **rows
-        As for :func:`trueness.estimate`.
+    cluster : array-like of shape (n,), optional
+        A cluster name for each row; rows of one cluster may depend on each other.
+    kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+        How a matrix is compared with the labels. 'classwise': each column against the rest,
+        averaged over classes. 'confidence': the largest probability of each row (the first, if
+        tied) against whether that class is the label. 'top-label': the same for each predicted
+        class, weighted by how often it is predicted. 'multilabel': each column is a binary problem
+        of its own, averaged over labels; never guessed. By default 'confidence'.
+    labels : sequence, optional
+        The classes in column order, if they are not 0 to K−1; for a vector of scores, two classes
+        with the positive one last. By default, columns whose names are the classes are matched by
+        name. Otherwise the columns are in the order of the categories (of a pandas Categorical,
+        Polars Enum or ordered Arrow dictionary, unused categories included) or, without categories,
+        in the order of the sorted labels.
+    pos_label : optional
+        The label that a vector of scores predicts, if labels are not 0/1.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
+    missing : {'raise', 'drop'}, default 'raise'
+        What to do with rows that have a missing value: raise an error, or drop them with a warning.
+    clip_tolerance : float, default 0
+        Scores outside [0, 1] by at most this much are set to 0 or 1.
+    sum_tolerance : float, optional
+        How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+    from_logits : bool, default False
+        Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+        first.
+    percent : bool, default False
+        Whether the scores are percentages, from 0 to 100.
+    ignore_index : int, optional
+        The label of rows that are left out, such as 255 for pixels without a class.
 
     Returns
     -------
@@ -153,6 +198,19 @@ def gate(
     >>> tn.gate(data.y_true, data.y_prob, policy=policy).outcome
     'pass'
     """
+    rows = row_options(
+        kind,
+        labels,
+        pos_label,
+        sample_weight,
+        weight_type,
+        missing,
+        clip_tolerance,
+        sum_tolerance,
+        from_logits,
+        percent,
+        ignore_index,
+    )
     if policy is not None:
         given = {
             "max_ece": max_ece is not None,

@@ -1,26 +1,26 @@
 """`net_benefit`: what decisions by a score are worth at each threshold, with limits."""
 
 import math
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import combinations
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 
 from trueness._input.arguments import checked_fraction
+from trueness._keywords import suggests_keywords
 from trueness._level import checked_level
 from trueness._numerics.clustered import covariance_of_sums
 from trueness._numerics.proportions import clopper_pearson
 from trueness._numerics.students_t import t_quantile
 from trueness._tally.evidence import Evidence
-from trueness._tally.rows_or_sums import takes_rows
+from trueness._tally.rows_or_sums import row_options
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
 from trueness.infer.limits._row_means import paired_limits
 from trueness.results import NetBenefit
-from trueness.typing import ArrayLike, Floats, RowOptions
+from trueness.typing import ArrayLike, Floats, Kind, Missing, RowOptions, WeightType
 
 _FEW = 10
 """With fewer accepted events, or accepted rows without, limits are exact and the simultaneous band
@@ -40,7 +40,7 @@ _FIELDS = (
 )
 
 
-@partial(takes_rows, kind="confidence")
+@suggests_keywords
 def net_benefit(
     y_true: ArrayLike | Tally | Sketch | Binned,
     y_prob: ArrayLike | Mapping[str, ArrayLike] | None = None,
@@ -49,23 +49,73 @@ def net_benefit(
     level: float = 0.95,
     cluster: ArrayLike | None = None,
     prevalence: float | None = None,
-    **rows: Unpack[RowOptions],
+    kind: Kind | None = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
+    sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
+    missing: Missing = "raise",
+    clip_tolerance: float = 0.0,
+    sum_tolerance: float | None = None,
+    from_logits: bool = False,
+    percent: bool = False,
+    ignore_index: int | None = None,
 ) -> NetBenefit:
     r"""Net benefit at each threshold: the decision curve, with limits.
 
     Parameters
     ----------
-    y_true, y_prob
-        As for :func:`ece`; one score per row, or a dict of the scores of several models. A tally
-        replaces both, and so do sums of bins whose edges are the thresholds.
+    y_true : array-like of shape (n,), (n, L) or (B, …)
+        Labels: 0/1, bool, or classes; 0/1 in a column per label; or a class for each pixel of B
+        images.
+    y_prob : array-like of shape (n,), (n, K), (n, L) or (B, K, …)
+        Predicted probabilities: P(positive), one column per class or label, or dense, with classes
+        second. One score per row, or a dict of the scores of several models. A tally replaces both,
+        and so do sums of bins whose edges are the thresholds.
     thresholds : array-like, optional
         Thresholds between 0 and 1, without them; a row is treated if its score is at least the
         threshold. By default 0.01, 0.02, …, 0.99.
     prevalence : float, optional
         The share of events where decisions are made, if rows were sampled by their label (a
         case-control study).
-    level, cluster, **rows
-        As for :func:`estimate`.
+    level : float, default 0.95
+        Confidence level of all limits.
+    cluster : array-like of shape (n,), optional
+        A cluster name for each row; rows of one cluster may depend on each other.
+    kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+        How a matrix is compared with the labels. 'classwise': each column against the rest,
+        averaged over classes. 'confidence': the largest probability of each row (the first, if
+        tied) against whether that class is the label. 'top-label': the same for each predicted
+        class, weighted by how often it is predicted. 'multilabel': each column is a binary problem
+        of its own, averaged over labels; never guessed. By default 'confidence'.
+    labels : sequence, optional
+        The classes in column order, if they are not 0 to K−1; for a vector of scores, two classes
+        with the positive one last. By default, columns whose names are the classes are matched by
+        name. Otherwise the columns are in the order of the categories (of a pandas Categorical,
+        Polars Enum or ordered Arrow dictionary, unused categories included) or, without categories,
+        in the order of the sorted labels.
+    pos_label : optional
+        The label that a vector of scores predicts, if labels are not 0/1.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
+    missing : {'raise', 'drop'}, default 'raise'
+        What to do with rows that have a missing value: raise an error, or drop them with a warning.
+    clip_tolerance : float, default 0
+        Scores outside [0, 1] by at most this much are set to 0 or 1.
+    sum_tolerance : float, optional
+        How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+    from_logits : bool, default False
+        Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+        first.
+    percent : bool, default False
+        Whether the scores are percentages, from 0 to 100.
+    ignore_index : int, optional
+        The label of rows that are left out, such as 255 for pixels without a class.
 
     Returns
     -------
@@ -93,6 +143,19 @@ def net_benefit(
     >>> [round(float(x), 4) for x in found.value]
     [0.3929, 0.0]
     """
+    rows = row_options(
+        kind,
+        labels,
+        pos_label,
+        sample_weight,
+        weight_type,
+        missing,
+        clip_tolerance,
+        sum_tolerance,
+        from_logits,
+        percent,
+        ignore_index,
+    )
     level = checked_level(level)
     rate = None if prevalence is None else checked_fraction(prevalence, "prevalence")
     t = _checked_thresholds(thresholds)

@@ -1,21 +1,21 @@
 """`risk_coverage`: errors among the most confident rows, against their share."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import combinations
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
 from trueness._input.arguments import checked_fraction
 from trueness._input.sample import refuse_shuffled_index
 from trueness._input.zero_one import finite_numbers, zero_one
+from trueness._keywords import suggests_keywords
 from trueness._numerics.clustered import cluster_sums
 from trueness._tally.clusters import cluster_codes, cluster_column
 from trueness._tally.evidence import Evidence
-from trueness._tally.rows_or_sums import takes_rows
+from trueness._tally.rows_or_sums import row_options
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
@@ -30,7 +30,7 @@ from trueness.infer.limits._row_means import (
     with_unseen_rows,
 )
 from trueness.results import Estimate, RiskCoverage
-from trueness.typing import ArrayLike, Floats, Ints, RowOptions
+from trueness.typing import ArrayLike, Floats, Ints, Kind, Missing, WeightType
 
 _SURPRISE = 3.0
 """The weight of a row among the most confident eighth; half a wrong and half a right one are added,
@@ -42,7 +42,7 @@ _FEW_LABELS = 10
 _DEFINITION = "Mean over all coverages of the share of errors among the most confident rows."
 
 
-@partial(takes_rows, kind="confidence")
+@suggests_keywords
 def risk_coverage(
     y_true: ArrayLike | Tally | Sketch,
     y_prob: ArrayLike | Mapping[str, ArrayLike] | None = None,
@@ -50,20 +50,71 @@ def risk_coverage(
     level: float = 0.95,
     cluster: ArrayLike | None = None,
     judge: ArrayLike | None = None,
-    **rows: Unpack[RowOptions],
+    kind: Kind | Literal["correct"] | None = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
+    sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
+    missing: Missing = "raise",
+    clip_tolerance: float = 0.0,
+    sum_tolerance: float | None = None,
+    from_logits: bool = False,
+    percent: bool = False,
+    ignore_index: int | None = None,
 ) -> RiskCoverage:
     r"""Risk against coverage: how often answers are wrong if only the most confident are accepted.
 
     Parameters
     ----------
-    y_true, y_prob
-        As for :func:`ece`, or a dict of the scores of several models. The answer to a vector of
-        scores is the likelier label, with confidence max(p, 1 − p); that of a matrix its largest
-        score. A :class:`Tally` replaces both; sums of bins are refused. Clusters and several models
-        need the rows.
-    level, cluster, **rows
-        As for :func:`estimate`. With ``kind="correct"``, `y_true` says whether each answer was
-        right, and `y_prob` is its confidence.
+    y_true : array-like of shape (n,), (n, L) or (B, …)
+        Labels: 0/1, bool, or classes; 0/1 in a column per label; or a class for each pixel of B
+        images.
+    y_prob : array-like of shape (n,), (n, K), (n, L) or (B, K, …)
+        Predicted probabilities: P(positive), one column per class or label, or dense, with classes
+        second. Or a dict of the scores of several models. The answer to a vector of scores is the
+        likelier label, with confidence max(p, 1 − p); that of a matrix its largest score. A
+        :class:`Tally` replaces both; sums of bins are refused. Clusters and several models need the
+        rows.
+    level : float, default 0.95
+        Confidence level of all limits.
+    cluster : array-like of shape (n,), optional
+        A cluster name for each row; rows of one cluster may depend on each other.
+    kind : {'classwise', 'confidence', 'top-label', 'multilabel', 'correct'}, optional
+        How a matrix is compared with the labels. 'classwise': each column against the rest,
+        averaged over classes. 'confidence': the largest probability of each row (the first, if
+        tied) against whether that class is the label. 'top-label': the same for each predicted
+        class, weighted by how often it is predicted. 'multilabel': each column is a binary problem
+        of its own, averaged over labels; never guessed. By default 'confidence'. With
+        ``kind="correct"``, `y_true` says whether each answer was right, and `y_prob` is its
+        confidence.
+    labels : sequence, optional
+        The classes in column order, if they are not 0 to K−1; for a vector of scores, two classes
+        with the positive one last. By default, columns whose names are the classes are matched by
+        name. Otherwise the columns are in the order of the categories (of a pandas Categorical,
+        Polars Enum or ordered Arrow dictionary, unused categories included) or, without categories,
+        in the order of the sorted labels.
+    pos_label : optional
+        The label that a vector of scores predicts, if labels are not 0/1.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
+    missing : {'raise', 'drop'}, default 'raise'
+        What to do with rows that have a missing value: raise an error, or drop them with a warning.
+    clip_tolerance : float, default 0
+        Scores outside [0, 1] by at most this much are set to 0 or 1.
+    sum_tolerance : float, optional
+        How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+    from_logits : bool, default False
+        Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+        first.
+    percent : bool, default False
+        Whether the scores are percentages, from 0 to 100.
+    ignore_index : int, optional
+        The label of rows that are left out, such as 255 for pixels without a class.
     judge : array-like of shape (n,), optional
         Labels of a judge for every row, 0 and 1 in the sense of `y_true`, which is then nan or None
         where no human looked. Human labels are a random sample; the judge need not be good. For one
@@ -104,11 +155,23 @@ def risk_coverage(
     >>> round(found.aurc.value, 4) == round((0 + 0 + 1 / 3 + 1 / 4) / 4, 4)
     True
     """
+    pairs = isinstance(kind, str) and kind == "correct"
+    view = cast("Kind | None", None if pairs else kind)
+    rows = row_options(
+        view,
+        labels,
+        pos_label,
+        sample_weight,
+        weight_type,
+        missing,
+        clip_tolerance,
+        sum_tolerance,
+        from_logits,
+        percent,
+        ignore_index,
+    )
     level = checked_fraction(level, "level")
     options: Any = dict(rows)
-    pairs = isinstance(options.get("kind"), str) and options["kind"] == "correct"
-    if pairs:
-        del options["kind"]
     if judge is not None:
         return _with_judge(y_true, y_prob, judge, level, cluster, pairs, options)
     models = models_by_name(y_true, y_prob, options, cluster, "risk and coverage")

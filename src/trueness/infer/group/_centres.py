@@ -1,37 +1,48 @@
 """Calibration by centre: hospitals, sites, branches."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Unpack
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from trueness._keywords import suggests_keywords
 from trueness._level import checked_level
 from trueness._tally.cells import Cells
 from trueness._tally.evidence import Evidence
 from trueness._tally.row_sums import cells_of_rows
-from trueness._tally.rows_or_sums import takes_rows
+from trueness._tally.rows_or_sums import row_options
 from trueness.errors import InputError
 from trueness.infer.group._heterogeneity import random_effects
 from trueness.infer.limits._observed_expected import ratio_limits
 from trueness.infer.limits._slope import fit_line
 from trueness.results import Centre, Centres, Heterogeneity
 from trueness.results._centres import few_in_words
-from trueness.typing import ArrayLike, Floats, RowOptions
+from trueness.typing import ArrayLike, Floats, Kind, Missing, WeightType
 
 # With fewer rows of either class, the standard error of a slope says next to nothing.
 _FEWEST_FOR_SLOPE = 3
 
 
-@takes_rows
+@suggests_keywords
 def centres(
     y_true: ArrayLike,
     y_prob: ArrayLike,
     by: Any,
     *,
     level: float = 0.95,
-    **rows: Unpack[RowOptions],
+    kind: Kind | None = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
+    sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
+    missing: Missing = "raise",
+    clip_tolerance: float = 0.0,
+    sum_tolerance: float | None = None,
+    from_logits: bool = False,
+    percent: bool = False,
+    ignore_index: int | None = None,
 ) -> Centres:
     r"""Calibration in each centre, and how far centres differ.
 
@@ -40,15 +51,50 @@ def centres(
 
     Parameters
     ----------
-    y_true, y_prob
-        As for :func:`trueness.ece`. A matrix must have two columns, of which the second is the
-        score.
+    y_true : array-like of shape (n,), (n, L) or (B, …)
+        Labels: 0/1, bool, or classes; 0/1 in a column per label; or a class for each pixel of B
+        images.
+    y_prob : array-like of shape (n,), (n, K), (n, L) or (B, K, …)
+        Predicted probabilities: P(positive), one column per class or label, or dense, with classes
+        second. A matrix must have two columns, of which the second is the score.
     by : array-like of shape (n,)
         The centre of each row.
     level : float, default 0.95
         Confidence level of all limits.
-    **rows
-        As for :func:`trueness.ece`.
+    kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+        How a matrix is compared with the labels. 'classwise': each column against the rest,
+        averaged over classes. 'confidence': the largest probability of each row (the first, if
+        tied) against whether that class is the label. 'top-label': the same for each predicted
+        class, weighted by how often it is predicted. 'multilabel': each column is a binary problem
+        of its own, averaged over labels; never guessed. By default 'classwise'.
+    labels : sequence, optional
+        The classes in column order, if they are not 0 to K−1; for a vector of scores, two classes
+        with the positive one last. By default, columns whose names are the classes are matched by
+        name. Otherwise the columns are in the order of the categories (of a pandas Categorical,
+        Polars Enum or ordered Arrow dictionary, unused categories included) or, without categories,
+        in the order of the sorted labels.
+    pos_label : optional
+        The label that a vector of scores predicts, if labels are not 0/1.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
+    missing : {'raise', 'drop'}, default 'raise'
+        What to do with rows that have a missing value: raise an error, or drop them with a warning.
+    clip_tolerance : float, default 0
+        Scores outside [0, 1] by at most this much are set to 0 or 1.
+    sum_tolerance : float, optional
+        How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+    from_logits : bool, default False
+        Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+        first.
+    percent : bool, default False
+        Whether the scores are percentages, from 0 to 100.
+    ignore_index : int, optional
+        The label of rows that are left out, such as 255 for pixels without a class.
 
     Returns
     -------
@@ -97,6 +143,19 @@ def centres(
     >>> spread.low < 1 < spread.high
     True
     """
+    rows = row_options(
+        kind,
+        labels,
+        pos_label,
+        sample_weight,
+        weight_type,
+        missing,
+        clip_tolerance,
+        sum_tolerance,
+        from_logits,
+        percent,
+        ignore_index,
+    )
     level = checked_level(level)
     evidence = Evidence.of(y_true, y_prob, rows)
     if evidence.view != "binary":

@@ -1,16 +1,17 @@
 """Tables by rating grade: events expected and observed, exact limits, traffic lights."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple, TypeAlias, Unpack
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.special import betainc, betaincinv
 
 from trueness._input.arguments import checked_fraction, checked_word, is_real
 from trueness._input.segment_columns import MOST_GRADES, GradeColumn, SegmentColumn, read_grades
+from trueness._keywords import suggests_keywords
 from trueness._level import Level, checked_level
 from trueness._numerics.holm import holm
 from trueness._numerics.proportions import clopper_pearson
@@ -19,7 +20,7 @@ from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.evidence import Evidence
 from trueness._tally.row_sums import bins_of_rows, cells_of_rows
-from trueness._tally.rows_or_sums import takes_rows
+from trueness._tally.rows_or_sums import row_options
 from trueness._tally.rules import BinRule, BinsLike, Distinct, Edges, as_rule, blind_to_labels
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
@@ -28,7 +29,7 @@ from trueness.infer.limits._slope import shift_limits
 from trueness.measure._slope import inside_cells
 from trueness.results import Estimate, Grade, GradePeriods, GradeTable
 from trueness.results._grades import Light
-from trueness.typing import ArrayLike, Floats, Ints, RowOptions
+from trueness.typing import ArrayLike, Floats, Ints, Kind, Missing, RowOptions, WeightType
 
 Portfolio: TypeAlias = Literal["infinite", "finite"]
 
@@ -40,7 +41,7 @@ _TOTAL = "total"
 _NOTICED = 0.5
 
 
-@takes_rows
+@suggests_keywords
 def grade_table(
     y_true: ArrayLike | Tally | Sketch | Binned,
     y_prob: ArrayLike | None = None,
@@ -53,7 +54,17 @@ def grade_table(
     lights: tuple[float, float] = (0.95, 0.999),
     margin: float | None = None,
     period: ArrayLike | None = None,
-    **rows: Unpack[RowOptions],
+    kind: Kind | None = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
+    sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
+    missing: Missing = "raise",
+    clip_tolerance: float = 0.0,
+    sum_tolerance: float | None = None,
+    from_logits: bool = False,
+    percent: bool = False,
+    ignore_index: int | None = None,
 ) -> GradeTable:
     r"""Predicted and observed events by rating grade, with exact limits and traffic lights.
 
@@ -62,10 +73,14 @@ def grade_table(
 
     Parameters
     ----------
-    y_true, y_prob
-        As for :func:`trueness.ece`, or, without `grades`, a :class:`trueness.Tally`,
-        :class:`trueness.sources.Sketch` or :class:`trueness.sources.Binned` in place of both. Scores are the
-        predicted PDs. A matrix must have two columns, of which the second is the score.
+    y_true : array-like of shape (n,), (n, L) or (B, …)
+        Labels: 0/1, bool, or classes; 0/1 in a column per label; or a class for each pixel of B
+        images.
+    y_prob : array-like of shape (n,), (n, K), (n, L) or (B, K, …)
+        Predicted probabilities: P(positive), one column per class or label, or dense, with classes
+        second. Or, without `grades`, a :class:`trueness.Tally`, :class:`trueness.sources.Sketch` or
+        :class:`trueness.sources.Binned` in place of both. Scores are the predicted PDs. A matrix
+        must have two columns, of which the second is the score.
     grades : array-like of shape (n,), optional
         The grade of each row. An ordered categorical keeps its order; other grades are sorted by
         their mean score.
@@ -90,9 +105,41 @@ def grade_table(
     period : array-like of shape (n,), optional
         The year, or other period, of each row: `periods` then has the rate of each grade in each
         period and its long-run average.
-    **rows
-        As for :func:`trueness.ece`. There is no `cluster`; `correlation` models the dependence
-        between rows.
+    kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+        How a matrix is compared with the labels. 'classwise': each column against the rest,
+        averaged over classes. 'confidence': the largest probability of each row (the first, if
+        tied) against whether that class is the label. 'top-label': the same for each predicted
+        class, weighted by how often it is predicted. 'multilabel': each column is a binary problem
+        of its own, averaged over labels; never guessed. By default 'classwise'. There is no
+        `cluster`; `correlation` models the dependence between rows.
+    labels : sequence, optional
+        The classes in column order, if they are not 0 to K−1; for a vector of scores, two classes
+        with the positive one last. By default, columns whose names are the classes are matched by
+        name. Otherwise the columns are in the order of the categories (of a pandas Categorical,
+        Polars Enum or ordered Arrow dictionary, unused categories included) or, without categories,
+        in the order of the sorted labels.
+    pos_label : optional
+        The label that a vector of scores predicts, if labels are not 0/1.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
+    missing : {'raise', 'drop'}, default 'raise'
+        What to do with rows that have a missing value: raise an error, or drop them with a warning.
+    clip_tolerance : float, default 0
+        Scores outside [0, 1] by at most this much are set to 0 or 1.
+    sum_tolerance : float, optional
+        How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+    from_logits : bool, default False
+        Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+        first.
+    percent : bool, default False
+        Whether the scores are percentages, from 0 to 100.
+    ignore_index : int, optional
+        The label of rows that are left out, such as 255 for pixels without a class.
 
     Returns
     -------
@@ -162,6 +209,19 @@ def grade_table(
     >>> round(table["B"].ratio, 2), table.inversions
     (1.7, ())
     """
+    rows = row_options(
+        kind,
+        labels,
+        pos_label,
+        sample_weight,
+        weight_type,
+        missing,
+        clip_tolerance,
+        sum_tolerance,
+        from_logits,
+        percent,
+        ignore_index,
+    )
     if not is_real(correlation) or not 0 <= correlation < 1:
         raise InputError("correlation", "must lie in [0, 1)", f"got {correlation!r}")
     checked_word(portfolio, "portfolio", ("infinite", "finite"))

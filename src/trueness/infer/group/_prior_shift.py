@@ -1,31 +1,42 @@
 """Prior shift: whether one factor on the odds explains the miscalibration, and how large it is."""
 
 import math
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from typing import Unpack
 
 import numpy as np
 
+from trueness._keywords import suggests_keywords
 from trueness._level import checked_level
 from trueness._tally.evidence import Evidence
-from trueness._tally.rows_or_sums import takes_rows
+from trueness._tally.rows_or_sums import row_options
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
 from trueness.infer.limits._limits import Limits
 from trueness.infer.limits._slope import shift_limits, slope_limits
 from trueness.measure._slope import InsideCells, inside_cells
 from trueness.results import Estimate, PriorShift
-from trueness.typing import ArrayLike, RowOptions
+from trueness.typing import ArrayLike, Kind, Missing, WeightType
 
 
-@takes_rows
+@suggests_keywords
 def prior_shift(
     y_true: ArrayLike | Tally,
     y_prob: ArrayLike | None = None,
     *,
     level: float = 0.95,
     cluster: ArrayLike | None = None,
-    **rows: Unpack[RowOptions],
+    kind: Kind | None = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
+    sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
+    missing: Missing = "raise",
+    clip_tolerance: float = 0.0,
+    sum_tolerance: float | None = None,
+    from_logits: bool = False,
+    percent: bool = False,
+    ignore_index: int | None = None,
 ) -> PriorShift:
     r"""Whether the scores look as if one class had been weighted, over-sampled or down-sampled, and by what factor.
 
@@ -35,11 +46,51 @@ def prior_shift(
 
     Parameters
     ----------
-    y_true, y_prob
-        As for :func:`trueness.ece`, or a :class:`trueness.Tally` in place of both. A matrix must
-        have two columns, of which the second is the score.
-    level, cluster, **rows
-        As for :func:`trueness.estimate`.
+    y_true : array-like of shape (n,), (n, L) or (B, …)
+        Labels: 0/1, bool, or classes; 0/1 in a column per label; or a class for each pixel of B
+        images.
+    y_prob : array-like of shape (n,), (n, K), (n, L) or (B, K, …)
+        Predicted probabilities: P(positive), one column per class or label, or dense, with classes
+        second. Or a :class:`trueness.Tally` in place of both. A matrix must have two columns, of
+        which the second is the score.
+    level : float, default 0.95
+        Confidence level of all limits.
+    cluster : array-like of shape (n,), optional
+        A cluster name for each row; rows of one cluster may depend on each other.
+    kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+        How a matrix is compared with the labels. 'classwise': each column against the rest,
+        averaged over classes. 'confidence': the largest probability of each row (the first, if
+        tied) against whether that class is the label. 'top-label': the same for each predicted
+        class, weighted by how often it is predicted. 'multilabel': each column is a binary problem
+        of its own, averaged over labels; never guessed. By default 'classwise'.
+    labels : sequence, optional
+        The classes in column order, if they are not 0 to K−1; for a vector of scores, two classes
+        with the positive one last. By default, columns whose names are the classes are matched by
+        name. Otherwise the columns are in the order of the categories (of a pandas Categorical,
+        Polars Enum or ordered Arrow dictionary, unused categories included) or, without categories,
+        in the order of the sorted labels.
+    pos_label : optional
+        The label that a vector of scores predicts, if labels are not 0/1.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
+    missing : {'raise', 'drop'}, default 'raise'
+        What to do with rows that have a missing value: raise an error, or drop them with a warning.
+    clip_tolerance : float, default 0
+        Scores outside [0, 1] by at most this much are set to 0 or 1.
+    sum_tolerance : float, optional
+        How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+    from_logits : bool, default False
+        Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+        first.
+    percent : bool, default False
+        Whether the scores are percentages, from 0 to 100.
+    ignore_index : int, optional
+        The label of rows that are left out, such as 255 for pixels without a class.
 
     Returns
     -------
@@ -84,6 +135,19 @@ def prior_shift(
     >>> print(shift.sentence.partition(";")[0])
     Looks like positives weighted about 20× (95 % 18–21)
     """
+    rows = row_options(
+        kind,
+        labels,
+        pos_label,
+        sample_weight,
+        weight_type,
+        missing,
+        clip_tolerance,
+        sum_tolerance,
+        from_logits,
+        percent,
+        ignore_index,
+    )
     level = checked_level(level)
     evidence = Evidence.of(y_true, y_prob, rows, cluster=cluster)
     if evidence.view != "binary":

@@ -1,9 +1,10 @@
 """`powered`: calibration from few human labels, and the labels of a judge that is never trusted."""
 
 import math
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from numbers import Number
-from typing import Any, NamedTuple, Unpack
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -14,11 +15,12 @@ from trueness._input.columns import Column, column, refuse_bad
 from trueness._input.labels import labels_missing
 from trueness._input.sample import refuse_shuffled_index
 from trueness._input.scores import numeric
+from trueness._keywords import suggests_keywords
 from trueness._level import Level, checked_level
 from trueness._numerics.clustered import squared_sums
 from trueness._tally.binned_scores import bin_numbers
 from trueness._tally.evidence import Evidence
-from trueness._tally.rows_or_sums import takes_rows
+from trueness._tally.rows_or_sums import row_options
 from trueness._tally.rules import BinsLike, EqualMass, as_rule, blind_to_labels
 from trueness.errors import InputError, SelectedRowsWarning, warn
 from trueness.infer.limits._few_events import (
@@ -33,7 +35,7 @@ from trueness.infer.limits._few_events import (
 from trueness.infer.limits._observed_expected import EffectiveEvents
 from trueness.infer.limits._stratified_rate import stratified_rate
 from trueness.results import Estimate, NextLabels, Powered
-from trueness.typing import ArrayLike, Floats, Ints, RowOptions
+from trueness.typing import ArrayLike, Floats, Ints, Kind, Missing, RowOptions, WeightType
 
 _LEAST_LABELS = 10
 _SELECTED = 0.01
@@ -47,7 +49,7 @@ _METHOD = "prediction-powered, effective Clopper-Pearson"
 _FEW_METHOD = "judge shrunk for few events, effective Clopper-Pearson"
 
 
-@takes_rows
+@suggests_keywords
 def powered(
     y_human: ArrayLike,
     judge: ArrayLike,
@@ -58,7 +60,17 @@ def powered(
     level: float = 0.95,
     cluster: ArrayLike | None = None,
     seed: Seed = 0,
-    **rows: Unpack[RowOptions],
+    kind: Kind | None = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
+    sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
+    missing: Missing = "raise",
+    clip_tolerance: float = 0.0,
+    sum_tolerance: float | None = None,
+    from_logits: bool = False,
+    percent: bool = False,
+    ignore_index: int | None = None,
 ) -> Powered:
     r"""Calibration from human labels of some rows and a judge's labels of all, without trust in the judge.
 
@@ -74,7 +86,8 @@ def powered(
         Scores of the judge for every row, or labels: 0 and 1, or those of `y_human` if `pos_label`
         names the event.
     y_prob : array-like of shape (n,)
-        As for :func:`trueness.ece`. Predicted probabilities, for every row.
+        Predicted probabilities: P(positive), one column per class or label, or dense, with classes
+        second. Predicted probabilities, for every row.
     human_prob : array-like of shape (n,) or NextLabels, optional
         The probability with which each row was given to a human, if not the same for all; above 0
         in every row, also where no human looked. The record of :func:`next_labels` also tells the
@@ -87,8 +100,42 @@ def powered(
         A cluster name for each row; rows of one cluster may depend on each other.
     seed : int or numpy.random.Generator, default 0
         For the null distribution of the test.
-    **rows
-        As for :func:`trueness.ece`, without `kind` and weights.
+    kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+        How a matrix is compared with the labels. 'classwise': each column against the rest,
+        averaged over classes. 'confidence': the largest probability of each row (the first, if
+        tied) against whether that class is the label. 'top-label': the same for each predicted
+        class, weighted by how often it is predicted. 'multilabel': each column is a binary problem
+        of its own, averaged over labels; never guessed. By default 'classwise'. Refused
+        here.
+    labels : sequence, optional
+        The classes in column order, if they are not 0 to K−1; for a vector of scores, two classes
+        with the positive one last. By default, columns whose names are the classes are matched by
+        name. Otherwise the columns are in the order of the categories (of a pandas Categorical,
+        Polars Enum or ordered Arrow dictionary, unused categories included) or, without categories,
+        in the order of the sorted labels.
+    pos_label : optional
+        The label that a vector of scores predicts, if labels are not 0/1.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out. Weights
+        are refused here.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
+    missing : {'raise', 'drop'}, default 'raise'
+        What to do with rows that have a missing value: raise an error, or drop them with a warning.
+    clip_tolerance : float, default 0
+        Scores outside [0, 1] by at most this much are set to 0 or 1.
+    sum_tolerance : float, optional
+        How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+    from_logits : bool, default False
+        Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+        first.
+    percent : bool, default False
+        Whether the scores are percentages, from 0 to 100.
+    ignore_index : int, optional
+        The label of rows that are left out, such as 255 for pixels without a class.
 
     Returns
     -------
@@ -133,6 +180,19 @@ def powered(
     >>> found.labels_needed(half_width=0.03) > 0
     True
     """
+    rows = row_options(
+        kind,
+        labels,
+        pos_label,
+        sample_weight,
+        weight_type,
+        missing,
+        clip_tolerance,
+        sum_tolerance,
+        from_logits,
+        percent,
+        ignore_index,
+    )
     level = checked_level(level)
     rng = generator(seed)
     rule = blind_to_labels(as_rule(EqualMass(5) if bins is None else bins))
@@ -150,10 +210,10 @@ def powered(
     )
     if not known.any():
         raise InputError("y_human", demand, "got none")
-    labels = np.where(known, given.values, _placeholder(given.values[known], rows))
-    evidence = _evidence(labels, y_prob, cluster, rows)
+    filled = np.where(known, given.values, _placeholder(given.values[known], rows))
+    evidence = _evidence(filled, y_prob, cluster, rows)
     at: Any = evidence.position
-    verdict = _numbers(_judgements(judge, set(labels.tolist()), rows), "judge", known.size, at)
+    verdict = _numbers(_judgements(judge, set(filled.tolist()), rows), "judge", known.size, at)
     weight = known[at] * 1.0
     strata = None
     if isinstance(human_prob, NextLabels):

@@ -1,21 +1,22 @@
 """Kolmogorov-Smirnov and Kuiper: observed minus expected events, cumulated over the scores."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple, Unpack
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
 
 from trueness._input.arguments import checked_fraction
+from trueness._keywords import suggests_keywords
 from trueness._numerics.brownian import largest_distance_sf, range_sf
 from trueness._numerics.roots import bracketed_root
 from trueness._tally.cells import Cells
 from trueness._tally.evidence import Evidence
-from trueness._tally.rows_or_sums import takes_rows
+from trueness._tally.rows_or_sums import row_options
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
 from trueness.infer.null._redrawn_labels import (
@@ -27,7 +28,7 @@ from trueness.infer.null._redrawn_labels import (
 )
 from trueness.infer.test._method import Options, Outcome, observed_events, significance
 from trueness.results import Walk
-from trueness.typing import ArrayLike, Floats, Ints, RowOptions
+from trueness.typing import ArrayLike, Floats, Ints, Kind, Missing, WeightType
 
 # Each of this many stretches of a walk keeps two steps, the highest and the lowest.
 _STRETCHES = 1000
@@ -96,13 +97,23 @@ ks = partial(_outcome, statistic=_KS)
 kuiper = partial(_outcome, statistic=_KUIPER)
 
 
-@partial(takes_rows, kind="confidence")
+@suggests_keywords
 def cumulative_walk(
     y_true: ArrayLike | Tally,
     y_prob: ArrayLike | None = None,
     *,
     level: float = 0.95,
-    **rows: Unpack[RowOptions],
+    kind: Kind | None = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
+    sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
+    missing: Missing = "raise",
+    clip_tolerance: float = 0.0,
+    sum_tolerance: float | None = None,
+    from_logits: bool = False,
+    percent: bool = False,
+    ignore_index: int | None = None,
 ) -> Walk:
     r"""Observed minus expected events, cumulated over the rows in order of their scores.
 
@@ -111,14 +122,49 @@ def cumulative_walk(
 
     Parameters
     ----------
-    y_true, y_prob
-        As for :func:`trueness.ece`, or a :class:`trueness.Tally` in place of both. For a matrix,
-        the largest score of each row is examined; a matrix of two columns is the binary problem of
-        its second column.
+    y_true : array-like of shape (n,), (n, L) or (B, …)
+        Labels: 0/1, bool, or classes; 0/1 in a column per label; or a class for each pixel of B
+        images.
+    y_prob : array-like of shape (n,), (n, K), (n, L) or (B, K, …)
+        Predicted probabilities: P(positive), one column per class or label, or dense, with classes
+        second. Or a :class:`trueness.Tally` in place of both. For a matrix, the largest score of
+        each row is examined; a matrix of two columns is the binary problem of its second column.
     level : float, default 0.95
         Level of the band.
-    **rows
-        As for :func:`trueness.ece`.
+    kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+        How a matrix is compared with the labels. 'classwise': each column against the rest,
+        averaged over classes. 'confidence': the largest probability of each row (the first, if
+        tied) against whether that class is the label. 'top-label': the same for each predicted
+        class, weighted by how often it is predicted. 'multilabel': each column is a binary problem
+        of its own, averaged over labels; never guessed. By default 'confidence'.
+    labels : sequence, optional
+        The classes in column order, if they are not 0 to K−1; for a vector of scores, two classes
+        with the positive one last. By default, columns whose names are the classes are matched by
+        name. Otherwise the columns are in the order of the categories (of a pandas Categorical,
+        Polars Enum or ordered Arrow dictionary, unused categories included) or, without categories,
+        in the order of the sorted labels.
+    pos_label : optional
+        The label that a vector of scores predicts, if labels are not 0/1.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
+    missing : {'raise', 'drop'}, default 'raise'
+        What to do with rows that have a missing value: raise an error, or drop them with a warning.
+    clip_tolerance : float, default 0
+        Scores outside [0, 1] by at most this much are set to 0 or 1.
+    sum_tolerance : float, optional
+        How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+    from_logits : bool, default False
+        Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+        first.
+    percent : bool, default False
+        Whether the scores are percentages, from 0 to 100.
+    ignore_index : int, optional
+        The label of rows that are left out, such as 255 for pixels without a class.
 
     Returns
     -------
@@ -150,6 +196,19 @@ def cumulative_walk(
     >>> walk.share.tolist(), walk.height.tolist()
     ([0.0, 0.25, 0.75, 1.0], [0.0, -0.0625, 0.1875, 0.1875])
     """
+    rows = row_options(
+        kind,
+        labels,
+        pos_label,
+        sample_weight,
+        weight_type,
+        missing,
+        clip_tolerance,
+        sum_tolerance,
+        from_logits,
+        percent,
+        ignore_index,
+    )
     level = checked_fraction(level, "level")
     evidence = Evidence.of(y_true, y_prob, rows, kind="confidence")
     evidence.require_one("the walk of a matrix")

@@ -1,10 +1,9 @@
 """Accepting calibration: tests whose small p-value is evidence that an error is small."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Any, Final, Literal, NamedTuple, TypeAlias, Unpack
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from trueness._input.arguments import (
     Seed,
@@ -13,9 +12,10 @@ from trueness._input.arguments import (
     checked_word,
     whole_seed,
 )
+from trueness._keywords import suggests_keywords
 from trueness._tally.cells import pool_cells
 from trueness._tally.evidence import Evidence
-from trueness._tally.rows_or_sums import takes_rows
+from trueness._tally.rows_or_sums import row_options
 from trueness._tally.rules import BinsLike
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
@@ -27,7 +27,7 @@ from trueness.infer.limits._observed_expected import EffectiveEvents
 from trueness.infer.null._redrawn_labels import contradictions
 from trueness.infer.test._calibration_test import test_of
 from trueness.results import Significance
-from trueness.typing import ArrayLike, RowOptions
+from trueness.typing import ArrayLike, Kind, Missing, WeightType
 
 Criterion: TypeAlias = Literal["l2", "oe", "band", "ece"]
 _CRITERIA = ("l2", "oe", "band", "ece")
@@ -47,7 +47,7 @@ _ACCURACY = 1e-6
 _FINE = 256
 
 
-@partial(takes_rows, kind="confidence")
+@suggests_keywords
 def equivalence_test(
     y_true: ArrayLike | Tally | Sketch | Binned,
     y_prob: ArrayLike | None = None,
@@ -58,7 +58,17 @@ def equivalence_test(
     share: float | None = None,
     cluster: ArrayLike | None = None,
     seed: Seed = 0,
-    **rows: Unpack[RowOptions],
+    kind: Kind | None = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
+    sample_weight: ArrayLike | None = None,
+    weight_type: WeightType = "auto",
+    missing: Missing = "raise",
+    clip_tolerance: float = 0.0,
+    sum_tolerance: float | None = None,
+    from_logits: bool = False,
+    percent: bool = False,
+    ignore_index: int | None = None,
 ) -> Significance:
     r"""Test whether scores are calibrated within a margin: a small p-value is evidence *for* calibration.
 
@@ -68,10 +78,14 @@ def equivalence_test(
 
     Parameters
     ----------
-    y_true, y_prob
-        As for :func:`trueness.ece`, or sums in place of both. The labels must not have been used to
-        fit the scores. For a matrix, the largest score of each row is examined; a matrix of two
-        columns is the binary problem of its second column.
+    y_true : array-like of shape (n,), (n, L) or (B, …)
+        Labels: 0/1, bool, or classes; 0/1 in a column per label; or a class for each pixel of B
+        images.
+    y_prob : array-like of shape (n,), (n, K), (n, L) or (B, K, …)
+        Predicted probabilities: P(positive), one column per class or label, or dense, with classes
+        second. Or sums in place of both. The labels must not have been used to fit the scores. For
+        a matrix, the largest score of each row is examined; a matrix of two columns is the binary
+        problem of its second column.
     within : float, default 0.02
         The margin, above 0 and at most 1, in units of probability (for 'oe': of the ratio). Choose
         it before looking at the data.
@@ -98,8 +112,41 @@ def equivalence_test(
         A cluster name for each row; rows of one cluster may depend on each other; not for 'band'.
     seed : int or numpy.random.Generator, default 0
         For the labels that are redrawn to see whether the labels agree with the scores too well.
-    **rows
-        As for :func:`trueness.ece`. Weights must count rows for 'band', and for 'l2' from sums.
+    kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+        How a matrix is compared with the labels. 'classwise': each column against the rest,
+        averaged over classes. 'confidence': the largest probability of each row (the first, if
+        tied) against whether that class is the label. 'top-label': the same for each predicted
+        class, weighted by how often it is predicted. 'multilabel': each column is a binary problem
+        of its own, averaged over labels; never guessed. By default 'confidence'.
+    labels : sequence, optional
+        The classes in column order, if they are not 0 to K−1; for a vector of scores, two classes
+        with the positive one last. By default, columns whose names are the classes are matched by
+        name. Otherwise the columns are in the order of the categories (of a pandas Categorical,
+        Polars Enum or ordered Arrow dictionary, unused categories included) or, without categories,
+        in the order of the sorted labels.
+    pos_label : optional
+        The label that a vector of scores predicts, if labels are not 0/1.
+    sample_weight : array-like of shape (n,), optional
+        Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out. Weights
+        must count rows for 'band', and for 'l2' from sums.
+    weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
+        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
+        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
+        infer warn of, and other weights for the second.
+    missing : {'raise', 'drop'}, default 'raise'
+        What to do with rows that have a missing value: raise an error, or drop them with a warning.
+    clip_tolerance : float, default 0
+        Scores outside [0, 1] by at most this much are set to 0 or 1.
+    sum_tolerance : float, optional
+        How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+    from_logits : bool, default False
+        Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+        first.
+    percent : bool, default False
+        Whether the scores are percentages, from 0 to 100.
+    ignore_index : int, optional
+        The label of rows that are left out, such as 255 for pixels without a class.
 
     Returns
     -------
@@ -156,6 +203,19 @@ def equivalence_test(
     >>> tn.equivalence_test(d.y_true, d.y_prob, within=0.02, seed=0).pvalue > 0.05
     True
     """
+    rows = row_options(
+        kind,
+        labels,
+        pos_label,
+        sample_weight,
+        weight_type,
+        missing,
+        clip_tolerance,
+        sum_tolerance,
+        from_logits,
+        percent,
+        ignore_index,
+    )
     seed = whole_seed(seed)
     evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster)
     within = checked_number(

@@ -1,21 +1,21 @@
 """Two models on one stream: which is better, by evidence that stays valid at every look."""
 
 import math
-from collections.abc import Mapping
-from functools import partial
-from typing import Any, Self, Unpack
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Self
 
 import numpy as np
 
 from trueness._input.arguments import checked_fraction
+from trueness._keywords import suggests_keywords
 from trueness._numerics.clustered import cluster_sums
 from trueness._tally.evidence import Evidence
 from trueness._tally.models import model_context
 from trueness._tally.row_sums import cells_of_rows
-from trueness._tally.rows_or_sums import takes_rows
+from trueness._tally.rows_or_sums import row_options
 from trueness.errors import InputError, OneClassWarning, collected_warnings
 from trueness.infer.watch._look import Position, checked_position, plain_position
-from trueness.typing import ArrayLike, Floats, RowOptions
+from trueness.typing import ArrayLike, Floats, Kind, Missing, WeightType
 
 # The shares of the evidence that are staked, all at once; on no row more than this part of what it
 # can lose. With these six a shift of the log-odds by .5 took 560 rows (median), and a false name
@@ -104,7 +104,7 @@ class ModelWatch:
         self._sum = 0.0
         self._logs = np.zeros((2, _STAKES.size))
 
-    @partial(takes_rows, kind="confidence")
+    @suggests_keywords
     def update(
         self,
         y_true: ArrayLike,
@@ -112,7 +112,17 @@ class ModelWatch:
         *,
         cluster: ArrayLike | None = None,
         position: Any = None,
-        **rows: Unpack[RowOptions],
+        kind: Kind | None = None,
+        labels: Sequence[Hashable] | None = None,
+        pos_label: Hashable | None = None,
+        sample_weight: ArrayLike | None = None,
+        weight_type: WeightType = "auto",
+        missing: Missing = "raise",
+        clip_tolerance: float = 0.0,
+        sum_tolerance: float | None = None,
+        from_logits: bool = False,
+        percent: bool = False,
+        ignore_index: int | None = None,
     ) -> None:
         """Enter one look.
 
@@ -127,14 +137,61 @@ class ModelWatch:
         position : int, float, str or date, optional
             The name of the look, which must be later than all before it. By default looks are
             numbered.
-        **rows
-            As for :func:`ece`. Weights are refused.
+        kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+            How a matrix is compared with the labels. 'classwise': each column against the rest,
+            averaged over classes. 'confidence': the largest probability of each row (the first, if
+            tied) against whether that class is the label. 'top-label': the same for each predicted
+            class, weighted by how often it is predicted. 'multilabel': each column is a binary
+            problem of its own, averaged over labels; never guessed. By default 'confidence'.
+        labels : sequence, optional
+            The classes in column order, if they are not 0 to K−1; for a vector of scores, two
+            classes with the positive one last. By default, columns whose names are the classes are
+            matched by name. Otherwise the columns are in the order of the categories (of a pandas
+            Categorical, Polars Enum or ordered Arrow dictionary, unused categories included) or,
+            without categories, in the order of the sorted labels.
+        pos_label : optional
+            The label that a vector of scores predicts, if labels are not 0/1.
+        sample_weight : array-like of shape (n,), optional
+            Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+            Weights are refused here.
+        weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+            What weights are, which limits, tests and debiased estimates depend on. 'frequency':
+            whole numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights
+            in any unit; each row counts once. 'auto' takes whole numbers for the first, which
+            functions that infer warn of, and other weights for the second.
+        missing : {'raise', 'drop'}, default 'raise'
+            What to do with rows that have a missing value: raise an error, or drop them with a
+            warning.
+        clip_tolerance : float, default 0
+            Scores outside [0, 1] by at most this much are set to 0 or 1.
+        sum_tolerance : float, optional
+            How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+        from_logits : bool, default False
+            Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+            first.
+        percent : bool, default False
+            Whether the scores are percentages, from 0 to 100.
+        ignore_index : int, optional
+            The label of rows that are left out, such as 255 for pixels without a class.
 
         Raises
         ------
         InputError
             If the input is wrong or the position was counted already. Then the watch is as it was.
         """
+        rows = row_options(
+            kind,
+            labels,
+            pos_label,
+            sample_weight,
+            weight_type,
+            missing,
+            clip_tolerance,
+            sum_tolerance,
+            from_logits,
+            percent,
+            ignore_index,
+        )
         if not isinstance(models, Mapping) or len(models) != 2:
             got = f"{len(models)} models" if isinstance(models, Mapping) else type(models).__name__
             raise InputError("models", "must be a dict with the scores of two models", f"got {got}")

@@ -4,20 +4,21 @@ import hashlib
 import inspect
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from copy import copy
 from functools import partial
 from pathlib import Path
-from typing import Any, Self, Unpack
+from typing import Any, Self
 
 import numpy as np
 
 from trueness._input.arguments import check_flag, checked_fraction
+from trueness._keywords import suggests_keywords
 from trueness._level import Level
 from trueness._numerics.logistic import logits, recalibration_line
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.atomic import read_place, replace_place
-from trueness._tally.rows_or_sums import takes_rows
+from trueness._tally.rows_or_sums import row_options
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError, TruenessWarning, visible, visible_json, warn
@@ -44,7 +45,7 @@ from trueness.infer.watch._process import (
 )
 from trueness.results import Shift, WatchedSegment, WatchHistory
 from trueness.results._series import prometheus, watch_table
-from trueness.typing import ArrayLike, Floats, RowOptions
+from trueness.typing import ArrayLike, Floats, Kind, Missing, WeightType
 
 _KEPT = math.log(2)
 """A segment's looks are kept from the first at which its evidence reaches 2."""
@@ -213,7 +214,7 @@ class Watch:
 
     # ---- looks
 
-    @partial(takes_rows, kind="confidence")
+    @suggests_keywords
     def update(
         self,
         y_true: ArrayLike | Tally | Binned | Sketch | Accumulator | Mapping[Any, Any],
@@ -228,15 +229,29 @@ class Watch:
         after: Any = None,
         late: Late = "refuse",
         again: bool = False,
-        **rows: Unpack[RowOptions],
+        kind: Kind | None = None,
+        labels: Sequence[Hashable] | None = None,
+        pos_label: Hashable | None = None,
+        sample_weight: ArrayLike | None = None,
+        weight_type: WeightType = "auto",
+        missing: Missing = "raise",
+        clip_tolerance: float = 0.0,
+        sum_tolerance: float | None = None,
+        from_logits: bool = False,
+        percent: bool = False,
+        ignore_index: int | None = None,
     ) -> None:
         """Enter one look: rows, their sums, or the sums of each segment.
 
         Parameters
         ----------
-        y_true, y_prob
-            As for :func:`ece`; or sums in place of both, or a dict of the sums of segments, which
-            hold every row once.
+        y_true : array-like of shape (n,), (n, L) or (B, …)
+            Labels: 0/1, bool, or classes; 0/1 in a column per label; or a class for each pixel of B
+            images.
+        y_prob : array-like of shape (n,), (n, K), (n, L) or (B, K, …)
+            Predicted probabilities: P(positive), one column per class or label, or dense, with
+            classes second. Or sums in place of both, or a dict of the sums of segments, which hold
+            every row once.
         by : array-like, dict of array-like or frame, optional
             The segment of each row; of several columns, each combination of their values is a
             segment.
@@ -259,14 +274,62 @@ class Watch:
         again : bool, default False
             Count rows even if the same rows were counted before. By default a look is skipped, with
             a warning, if an earlier one has the same sums, and 1,000 rows or 200 distinct scores.
-        cluster, **rows
-            As for :func:`estimate`.
+        cluster : array-like of shape (n,), optional
+            A cluster name for each row; rows of one cluster may depend on each other.
+        kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
+            How a matrix is compared with the labels. 'classwise': each column against the rest,
+            averaged over classes. 'confidence': the largest probability of each row (the first, if
+            tied) against whether that class is the label. 'top-label': the same for each predicted
+            class, weighted by how often it is predicted. 'multilabel': each column is a binary
+            problem of its own, averaged over labels; never guessed. By default 'confidence'.
+        labels : sequence, optional
+            The classes in column order, if they are not 0 to K−1; for a vector of scores, two
+            classes with the positive one last. By default, columns whose names are the classes are
+            matched by name. Otherwise the columns are in the order of the categories (of a pandas
+            Categorical, Polars Enum or ordered Arrow dictionary, unused categories included) or,
+            without categories, in the order of the sorted labels.
+        pos_label : optional
+            The label that a vector of scores predicts, if labels are not 0/1.
+        sample_weight : array-like of shape (n,), optional
+            Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
+        weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
+            What weights are, which limits, tests and debiased estimates depend on. 'frequency':
+            whole numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights
+            in any unit; each row counts once. 'auto' takes whole numbers for the first, which
+            functions that infer warn of, and other weights for the second.
+        missing : {'raise', 'drop'}, default 'raise'
+            What to do with rows that have a missing value: raise an error, or drop them with a
+            warning.
+        clip_tolerance : float, default 0
+            Scores outside [0, 1] by at most this much are set to 0 or 1.
+        sum_tolerance : float, optional
+            How far the scores of a matrix row may sum from 1. Default: 1e-6, or 2e-3 for float16.
+        from_logits : bool, default False
+            Whether the scores are logits; the logistic function (softmax for a matrix) is applied
+            first.
+        percent : bool, default False
+            Whether the scores are percentages, from 0 to 100.
+        ignore_index : int, optional
+            The label of rows that are left out, such as 255 for pixels without a class.
 
         Raises
         ------
         InputError
             If the input is wrong or the position was counted already. Then the watch is as it was.
         """
+        rows = row_options(
+            kind,
+            labels,
+            pos_label,
+            sample_weight,
+            weight_type,
+            missing,
+            clip_tolerance,
+            sum_tolerance,
+            from_logits,
+            percent,
+            ignore_index,
+        )
         if time is None and (before is not None or after is not None):
             raise InputError(
                 "after" if before is None else "before", "needs `time`", f"got {before or after!r}"
