@@ -147,7 +147,7 @@ def test_rows_without_an_answer_are_refused_or_dropped():
     gaps[::9] = np.nan
     with pytest.raises(tn.InputError, match="`strong_correct` must not have missing values; 100"):
         tn.route(cheap, confidence, gaps)
-    with pytest.warns(tn.DroppedRowsWarning, match="100 of 900"):
+    with pytest.warns(tn.errors.DroppedRowsWarning, match="100 of 900"):
         found = tn.route(cheap, confidence, gaps, loss=0.05, missing="drop")
     kept = ~np.isnan(gaps)
     whole = tn.route(cheap[kept], confidence[kept], strong[kept], loss=0.05)

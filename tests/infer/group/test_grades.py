@@ -552,7 +552,7 @@ def test_jeffreys_test_is_the_posterior_probability_below_the_pd():
         assert one.pvalue_jeffreys == pytest.approx(stats.beta.cdf(pd, k + 0.5, n - k + 0.5))
 
 
-@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+@pytest.mark.filterwarnings("ignore::trueness.errors.OneClassWarning")
 def test_no_event_where_a_tenth_is_expected_is_not_green():
     table = tn.grade_table([0] * 100, [0.001] * 100, bins={"AAA": 1})
     assert table["AAA"].light == "no power"
@@ -641,7 +641,7 @@ def test_periods_need_rows_and_an_entry_for_each():
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::trueness.OneClassWarning")
+@pytest.mark.filterwarnings("ignore::trueness.errors.OneClassWarning")
 def test_limits_of_a_rate_under_correlation_hold_as_often_as_their_level_says():
     rng = np.random.default_rng(17)
     truth, n, rho, runs = 0.02, 250, 0.12, 1_500

@@ -141,7 +141,7 @@ def test_words_are_labels_with_pos_label():
 
 def test_a_choice_of_rows_that_depends_on_the_judge_is_warned_of():
     human = np.where(np.arange(400) < 100, 1.0, np.nan)
-    with pytest.warns(tn.SelectedRowsWarning, match="differ in the judge's labels"):
+    with pytest.warns(tn.errors.SelectedRowsWarning, match="differ in the judge's labels"):
         tn.judge(human, np.arange(400) < 100)
 
 
