@@ -115,8 +115,6 @@ def test_measures_are_the_same_and_never_warn(recwarn):
             measure(y, p, sample_weight=w, weight_type=kind) for kind in ("auto", "importance")
         ]
         assert values[0] == pytest.approx(values[1])
-    by = tn.ece(y, p, sample_weight=w, by=SEGMENTS)
-    assert len(by) == 3
     assert not recwarn.list
 
 
