@@ -137,8 +137,11 @@ def test_a_cluster_beside_events_replaces_the_row():
 
 def test_functions_of_independent_rows_refuse_dependent_events():
     with pytest.raises(InputError, match=r"independent rows here.*quantiles at 3 levels"):
-        tn.monotone_band(EVENTS["quantiles"])
-    assert tn.monotone_band(EVENTS["horizon"].event, EVENTS["horizon"].p) is not None
+        partial(tn.curve_band, method="monotone")(EVENTS["quantiles"])
+    assert (
+        partial(tn.curve_band, method="monotone")(EVENTS["horizon"].event, EVENTS["horizon"].p)
+        is not None
+    )
 
 
 @pytest.mark.parametrize(

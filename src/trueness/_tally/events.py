@@ -115,12 +115,15 @@ class Events:
         for name, value in options.items():
             if name == "kind" and value in (None, "confidence", "classwise"):
                 continue
+            if name == "weight_type" and value == self.weight_type:
+                continue
             default = defaults.get(name)
             if value is not None and not (type(value) is type(default) and value == default):
                 raise InputError(name, "describes rows", "Events already hold theirs")
         if self.weight is None:
             return self.event, self.p, {}
-        return self.event, self.p, {"sample_weight": self.weight}
+        weights: RowOptions = {"sample_weight": self.weight, "weight_type": self.weight_type}
+        return self.event, self.p, weights
 
 
 def clusters_of(y_true: Any, cluster: Any) -> Any:

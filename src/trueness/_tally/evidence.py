@@ -168,7 +168,8 @@ class Evidence:
         if statements is not None:
             y_true, models = statements
             events = next(iter(y_true.values()))
-            rows = {**rows, "weight_type": events.weight_type}
+            if rows.get("weight_type", "auto") == "auto":
+                rows = {**rows, "weight_type": events.weight_type}
             cluster = _clusters_beside(events, cluster)
         samples, asked, fields = read_models(y_true, models, rows, kind, cluster, argument)
         first = next(iter(samples.values()))
