@@ -243,7 +243,7 @@ def test_paths_that_lead_nowhere_say_so(tmp_path):
     for path, message in (
         ("*.parquet", "No file fits the pattern"),
         ("x.csv", "There is no file"),
-        ("", "has no Parquet files"),
+        ("", "holds no file that can be read"),
     ):
         with pytest.raises(tn.InputError, match=message):
             ask(tmp_path / path)

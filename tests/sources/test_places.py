@@ -74,7 +74,7 @@ def test_a_folder_with_a_log_is_a_log_and_one_without_either_is_refused(tmp_path
     assert tn.sources.eval_log(tmp_path).confidence.tolist() == [0.6]
     (tmp_path / "empty").mkdir()
     assert "has no log" in fails("measure", str(tmp_path / "empty"))
-    with pytest.raises(tn.errors.InputError, match="has no Parquet files"):
+    with pytest.raises(tn.errors.InputError, match="holds no file that can be read"):
         tn.scan(str(tmp_path / "empty"), label="y", prob="p")
 
 

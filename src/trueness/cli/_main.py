@@ -38,7 +38,7 @@ _VERBS = (
     *("watch", "tally", "plot", "plan", "next", "fit", "apply", "export"),
 )
 _QUESTIONS = {
-    "Judge": ("report", "measure", "test", "answers", "plot"),
+    "Judge": ("report", "document", "measure", "test", "answers", "plot"),
     "Find where": ("segments", "slices", "grades"),
     "Decide": ("compare", "gate", "verify", "decide", "route", "plan", "next"),
     "Repair": ("fit", "apply", "export"),

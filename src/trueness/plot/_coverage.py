@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from trueness.results import Coverage, LevelHistogram
 
 _FEW = 12
-"""With so many stated levels each has a marker and a bar; with more, a band is easier to read."""
+"""Up to this number of stated levels, each has a marker and a bar; with more, a band is easier to read."""
 
 
 class CoverageDisplay(canvas.Display):
