@@ -4,6 +4,8 @@ import os
 import sys
 from importlib.util import find_spec
 
+import pytest
+
 # As many workers run as there are cores: several threads of linear algebra in each only wait for one another.
 for library in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
@@ -28,3 +30,11 @@ def pytest_configure(config):
         sys.dont_write_bytecode, sys.pycache_prefix = False, str(config.cache.mkdir("bytecode"))
         os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+@pytest.fixture(autouse=True)
+def _no_figure_is_left():
+    """Close what tests and examples have drawn: displays draw when they are made."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")

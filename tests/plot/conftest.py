@@ -1,4 +1,4 @@
-"""Figures are drawn without a screen, and closed."""
+"""Figures are drawn without a screen."""
 
 import matplotlib
 import pytest
@@ -7,10 +7,7 @@ matplotlib.use("Agg")
 
 
 @pytest.fixture(autouse=True)
-def _no_figure_is_left():
-    import matplotlib.pyplot as plt
-
+def _settings_are_left_alone():
     before = dict(matplotlib.rcParams)
     yield
-    plt.close("all")
     assert dict(matplotlib.rcParams) == before

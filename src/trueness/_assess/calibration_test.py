@@ -289,7 +289,7 @@ def calibration_test(
     >>> from trueness import calibration_test
     >>> test = calibration_test([1] * 40 + [0] * 60, [0.5] * 100, method="ks", seed=0)
     >>> round(test.statistic, 6), round(test.pvalue, 4)
-    (0.1, 0.05)
+    (0.1, 0.0566)
 
     A model that predicts 0.95 and is wrong one time in four:
 
