@@ -217,8 +217,8 @@ def calibration_test(
     p of each cluster, and for redrawn labels, which matter if few events are expected; the larger
     p-value is reported. No method is then exact: they need many clusters, none of which dominates.
     Below 20 effective clusters, :math:`(\sum n_g)^2 / \sum n_g^2` of their sizes, there is a
-    :class:`trueness.errors.FewClustersWarning`: tests at 0.1 may then reject 0.22 of calibrated data sets
-    with rare events.
+    :class:`trueness.errors.FewClustersWarning`: tests at 0.1 may then reject 0.22 of calibrated
+    data sets with rare events.
 
     **Small p-values** of 'omnibus' do not stop at the floor 1/(R + 1) of redrawn labels: there, and
     only there, the reported p-value may be a bound by Chernoff's inequality that is proven for

@@ -106,9 +106,10 @@ def decide(
     -----
     For calibrated scores no other threshold is cheaper. What miscalibration costs is the cost by
     these scores less that by the scores of :class:`AutoCalibration`, the map of the report, on rows
-    that it was not fitted on, compared row by row; it may be negative. Costs of acting always or never are a rate times a cost, and have exact binomial limits; other
-    costs have Student's, corrected for skewness. Folds are dealt by content: neither the order of
-    rows nor the names of clusters count.
+    that it was not fitted on, compared row by row; it may be negative. Costs of acting always or
+    never are a rate times a cost, and have exact binomial limits; other costs have Student's,
+    corrected for skewness. Folds are dealt by content: neither the order of rows nor the names of
+    clusters count.
 
     References
     ----------

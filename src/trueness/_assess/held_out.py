@@ -21,9 +21,8 @@ _SCORES = 4 * 10**6
 _LEAST_DRAWN = 1_000
 """Scores of a matrix that calibrators are tried on, and the rows they are tried on at least."""
 _MOST_CLUSTERED = 50_000  # signs are drawn row by row
-_FEW_ROWS = (
-    1_000  # up to here rows are dealt into folds twice, so that chance in the deal matters less
-)
+# Up to here rows are dealt into folds twice, so that chance in the deal matters less.
+_FEW_ROWS = 1_000
 
 
 class Deal(NamedTuple):

@@ -104,8 +104,8 @@ def panel(
         ``scaled_brier`` and ``log_loss``; ``auc``, for orientation; ``ici``, ``e50``, ``e90`` and
         ``emax``, the mean, median, 90th percentile and maximum of the distance between scores and
         calibration curve; ``ece`` in ten bins of equal width; and, as
-        :class:`trueness.results.Significance`, the tests ``spiegelhalter`` and ``cox``, with clusters only
-        the first.
+        :class:`trueness.results.Significance`, the tests ``spiegelhalter`` and ``cox``, with
+        clusters only the first.
 
     Notes
     -----

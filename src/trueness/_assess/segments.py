@@ -151,8 +151,8 @@ def segments(
     **Clusters.** The cluster sums of the residuals get random signs, as in
     :func:`trueness.calibration_test`; the larger of both p-values counts. This needs many clusters:
     segments with fewer than 20 effective ones are named in `notes`, and if all rows have fewer,
-    there is a :class:`trueness.errors.FewClustersWarning`. **Sums** with mean scores of cells or bins have
-    slightly too large tails (Hoeffding 1956).
+    there is a :class:`trueness.errors.FewClustersWarning`. **Sums** with mean scores of cells or
+    bins have slightly too large tails (Hoeffding 1956).
 
     References
     ----------

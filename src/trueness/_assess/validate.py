@@ -285,9 +285,8 @@ def _folds(cv: Any, rows: _Rows, seed: int) -> list[tuple[Ints, Ints]]:
         cv = kind(_FOLDS if cv is None else int(cv), shuffle=True, random_state=state)
     if classifiers.takes_groups(cv) and rows.group is None:
         raise InputError("groups", f"must be given for cv={type(cv).__name__}(…)", "got none")
-    arguments = (
-        {"groups": rows.group} if classifiers.takes_groups(cv) else {}
-    )  # others warn that they ignore groups
+    # Others warn that they ignore groups.
+    arguments = {"groups": rows.group} if classifiers.takes_groups(cv) else {}
     folds = classifiers.split_rows(cv, rows.X, rows.y, arguments)
     if not folds:
         raise InputError("cv", "must have at least one fold", "it has none")

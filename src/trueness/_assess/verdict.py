@@ -107,10 +107,10 @@ def verdict(
     -------
     Verdict
         `code`: 'miscalibrated', 'nearly-calibrated' (an error is shown, but small: typically at
-        most 0.01, and certainly below 0.04), 'no-evidence', 'too-few-rows' (a miscalibration that matters would
-        be noticed with probability below 0.8), 'too-good' (the labels agree with the scores better
-        than chance allows) or 'undetermined'. `sentence` says it in words; the other fields are the
-        grounds.
+        most 0.01, and certainly below 0.04), 'no-evidence', 'too-few-rows' (a miscalibration that
+        matters would be noticed with probability below 0.8), 'too-good' (the labels agree with the
+        scores better than chance allows) or 'undetermined'. `sentence` says it in words; the other
+        fields are the grounds.
 
     Examples
     --------

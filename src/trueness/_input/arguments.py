@@ -52,9 +52,8 @@ def check_jobs(value: Any) -> None:
 
 def checked_fraction(value: Any, name: str) -> float:
     """A number strictly between 0 and 1."""
-    if (
-        not is_real(value) or not 0 < value < 1
-    ):  # compared as it is: a whole number may be too large for a float
+    # Compared as it is: a whole number may be too large for a float.
+    if not is_real(value) or not 0 < value < 1:
         raise InputError(name, "must lie strictly between 0 and 1", f"got {value!r}")
     return float(value)
 

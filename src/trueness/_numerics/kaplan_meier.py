@@ -10,8 +10,8 @@ def uncensored_before(time: Floats, censored: Bools, at: Floats) -> Floats:
 
     .. math:: \hat G(t-) = \prod_{s < t} \left(1 - \frac{c_s}{n_s - d_s}\right)
 
-    with :math:`n_s` rows that are followed at least until :math:`s`, :math:`d_s` events of any kind and
-    :math:`c_s` censorings at :math:`s`: events come before censorings of the same time.
+    with :math:`n_s` rows that are followed at least until :math:`s`, :math:`d_s` events of any kind
+    and :math:`c_s` censorings at :math:`s`: events come before censorings of the same time.
     """
     order = np.argsort(time, kind="stable")
     distinct, first = np.unique(time[order], return_index=True)

@@ -15,9 +15,8 @@ from trueness.results._remedies import Course
 
 _LINE = 21.0
 _TOP = 4.0
-_LETTER = (
-    7.2  # width of one of the names and right-hand texts on a narrow screen, which enlarges them
-)
+# Width of one of the names and right-hand texts on a narrow screen, which enlarges them.
+_LETTER = 7.2
 _TICK = 46.0  # room for one
 _REACH = 3.0  # limits farther out than this multiple of the farthest estimate are cut off
 _RATIO_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.8, 1.0, 1.25, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)

@@ -129,9 +129,8 @@ def _floor(found: Estimate, form: Form) -> str:
     if math.isnan(found.floor):
         return ""
     most = f"up to {form(found.floor_high)}"
-    return (
-        most if found.floor > found.floor_high else f"{form(found.floor)}, {most}"
-    )  # a few draws may decide the mean
+    # A few draws may decide the mean.
+    return most if found.floor > found.floor_high else f"{form(found.floor)}, {most}"
 
 
 _thousandths: Form = partial(number, decimals=3)
@@ -213,9 +212,8 @@ def _proper_scores(model: Model) -> Iterator[_Line]:
         yield line._replace(
             meaning=f"{line.meaning}{more.get(line.key, '')}", calibrated=calibrated
         )
-        if (
-            line.key == "uncertainty" and gain is not None and s.rate not in (0, 1)
-        ):  # equal outcomes show no gain
+        # Equal outcomes show no gain.
+        if line.key == "uncertainty" and gain is not None and s.rate not in (0, 1):
             limits = span(gain.gain_low, gain.gain_high, signed)
             yield _Line(
                 "gain",

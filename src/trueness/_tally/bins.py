@@ -11,9 +11,8 @@ from trueness._tally.rules import BinRule, Groups
 from trueness.errors import InputError
 from trueness.typing import Floats, Ints, Numbers
 
-MOST_EXACT = (
-    2**36
-)  # most rows of a bin whose scores, in units of 2⁻²⁶ and 2⁻⁵³, still add up within 64 bits
+# Most rows of a bin whose scores, in units of 2⁻²⁶ and 2⁻⁵³, still add up within 64 bits.
+MOST_EXACT = 2**36
 
 _total = np.add.reduce  # ndarray.sum without its wrapper, which costs as much again on ten bins
 

@@ -11,9 +11,8 @@ from trueness._numerics.runs import whole_runs
 from trueness.errors import InputError
 from trueness.typing import Floats, Ints, Numbers
 
-MOST_WHOLE = (
-    2**35
-)  # whole weights with a smaller sum have exact sums: in units of 2⁻²⁷ and 2⁻⁵³ they fit 64 bits
+# Whole weights with a smaller sum have exact sums: in units of 2⁻²⁷ and 2⁻⁵³ they fit 64 bits.
+MOST_WHOLE = 2**35
 
 MOST_ROWS = 2**53  # most rows that sums may count: every smaller number of rows is a float64, too
 

@@ -28,9 +28,8 @@ class ClusteredRows:
 
     top: Sample  # labels, scores and, perhaps, importance weights; of a matrix, the largest scores
     cluster: Ints  # the cluster of each row, numbered from 0
-    counts: bool = (
-        False  # whether weights count rows of one score, label and cluster, as those of sums do
-    )
+    # Whether weights count rows of one score, label and cluster, as those of sums do.
+    counts: bool = False
 
     @property
     def weight(self) -> Floats | None:

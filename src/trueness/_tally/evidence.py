@@ -51,27 +51,21 @@ class Evidence:
     """The rows of one model, or their sums."""
 
     view: View  # the question: 'binary' for one event per row, else the view of a matrix of scores
-    rows: Sample | None = (
-        None  # rows as read, in input order (two columns: the binary problem); None for sums
-    )
-    given: Sums | None = (
-        None  # the sums, where they are known already: those passed in place of rows
-    )
-    cluster: Ints | None = (
-        None  # the cluster of each row, numbered from 0; of sums, the buckets that they keep
-    )
-    weight_type: WeightType = (
-        "auto"  # whether weights count rows; 'auto': whole numbers do, others express importance
-    )
+    # Rows as read, in input order (two columns: the binary problem); None for sums.
+    rows: Sample | None = None
+    # The sums, where they are known already: those passed in place of rows.
+    given: Sums | None = None
+    # The cluster of each row, numbered from 0; of sums, the buckets that they keep.
+    cluster: Ints | None = None
+    # Whether weights count rows; 'auto': whole numbers do, others express importance.
+    weight_type: WeightType = "auto"
     kept: Ints | None = None  # the place of each row in the input; None if all are there
     dropped: int = 0  # rows dropped because a value was missing
-    two_columns: bool = (
-        False  # whether two columns, or two classes, became the binary problem of the second
-    )
+    # Whether two columns, or two classes, became the binary problem of the second.
+    two_columns: bool = False
     event: Any = None  # the class of the second of two columns
-    rounded_to: float | None = (
-        None  # the unit to which scores were rounded, if known: 0 and 1 may be others
-    )
+    # The unit to which scores were rounded, if known: 0 and 1 may be others.
+    rounded_to: float | None = None
     asked: bool = False  # whether the view of a matrix was asked for, so that every question has it
     notes: tuple[str, ...] = ()  # what was decided about the rows, in sentences
     events: Events | None = None  # the statements that took the place of labels and scores

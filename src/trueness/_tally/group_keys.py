@@ -14,9 +14,8 @@ from trueness.errors import DroppedRowsWarning, InputError, in_context, warn
 from trueness.typing import Ints
 
 Name: TypeAlias = str | int | float | bool | None
-Group: TypeAlias = (
-    Name | tuple[Name, ...]
-)  # of several columns, the tuple of names; None stands for all rows
+# Of several columns, the tuple of names; None stands for all rows.
+Group: TypeAlias = Name | tuple[Name, ...]
 By: TypeAlias = str | tuple[str, ...] | None
 Key = TypeVar("Key")
 

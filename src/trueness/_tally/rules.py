@@ -17,12 +17,10 @@ from trueness._tally.cells import Cells
 from trueness.errors import InputError, did_you_mean
 from trueness.typing import ArrayLike, Floats, Ints
 
-MOST_BINS = (
-    1 << 20
-)  # the largest number of bins of equal width, each of which is stored and drawn, empty or not
-MOST_MASS_BINS = (
-    1 << 24
-)  # the largest number of bins of equal mass, of which there are no more than distinct scores
+# The largest number of bins of equal width, each of which is stored and drawn, empty or not.
+MOST_BINS = 1 << 20
+# The largest number of bins of equal mass, of which there are no more than distinct scores.
+MOST_MASS_BINS = 1 << 24
 _MOST_CLASS_BINS = 1 << 23  # the bins of all classes together: 32 for each of 2¹⁸ words
 _MOST_COMPARED = 2_000  # distinct scores of which all cuts are compared: 64 MB
 _INT64_SUM = 1 << 32  # below it, the product of any two parts of the sum fits into 64 bits
@@ -566,9 +564,8 @@ def _fused(cells: Cells, start: Ints) -> Ints:
     """The blocks that begin at the cells `start`, with neighbours of equal rate joined."""
     weight = np.add.reduceat(cells.weight, start)
     events = np.add.reduceat(cells.events, start)
-    whole = (
-        np.int64 if weight.sum() < _INT64_SUM else object
-    )  # Python's whole numbers have no limit
+    # Python's whole numbers have no limit.
+    whole = np.int64 if weight.sum() < _INT64_SUM else object
     weight = weight.astype(whole)
     events = events.astype(whole)
     change = events[1:] * weight[:-1] != events[:-1] * weight[1:]

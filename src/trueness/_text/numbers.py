@@ -92,7 +92,8 @@ def common_decimals(values: Sequence[float]) -> int:
 def percent(value: float, decimals: int = 1) -> str:
     """A fraction as a percentage.
 
-    Whole ones without decimals, those near 0 with two digits, those near 1 with one of the distance.
+    Whole ones without decimals, those near 0 with two digits, those near 1 with one of the
+    distance.
 
     >>> percent(1 - 0.05), percent(0.2038), percent(0.00112), percent(0.99996), percent(math.nan)
     ('95 %', '20.4 %', '0.11 %', '99.996 %', '–')

@@ -137,9 +137,8 @@ class Rows:
         free = [id(self.columns.groups[name]) for name in self.choice.by] if gaps else []
         free += [id(self.label)] if self.choice.judge else []  # no human looked
         every = [column for column in self.columns.arrays() if id(column) not in free]
-        if (
-            self.request.missing != "drop" or len(set(map(len, every))) > 1
-        ):  # an error, which the first measure reports
+        # An error, which the first measure reports.
+        if self.request.missing != "drop" or len(set(map(len, every))) > 1:
             return self
         kept = ~reduce(or_, map(missing_rows, every))
         return replace(self.select(kept), dropped=int((~kept).sum()))
@@ -304,9 +303,8 @@ class Rows:
         if self.choice.long and len(models) == 1:
             context = f"{context}, model {models[0].name!r}"
             named = [("column", models[0].columns[0])]
-        typed = (
-            self.choice.label in self.choice.labels
-        )  # not so if a long table was put side by side
+        # Not so if a long table was put side by side.
+        typed = self.choice.label in self.choice.labels
         choice = self.choice
         label = models[0].label if len(models) == 1 else None
         columns = {

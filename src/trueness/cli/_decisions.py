@@ -171,9 +171,8 @@ def judged_sums(options: dict[str, Any], path: str | None = None) -> "Judged":
     if total.bins == "sketch" and options["max_l2"] is not None:
         notes.append("The typical error of a sketch takes all rows of a cell at their mean score.")
     about = {"sources": list(sums), **total.about, "by": total.by}
-    in_groups = (
-        options["groups"] or total.by == "origin"
-    )  # of logs, whose models and sources are not pooled
+    # Of logs, whose models and sources are not pooled.
+    in_groups = options["groups"] or total.by == "origin"
     subjects = list(_from_sums(total, in_groups=in_groups))
     digest = hashlib.sha256(total.total.to_bytes()).hexdigest()
     if policy is None:

@@ -200,8 +200,9 @@ def main() -> None:
       trueness report --demo
       trueness measure rows.csv --label churned --prob model
 
-    Exit codes: 0 done, 1 a gate failed, 2 the options or the data are wrong, 3 a gate cannot decide, 129, 130 and 143 ended
-    by a signal (130: Ctrl-C), 141 the reader of the output has closed the pipe.
+    Exit codes: 0 done, 1 a gate failed, 2 the options or the data are wrong, 3 a gate cannot
+    decide, 129, 130 and 143 ended by a signal (130: Ctrl-C), 141 the reader of the output has
+    closed the pipe.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     # A terminal that lacks a character shows its code.
     for stream in (sys.stdout, sys.stderr):

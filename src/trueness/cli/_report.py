@@ -354,9 +354,8 @@ def _fit_command(rows: Rows, model: Model) -> str:
     event = request.pos_label
     if model.label is not None:
         scores = "--prob", model.columns[0]
-    if (
-        len(model.columns) == 2 and model.classes is not None
-    ):  # reported as the binary problem of the second
+    # Reported as the binary problem of the second.
+    if len(model.columns) == 2 and model.classes is not None:
         scores = "--prob", model.columns[1]
         if request.labels:
             event = request.labels[1]

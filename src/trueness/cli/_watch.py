@@ -94,10 +94,11 @@ EVERY = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}
 def watch(state: str, files: tuple[str, ...], form: str, **options: Any) -> None:
     """Watch a model: an alarm that one may look at every day.
 
-    STATE is a small file, or a URL, that keeps what was counted; it is made by the first call, which
-    names the columns. Each call enters new FILEs, rows or .tally files or folders of these, and then
-    rewrites STATE in one step. Rows that were counted are skipped, whatever file they are in. Over
-    all looks together, a calibrated model raises an alarm with a probability of at most --alpha.
+    STATE is a small file, or a URL, that keeps what was counted; it is made by the first call,
+    which names the columns. Each call enters new FILEs, rows or .tally files or folders of these,
+    and then rewrites STATE in one step. Rows that were counted are skipped, whatever file they are
+    in. Over all looks together, a calibrated model raises an alarm with a probability of at most
+    --alpha.
 
     \b
       trueness watch churn.json monday.csv --label churned --prob model

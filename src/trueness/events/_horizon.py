@@ -109,11 +109,12 @@ def at_horizon(
 
     Notes
     -----
-    With :math:`\hat G(t-)`, the Kaplan-Meier estimate of being uncensored just before :math:`t`, the
-    weights are
+    With :math:`\hat G(t-)`, the Kaplan-Meier estimate of being uncensored just before :math:`t`,
+    the weights are
 
     .. math:: w = \begin{cases} 1 / \hat G(t-) & \text{an event of any kind at } t \le h \\
-        1 / \hat G(h-) & \text{no event, followed until } h \\ 0 & \text{censored before } h \end{cases}
+        1 / \hat G(h-) & \text{no event, followed until } h \\ 0 & \text{censored before } h
+        \end{cases}
 
     and express importance. They sum to the number of rows, and without strata the weighted event
     rate is one minus the Kaplan-Meier estimate at the horizon. A row censored exactly at the

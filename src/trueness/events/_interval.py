@@ -43,7 +43,8 @@ def interval(
 
     .. math:: (u - l) + \frac{2}{1 - g} (l - y)_+ + \frac{2}{1 - g} (y - u)_+
 
-    at the coverage :math:`g`; its mean is smallest for the true central interval (Gneiting and Raftery 2007).
+    at the coverage :math:`g`; its mean is smallest for the true central interval (Gneiting and
+    Raftery 2007).
 
     Outcomes with few distinct values, such as counts, rarely allow a coverage of exactly the stated
     one: the smallest interval that covers 90 % covers more.

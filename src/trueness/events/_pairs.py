@@ -12,8 +12,8 @@ def pairs(first_preferred: ArrayLike, p: ArrayLike, *, cluster: ArrayLike | None
     """Preferences: the statement is that the first of a pair is preferred to the second.
 
     "First with probability p" and "second with probability 1 − p" are one statement. So the event
-    is that the favoured one is preferred, with the confidence max(p, 1 − p); measures that depend on
-    which one is called the first, such as observed/expected, are refused.
+    is that the favoured one is preferred, with the confidence max(p, 1 − p); measures that depend
+    on which one is called the first, such as observed/expected, are refused.
 
     Parameters
     ----------

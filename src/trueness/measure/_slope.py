@@ -282,9 +282,8 @@ def inside_cells(cells: Cells) -> InsideCells:
     certain_weight = cells.weight[zeros].sum() + cells.weight[ones].sum()
     wrong = cells.events[zeros].sum() + (cells.weight[ones] - cells.events[ones]).sum()
     inside = {name: column[first:last] for name, column in cells.columns().items()}
-    kept = (
-        cells if last - first == cells.size else Cells(**inside)
-    )  # the same cells, with what they remember
+    # The same cells, with what they remember.
+    kept = cells if last - first == cells.size else Cells(**inside)
     return InsideCells(kept, certain.item(), wrong.item(), certain_weight.item())
 
 

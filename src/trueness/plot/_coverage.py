@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from trueness.results import Coverage, LevelHistogram
 
 _FEW = 12
-"""Up to this number of stated levels, each has a marker and a bar; with more, a band is easier to read."""
+"""Up to this number of stated levels, each has a marker and a bar; with more, a band is easier to
+read."""
 
 
 class CoverageDisplay(canvas.Display):

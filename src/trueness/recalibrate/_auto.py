@@ -39,9 +39,8 @@ from trueness.recalibrate._saving import (
 from trueness.typing import ArrayLike, Floats, Ints
 
 _FOLDS = 5
-_MOST_REPEATED = (
-    1_000_000  # rows of scores of several classes that are repeated as their weights say
-)
+# Rows of scores of several classes that are repeated as their weights say.
+_MOST_REPEATED = 1_000_000
 
 
 @partial(meets, "a tuple of arrays of coefficients")
@@ -210,9 +209,8 @@ class AutoCalibration(LogitMap):
             del self._cluster
 
     def _fit(self, rows: CalibrationSet) -> None:
-        if (
-            rows.w is not None
-        ):  # the sum of the weights says how much evidence the rows are against the identity
+        # The sum of the weights says how much evidence the rows are against the identity.
+        if rows.w is not None:
             rows = rows._replace(w=rows.w * (_rows_worth(rows.w) / rows.w.sum()))
         logits = self._fit_logits(rows)
         worth = _rows_worth(rows.weights)
@@ -239,9 +237,8 @@ class AutoCalibration(LogitMap):
         self, logits: NDArray[Any], rows: CalibrationSet, plan: fits.Plan
     ) -> fits.AutoFit:
         rows = rows._replace(p=log_softmax(logits.astype(np.float64)))
-        if (
-            rows.w is not None and are_whole(rows.w) and plan.rows_worth <= _MOST_REPEATED
-        ):  # a weight of 2 is two rows
+        # A weight of 2 is two rows.
+        if rows.w is not None and are_whole(rows.w) and plan.rows_worth <= _MOST_REPEATED:
             times = np.repeat(np.arange(rows.y.size), rows.w.astype(np.int64))
             rows = rows.take(times)._replace(w=None)
             plan = plan._replace(cluster=None if plan.cluster is None else plan.cluster[times])

@@ -145,9 +145,8 @@ def deal_rows(
         begin = 0
         for part in np.split(order, np.flatnonzero(np.diff(y[order])) + 1):
             deal[rng.permutation(part)] = (begin + np.arange(part.size)) % number
-            begin += (
-                part.size
-            )  # the next class begins where this one ended, so that folds are of equal size
+            # The next class begins where this one ended, so that folds are of equal size.
+            begin += part.size
     return fold
 
 

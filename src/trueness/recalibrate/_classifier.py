@@ -60,10 +60,10 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         classifier inside ``sklearn.frozen.FrozenEstimator`` is not refitted; only the calibrator is
         fitted, on rows that must be new to the classifier.
     calibrator : Calibrator or str, optional
-        Also by name, such as ``"isotonic"``. Default: ``AutoCalibration()``. For more than two classes, a calibrator of a single score is
-        wrapped in :class:`OneVsRest`. A calibrator of probabilities gets `predict_proba`, or else
-        `decision_function` as log-odds; a calibrator of logits gets `decision_function`, or else
-        the logarithm of `predict_proba`.
+        Also by name, such as ``"isotonic"``. Default: ``AutoCalibration()``. For more than two
+        classes, a calibrator of a single score is wrapped in :class:`OneVsRest`. A calibrator of
+        probabilities gets `predict_proba`, or else `decision_function` as log-odds; a calibrator of
+        logits gets `decision_function`, or else the logarithm of `predict_proba`.
     cv : int, splitter or iterable of (train, test), default 5
         Folds; no row may be in two test parts. The calibrator is fitted on the rows that are in
         one, which with ``TimeSeriesSplit`` are all but the first. An int (None: 5) means stratified

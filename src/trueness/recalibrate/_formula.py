@@ -235,9 +235,8 @@ class LogOdds(NamedTuple):
 
     curve: Curve
     from_logits: bool = False  # whether the score is the log-odds itself
-    eps: float = (
-        0.0  # scores nearer to 0 or 1 are moved to that distance; 0 leaves them where they are
-    )
+    # Scores nearer to 0 or 1 are moved to that distance; 0 leaves them where they are.
+    eps: float = 0.0
 
     def __call__(self, p: NDArray[Any]) -> Floats:
         p = p.astype(np.float64)
@@ -289,9 +288,8 @@ class Linear(NamedTuple):
 
     matrix: Floats | None = None  # (K, K); its diagonal alone, (K,); or None for the identity
     shift: Floats | None = None
-    centred: bool = (
-        False  # whether z is taken without its mean, as a number added to a row has no meaning
-    )
+    # Whether z is taken without its mean, as a number added to a row has no meaning.
+    centred: bool = False
     beta: Floats | None = None
     """For each class against all others, with P its share of the row: c, a and b of c + a log P − b
     log(1 − P). The logarithm of the probability of these log-odds, times `beta_weight`, is added to

@@ -365,9 +365,8 @@ class Cuts(NamedTuple):
 
 def boundary_ranks(n: int, n_bins: int) -> Ints:
     """0, ⌈Δ⌉, ⌈2Δ⌉, …, n + 1 with Δ = (n + 1) / B, in integers: the rounding of floats could raise a ceiling by one."""
-    kind = (
-        np.int64 if (n + 1) * n_bins < 1 << 62 else object
-    )  # products of large weights do not fit into int64
+    # Products of large weights do not fit into int64.
+    kind = np.int64 if (n + 1) * n_bins < 1 << 62 else object
     return np.asarray(-(-np.arange(n_bins + 1, dtype=kind) * (n + 1) // n_bins), dtype=np.int64)
 
 
@@ -382,9 +381,8 @@ def rank_cuts(cells: Cells, n_bins: int, rng: np.random.Generator | None = None)
     ranks = boundary_ranks(n, n_bins)
     inner = ranks[1:-1]
     cell = np.searchsorted(through, inner, side="left")
-    ahead = (
-        inner - 1 - (through[cell] - cells.weight[cell])
-    )  # points of the same score before the boundary point
+    # Points of the same score before the boundary point.
+    ahead = inner - 1 - (through[cell] - cells.weight[cell])
     if rng is None:
         label = cells.events[cell] / cells.weight[cell]
         within = ahead * label

@@ -49,14 +49,15 @@ class IntervalCalibration(BaseEstimator):  # type: ignore[misc]  # scikit-learn 
 
     Notes
     -----
-    With the score :math:`s_i = \max(l_i - y_i, y_i - u_i)` of each row (over the half-width for 'stretch'), 'conformal'
-    moves both ends by the :math:`k`-th smallest score, :math:`k = \lceil (n + 1) g \rceil`. A new row that is exchangeable
-    with those of the fit is then inside with a probability between :math:`g` and :math:`g + 1/(n + 1)`, over calibration
-    sets, too; the upper end holds if no two scores are equal. For one calibration set the coverage follows the law
+    With the score :math:`s_i = \max(l_i - y_i, y_i - u_i)` of each row (over the half-width for
+    'stretch'), 'conformal' moves both ends by the :math:`k`-th smallest score, :math:`k = \lceil
+    (n + 1) g \rceil`. A new row that is exchangeable with those of the fit is then inside with a
+    probability between :math:`g` and :math:`g + 1/(n + 1)`, over calibration sets, too; the upper
+    end holds if no two scores are equal. For one calibration set the coverage follows the law
     :math:`\mathrm{Beta}(k, n + 1 - k)`. At least :math:`g/(1 - g)` rows are needed.
 
-    With `cluster` the promise, at least :math:`g`, is for a row of a new cluster: each cluster counts as one, its rows
-    share its weight, and one more cluster is infinitely far off.
+    With `cluster` the promise, at least :math:`g`, is for a row of a new cluster: each cluster
+    counts as one, its rows share its weight, and one more cluster is infinitely far off.
 
     References
     ----------

@@ -211,9 +211,8 @@ def _linear(graph: _Graph, linear: formulas.Linear, z: str) -> str:
     total = z
     if linear.centred:
         total = add("Sub", z, add("ReduceMean", z, axes=[1], keepdims=1))
-    if (
-        linear.matrix is not None and linear.matrix.ndim == 1
-    ):  # a product with zeros would make nan of −inf
+    # A product with zeros would make nan of −inf.
+    if linear.matrix is not None and linear.matrix.ndim == 1:
         total = add("Mul", total, linear.matrix)
     elif linear.matrix is not None:
         total = add("MatMul", total, np.ascontiguousarray(linear.matrix.T))

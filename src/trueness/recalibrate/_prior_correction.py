@@ -145,9 +145,8 @@ def _log_weights(
 
 def _number(weight: Any) -> float:
     one = isinstance(weight, Real) and not isinstance(weight, bool | np.bool_)
-    plain = (
-        weight.item() if isinstance(weight, np.generic) else weight
-    )  # a float32 cannot hold the largest float64
+    # A float32 cannot hold the largest float64.
+    plain = weight.item() if isinstance(weight, np.generic) else weight
     if not one or not 0 < plain <= sys.float_info.max:
         raise InputError(
             "weight", "must be one finite number above 0 for a vector of scores", f"got {weight!r}"

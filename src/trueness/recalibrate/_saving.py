@@ -30,9 +30,8 @@ Size: TypeAlias = Callable[[Any], int]  # a length that depends on what the cali
 
 _LARGEST = 1e300  # of a stored number: of a logit, too
 _ROUNDED = 1e-6  # how far from one probabilities may sum
-_SLACK = (
-    1e-9  # weighted sums are rounded, and a map of an earlier version may exceed 1 by that much
-)
+# Weighted sums are rounded, and a map of an earlier version may exceed 1 by that much.
+_SLACK = 1e-9
 
 
 def meets(demand: str, good: Callable[[Any, Any], object]) -> Check:

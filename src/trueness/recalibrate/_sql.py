@@ -321,9 +321,8 @@ def _softmax(writer: _Writer, formula: formulas.Softmax, names: list[str], k: in
             continue
         factors = matrix[j] - matrix[k]
         more = shift[j] - shift[k]
-        if (
-            np.count_nonzero(factors) == 2 and factors[j] == -factors[k]
-        ):  # exact differences of large logits
+        # Exact differences of large logits.
+        if np.count_nonzero(factors) == 2 and factors[j] == -factors[k]:
             parts = [f"{number(factors[j])} * ({z[j]} - {z[k]})"]
         else:
             parts = [

@@ -149,7 +149,8 @@ class NoiseFloor(Record):
 # The normal quantile of a 99 % interval.
 _MONTE_CARLO = 2.576
 # The omnibus test ranks its statistics among the draws before it ranks their combination: between
-# seeds its p-value varies about twice as much as a share of draws (root mean square of 9 data sets).
+# seeds its p-value varies about twice as much as a share of draws (root mean square of 9 data
+# sets).
 _OMNIBUS_ERROR = 2.0
 # Tests whose usual p-value is that of a limiting distribution.
 _TEXTBOOK = ("spiegelhalter", "cox", "hosmer-lemeshow", "ks", "kuiper")

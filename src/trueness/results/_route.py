@@ -86,7 +86,8 @@ class Route(Record):
     n: int
     """Rows."""
     rows_needed: int | None = None
-    """If nothing is certified: rows with which a threshold would be; None if more would not help."""
+    """If nothing is certified: rows with which a threshold would be; None if more would not
+    help."""
     segments: Mapping[str, "Route"] = field(default_factory=dict, hash=False)
     """The route of each segment; the promises of all segments hold together."""
     note: str = ""

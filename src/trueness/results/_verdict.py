@@ -52,8 +52,8 @@ class DetectionPower(Record):
     """Slopes below the first or above the second are noticed with probability 0.9; nan if none
     is."""
     noticed_error: float
-    """The l2 error from which such shifts and slopes are noticed with probability 0.9; nan if none is.
-    One in waves, or over few scores, must be larger."""
+    """The l2 error from which such shifts and slopes are noticed with probability 0.9; nan if none
+    is. One in waves, or over few scores, must be larger."""
 
     @property
     def enough(self) -> bool:

@@ -314,9 +314,8 @@ def pool_scores(z: Floats, t: Floats, w: Floats) -> tuple[Ints, Floats, Floats]:
     return group, gaps, weight
 
 
-MOST_ENTRIES = (
-    10**8
-)  # entries of the largest arrays that are drawn: 0.8 GB each, of which there are several
+# Entries of the largest arrays that are drawn: 0.8 GB each, of which there are several.
+MOST_ENTRIES = 10**8
 
 
 def check_rows(n: Any, most: int = MOST_ENTRIES) -> int:

@@ -1,6 +1,7 @@
 """Evaluation logs as samples, one at a time: lm-eval, inspect, HELM, OpenAI evals, and other JSON.
 
-Chat batches and the exports of other tools are in `_eval_exports`. A log is recognised by its content. Nothing of an archive is extracted.
+Chat batches and the exports of other tools are in `_eval_exports`. A log is recognised by its
+content. Nothing of an archive is extracted.
 """
 
 import importlib

@@ -38,9 +38,8 @@ from trueness.sources._table import (
 from trueness.sources._text import CsvFile, JsonLinesFile
 
 PathEngine: TypeAlias = Literal["auto", "polars", "duckdb"]
-_started_in: set[int] = (
-    set()
-)  # the process in which Polars has started its threads, also as a fork remembers it
+# The process in which Polars has started its threads, also as a fork remembers it.
+_started_in: set[int] = set()
 
 
 def _need_polars() -> None:

@@ -283,9 +283,8 @@ def _host_sums(rows: TensorRows, layout: Layout) -> Sums:
     step = max(1, _ENTRIES * p.shape[0] // p.numel() if copied and p.numel() else p.shape[0])
     sums = no_sums(layout.parts(p), layout.size, p.device, weighted=rows.w is not None)
     for few in rows.chunks(step):
-        w = (
-            few.w if few.w is not None and bool(few.w.any()) else None
-        )  # rows of weight 0 are checked, but not summed
+        # Rows of weight 0 are checked, but not summed.
+        w = few.w if few.w is not None and bool(few.w.any()) else None
         parts = binned_rows(few.y, few.p, bins=rule, sample_weight=w, **options).parts
         if sums.weighted is None:
             sums.table.add_(

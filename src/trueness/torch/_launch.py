@@ -16,17 +16,14 @@ from trueness.torch._sums import LARGEST, Sums, class_sums, no_sums, sift
 from trueness.torch._sums import score_sums as sums_by_operations
 
 _THREADS = 32  # of a program that sums
-_MOST_BINS = (
-    256  # each group of bins reads the rows again, but torch's operations are as slow as 16 groups
-)
+# Each group of bins reads the rows again, but torch's operations are as slow as 16 groups.
+_MOST_BINS = 256
 _MOST_ROWS = 8_000  # that a thread adds, and a block more: 13 bits, for a count beside Σhi
-_MOST_WEIGHTED_ROWS = (
-    4_000  # a plain sum of as many positive terms has a relative error below 4.6e-13
-)
+# A plain sum of as many positive terms has a relative error below 4.6e-13.
+_MOST_WEIGHTED_ROWS = 4_000
 _PROGRAMS = 32  # that sum, for each multiprocessor
-_SHORT_PROGRAMS = (
-    16  # that sum confidences of short rows: all have room at the same time, with 128 registers
-)
+# That sum confidences of short rows: all have room at the same time, with 128 registers.
+_SHORT_PROGRAMS = 16
 _FEWEST_BLOCKS = 4  # for one program
 _OF_A_THREAD = 32  # entries of a row that one thread reads alone
 _IN_REGISTERS = 8_192  # bytes of rows, as wide as their powers, that one warp holds
@@ -185,9 +182,8 @@ def logit_sums(rows: TensorRows, layout: Layout, into: Sums | None = None) -> Su
     """
     if layout.kind == "classwise" and (rows.w is not None or layout.size > _MOST_BINS):
         return class_sums(rows, layout)
-    z = (
-        rows.p.contiguous()
-    )  # the order in which powers are added depends on wide reads, and these on the address
+    # The order in which powers are added depends on wide reads, and these on the address.
+    z = rows.p.contiguous()
     rows = rows._replace(p=z if z.data_ptr() % 16 == 0 else z.clone())
     if (
         layout.kind == "confidence"

@@ -138,9 +138,8 @@ class CalibrationError:
             self._sums = no_sums(
                 self._parts, self._layout.size, torch.device("cpu" if device is None else device)
             )
-        self._weighted: torch.Tensor | None = (
-            None  # sums of weighted rows and their rounding errors, if there are any
-        )
+        # Sums of weighted rows and their rounding errors, if there are any.
+        self._weighted: torch.Tensor | None = None
 
     @property
     def device(self) -> torch.device:

@@ -89,9 +89,8 @@ class TensorRows(NamedTuple):
     w: torch.Tensor | None = None  # weights
     ignored: int | None = None  # the label of rows that are left out
     logits: bool = False  # whether the scores are logits
-    tolerance: float | None = (
-        None  # how far from one a row may sum; None for the default of its type
-    )
+    # How far from one a row may sum; None for the default of its type.
+    tolerance: float | None = None
 
     @property
     def codes(self) -> torch.Tensor:

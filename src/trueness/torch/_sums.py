@@ -19,9 +19,8 @@ from trueness.torch._rows import (
 from trueness.typing import Floats
 
 COLUMNS = FAULTS = 5
-WEIGHT_COLUMNS = (
-    8  # rows of positive weight, Σw, Σw², Σwy, Σwp, Σwp², Σwyp, rows of fractional weight
-)
+# Rows of positive weight, Σw, Σw², Σwy, Σwp, Σwp², Σwyp, rows of fractional weight.
+WEIGHT_COLUMNS = 8
 LARGEST = 1e100  # squares of weights must not overflow; the library has the same limit
 _ENTRIES = 1 << 22  # of one chunk; a few dozen bytes of temporaries for each
 _PLAIN_SUM = 4_096  # a plain sum of this many positive terms has a relative error below 4.6e-13
@@ -35,9 +34,8 @@ class Sums(NamedTuple):
         torch.Tensor
     )  # int64: the table, then the faults, in one tensor, so that one operation adds or moves both
     size: int  # number of bins
-    weighted: torch.Tensor | None = (
-        None  # float64, (parts, B, 8): sums of weighted rows, which are not in the table
-    )
+    # float64, (parts, B, 8): sums of weighted rows, which are not in the table.
+    weighted: torch.Tensor | None = None
 
     @property
     def table(self) -> torch.Tensor:

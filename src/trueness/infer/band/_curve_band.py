@@ -198,21 +198,21 @@ def curve_band(
     standard errors and of Wilson's for the number of independent rows that has the same variance;
     they stay within [0, 1].
 
-    *Simultaneous curves.* :math:`c` is the quantile of the largest :math:`|t|` over all scores, from the
-    length :math:`\kappa` of the path that the standardised basis takes on the unit sphere (Sun and
-    Loader 1994),
+    *Simultaneous curves.* :math:`c` is the quantile of the largest :math:`|t|` over all scores,
+    from the length :math:`\kappa` of the path that the standardised basis takes on the unit sphere
+    (Sun and Loader 1994),
 
     .. math:: \frac{\kappa}{\pi} e^{-c^2/2} + 2 (1 - \Phi(c)) = 1 - \text{level} ,
 
     or Scheffé's, if that is smaller.
 
-    Splines and loess have bands for the mean of the curve, as `covers` of the result says. It is the truth if the
-    log-odds are a spline with these knots, as for calibrated scores or a wrong slope; otherwise it
-    is the best approximation (splines) or a local mean (loess), and more rows make it worse:
-    ``docs/guide/curves.md`` has the coverage. A truth with a kink, 0.3 + 0.8 |p − ½| of uniform
-    scores, lies within simultaneous bands at 95 % in .86 (spline) and .84 (loess) of samples of
-    1,000 rows, and in .64 and .56 of 4,000 (80 samples each). The monotone band needs no such
-    assumption.
+    Splines and loess have bands for the mean of the curve, as `covers` of the result says. It is
+    the truth if the log-odds are a spline with these knots, as for calibrated scores or a wrong
+    slope; otherwise it is the best approximation (splines) or a local mean (loess), and more rows
+    make it worse: ``docs/guide/curves.md`` has the coverage. A truth with a kink, 0.3 + 0.8 |p − ½|
+    of uniform scores, lies within simultaneous bands at 95 % in .86 (spline) and .84 (loess) of
+    samples of 1,000 rows, and in .64 and .56 of 4,000 (80 samples each). The monotone band needs no
+    such assumption.
 
     *Bins.* All statements are conditional on the scores; labels of different rows are independent.
 
@@ -225,18 +225,18 @@ def curve_band(
     :math:`p_i` of the bin (Poisson-binomial). The band cuts off at most (1 − level)/2 at either end of its distribution, which is computed
     exactly or, for bins with more than about 5·10⁴ distinct scores, from three moments.
 
-    *Simultaneous bins.* Each of B non-empty bins gets :math:`\text{level}^{1/B}` (Šidák), which is exact
-    since bins share no rows. The classes of a class-wise table do share rows, so each of K classes
-    first gets 1 − (1 − level)/K (Bonferroni).
+    *Simultaneous bins.* Each of B non-empty bins gets :math:`\text{level}^{1/B}` (Šidák), which is
+    exact since bins share no rows. The classes of a class-wise table do share rows, so each of K
+    classes first gets 1 − (1 − level)/K (Bonferroni).
 
     Whole-number weights count rows. For other weights a band for the rate uses the effective number
     of rows, (Σw)²/Σw², and a consistency band the normal distribution with variance Σw²p(1 − p);
     the field `interval` says so.
 
-    *Monotone.* The rows are cut, by their scores alone, into at most :math:`2 \sqrt n`, and never more than
-    1,000, groups of equal size. The band looks at all M runs of 1, 2, 4, 8, … neighbouring groups.
-    Let a run have N rows, k of them events, and scores from a to b. If :math:`f` rises, then k is
-    at least as large as a binomial number with rate :math:`f(a)`, and at most as large as one with
+    *Monotone.* The rows are cut, by their scores alone, into at most :math:`2 \sqrt n`, and never
+    more than 1,000, groups of equal size. The band looks at all M runs of 1, 2, 4, 8, …
+    neighbouring groups. Let a run have N rows, k of them events, and scores from a to b. If
+    :math:`f` rises, then k is at least as large as a binomial number with rate :math:`f(a)`, and at most as large as one with
     rate :math:`f(b)`. So Clopper-Pearson limits of k out of N give
 
     .. math:: f(a) \le U , \quad f(b) \ge L , \quad \text{each at level } 1 - \frac{1 - \text{level}}{2M} ,

@@ -191,8 +191,8 @@ def compare(
 
     **The best of several models** looks better than it is, since its luck was part of the choice:
     the plain upper limit of the smallest of 5 or 20 mean losses held in 75 to 92 % of simulated
-    choices in place of 95 %. `chosen` therefore has limits at the level 1 − α/k, which hold for all k
-    models together. It is the best of these models on these rows, not of the procedure that made
+    choices in place of 95 %. `chosen` therefore has limits at the level 1 − α/k, which hold for all
+    k models together. It is the best of these models on these rows, not of the procedure that made
     them.
 
     The bootstrap interval lies between quantiles of the resampled differences, shifted so that
@@ -474,9 +474,8 @@ class _Estimate(NamedTuple):
 def _squared_error(one: Evidence, rule: BinRule | None, *, root: bool) -> _Estimate:
     one.require_one("the squared error of a matrix")
     top = one.sample
-    cells = (
-        cells_of_rows(top) if top.w is None else cells_of_rows(top).as_floats()
-    )  # other weights than counts
+    # Other weights than counts.
+    cells = cells_of_rows(top) if top.w is None else cells_of_rows(top).as_floats()
     rule = rule or default_rule(cells, top.y.size)
     u = np.asarray(top.y, dtype=np.float64) - np.asarray(top.p, dtype=np.float64)
     residuals = BinnedResiduals(u, bin_numbers(top, rule, cells), one.cluster, top.w)

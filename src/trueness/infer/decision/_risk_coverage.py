@@ -207,9 +207,8 @@ def risk_of(
     curve = known or _Curve.of(evidence, pairs)
     value = curve.value
     n = curve.reached[-1]
-    right = (
-        1 + (_SURPRISE - 1) * value
-    )  # what such a row adds to the area of right answers, if it is right
+    # What such a row adds to the area of right answers, if it is right.
+    right = 1 + (_SURPRISE - 1) * value
     if evidence.cluster is None:
         values = value + np.concatenate([curve.if_wrong, curve.if_right])
         counts = np.concatenate([curve.errors, curve.size - curve.errors])

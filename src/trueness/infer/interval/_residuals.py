@@ -128,9 +128,8 @@ class BinnedResiduals:
         with np.errstate(divide="ignore", invalid="ignore"):
             whole = ((excess**2 - squares) / (size**2 - own))[self.bin_of]
             others = (rest_s**2 - (squares[self.bin_of] - s**2)) / rest_pairs
-            paired = (
-                rest_pairs > 1e-12 * rest_n**2
-            )  # of one other entry, with weights, only rounding is left
+            # Of one other entry, with weights, only rounding is left.
+            paired = rest_pairs > 1e-12 * rest_n**2
             values = 2 * self.u * rest_s / rest_n - np.where(paired, others, whole)
         return np.where(rest_n > 0, values, 0.0)
 

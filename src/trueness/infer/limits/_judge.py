@@ -84,8 +84,8 @@ def judge(
 
     Notes
     -----
-    Rates have mid-P binomial limits. Kappa's are quantiles of its values under Dirichlet posteriors of
-    the table, with ½ in each cell of agreement, and for the upper end ¼, else ½, in each of
+    Rates have mid-P binomial limits. Kappa's are quantiles of its values under Dirichlet posteriors
+    of the table, with ½ in each cell of agreement, and for the upper end ¼, else ½, in each of
     disagreement; up to 1 if no disagreement was seen. The bias has Tango's paired
     score limits. The rate of events adds the judge's labels of the other rows to the human ones,
     :math:`\bar Y + \lambda (\bar J_N - \bar J_n)`, with a λ that few events shrink. Clusters lower

@@ -59,9 +59,8 @@ class EffectiveEvents(NamedTuple):
         if isinstance(sums, Cells) and sums.size > _MANY_SCORES and cluster_rows is None:
             sums = pool_cells(sums)  # ten strata need no more
         if isinstance(sums, Bins) and cluster_rows is not None:
-            sums = (
-                cluster_rows.cells
-            )  # buckets of clusters, each at the mean scores of its own rows
+            # Buckets of clusters, each at the mean scores of its own rows.
+            sums = cluster_rows.cells
         strata = _Strata(sums)
         events = float(strata.events.sum())
         rate = min(float(strata.events.sum()) / strata.total, 1.0)

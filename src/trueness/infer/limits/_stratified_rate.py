@@ -13,7 +13,8 @@ from trueness.infer.limits._paired_difference import rows_per_unit
 from trueness.typing import Bools, Floats, Ints
 
 _PRIOR = 2.0
-"""Labels that the expected rate of a stratum counts for: a stratum without an event has a spread."""
+"""Labels that the expected rate of a stratum counts for: a stratum without an event has a
+spread."""
 
 
 def stratified_rate(

@@ -98,8 +98,8 @@ def equivalence_test(
             Observed divided by expected events must lie in 1 ± `within`, by two one-sided tests.
         'band'
             The event probability at the scores of a `share` of the rows must be within `within` of
-            the score, by the monotone band of :func:`trueness.curve_band`. Assumes that the probability rises
-            with the score; needs very many rows.
+            the score, by the monotone band of :func:`trueness.curve_band`. Assumes that the
+            probability rises with the score; needs very many rows.
         'ece'
             The ECE in given bins, by its one-sided upper limit.
     bins : int, sequence of edges or bin rule, optional
@@ -167,8 +167,8 @@ def equivalence_test(
     The limits are those of ``trueness gate --require``, which is this test. 'band' is exact; 'oe'
     and 'ece' are conservative; 'l2' is an asymptotic test with exact limits where labels hardly
     ever contradict the scores. With clusters 'l2' is a little bold: where .05 is meant, an error
-    that equals the margin is accepted in up to .072 of samples. Size and power in simulations are in ``docs/evidence/coverage.md``;
-    :func:`trueness.validation_size` plans the number of rows.
+    that equals the margin is accepted in up to .072 of samples. Size and power in simulations are
+    in ``docs/evidence/coverage.md``; :func:`trueness.validation_size` plans the number of rows.
 
     **Smoothness.** 'l2' compares rows of neighbouring scores, unless each distinct score is a cell
     of its own: it holds if the error varies smoothly with the score, as `condition` says. If each

@@ -177,9 +177,8 @@ def _null_batches(
     if not in_pairs.any():
         yield np.zeros(draws)
         return
-    counted = (
-        scores if in_pairs.all() else scores.of_bins(in_pairs)
-    )  # a row alone in its bin adds nothing
+    # A row alone in its bin adds nothing.
+    counted = scores if in_pairs.all() else scores.of_bins(in_pairs)
     rng = stream(seed, "labels")
     if scores.k == 1 and len(scores.z) <= _MANY:
         # Rows that add nothing are drawn too, so that these are the labels of every other question.
@@ -281,9 +280,8 @@ class NestedPairs:
 
     def __call__(self, events: NDArray[Any]) -> Floats:
         """The statistic of each set of events, of shape (m, draws), in each partition: shape (draws, partitions)."""
-        if (
-            self.space.shape[2] != events.shape[1]
-        ):  # kept: allocating it anew costs as much as the sums
+        # Kept: allocating it anew costs as much as the sums.
+        if self.space.shape[2] != events.shape[1]:
             self.space = np.zeros((2, self.runs.nodes, events.shape[1]))
         excess, pairs = self.space
         entries = excess[: self.runs.size]

@@ -284,9 +284,8 @@ def by_time(groups: Any, time: str, before: Any, after: Any) -> list[tuple[Any, 
         late = end is not None and not precedes(place, end, "before")
         if not late and (start is None or precedes(start, place, "after")):
             look = looks.setdefault(place, {})
-            look[rest] = (
-                look[rest] + sums if rest in look else sums
-            )  # one instant may have several texts
+            # One instant may have several texts.
+            look[rest] = look[rest] + sums if rest in look else sums
     return [
         (place, looks[place] if len(names) > 1 else looks[place][()]) for place in sorted(looks)
     ]

@@ -654,9 +654,8 @@ class Watch:
             text = _text({**state, "checksum": _checksum(state)})
         except (TypeError, ValueError) as reason:
             raise InputError("about", "must be ready for JSON", str(reason)) from None
-        return (
-            text if text.isprintable() else visible_json(text)
-        )  # names may have halves of characters
+        # Names may have halves of characters.
+        return text if text.isprintable() else visible_json(text)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
