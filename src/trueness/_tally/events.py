@@ -120,7 +120,8 @@ class Events:
                 raise InputError(name, "describes rows", "Events already hold theirs")
         if self.weight is None:
             return self.event, self.p, {}
-        return self.event, self.p, {"sample_weight": self.weight}
+        weights: RowOptions = {"sample_weight": self.weight, "weight_type": self.weight_type}
+        return self.event, self.p, weights
 
 
 def clusters_of(y_true: Any, cluster: Any) -> Any:
