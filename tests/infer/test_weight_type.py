@@ -95,7 +95,7 @@ def test_whole_weights_are_counts_with_a_warning_unless_somebody_says_so(name):
     [
         tn.net_benefit,
         tn.risk_coverage,
-        tn.monotone_band,
+        partial(tn.curve_band, method="monotone"),
         partial(tn.decide, cost_fp=1, cost_fn=1),
         partial(tn.accept_threshold, accuracy=0.6),
         partial(tn.calibration_test, cluster=np.arange(400) // 2),
