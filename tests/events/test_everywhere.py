@@ -137,11 +137,9 @@ def test_a_cluster_beside_events_replaces_the_row():
 
 def test_functions_of_independent_rows_refuse_dependent_events():
     with pytest.raises(InputError, match=r"independent rows here.*quantiles at 3 levels"):
-        partial(tn.curve_band, method="monotone")(EVENTS["quantiles"])
-    assert (
-        partial(tn.curve_band, method="monotone")(EVENTS["horizon"].event, EVENTS["horizon"].p)
-        is not None
-    )
+        tn.curve_band(EVENTS["quantiles"], method="monotone")
+    risks = EVENTS["horizon"]
+    assert tn.curve_band(risks.event, risks.p, method="monotone") is not None
 
 
 @pytest.mark.parametrize(
@@ -150,12 +148,13 @@ def test_functions_of_independent_rows_refuse_dependent_events():
         (lambda e: tn.ece(e, RISK), "`y_prob` must be left out when Events are passed"),
         (lambda e: tn.ece(e, sample_weight=RISK), "`sample_weight` describes rows"),
         (lambda e: tn.assess(e, from_logits=True), "`from_logits` describes rows"),
+        (lambda e: tn.ece(e, weight_type="importance"), "`weight_type` must be 'auto' for these"),
         (lambda e: tn.report(e, RISK), "got Events, which hold theirs"),
         (lambda e: tn.compare({"a": e, "b": RISK}), "must hold Events only"),
         (lambda e: tn.compare(e, {"a": RISK, "b": RISK}), "must be a dict of Events"),
         (lambda e: tn.compare({"a": e, "b": EVENTS["horizon"]}), "Events of one kind"),
         (lambda e: tn.PlattScaling().fit(e), "`IntervalCalibration` moves the ends"),
-        (lambda e: tn.noise_floor("ece", e, y_true=RISK), "`y_true` must be left out"),
+        (lambda e: tn.noise_floor("ece", e, y_true=RISK), "`y_prob` is Events, which hold labels"),
     ],
 )
 def test_what_events_already_say_is_refused_beside_them(call, message):
@@ -198,8 +197,13 @@ def test_a_report_on_several_horizons_compares_no_rows_of_different_weights():
 
 
 def test_weights_of_events_are_what_they_are():
-    with pytest.raises(InputError, match="`weight_type` must be 'importance' for these Events"):
-        tn.assess(EVENTS["horizon"], weight_type="frequency")
+    risks = EVENTS["horizon"]
+    for ask in (tn.assess, tn.ece, tn.tally):
+        with pytest.raises(InputError, match="`weight_type` must be 'importance' for these Events"):
+            ask(risks, weight_type="frequency")
+    assert tn.ece(risks, weight_type="importance") == tn.ece(risks)
+    sums = tn.tally(risks, weight_type="importance")
+    assert tn.estimate("brier", sums, weight_type="importance").n == np.count_nonzero(risks.weight)
 
 
 def test_a_series_takes_independent_events():

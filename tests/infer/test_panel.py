@@ -109,7 +109,7 @@ def test_the_text_for_a_paper_has_methods_results_and_what_is_to_be_added(found)
 def test_the_smallest_p_value_of_redrawn_labels_reads_as_at_most():
     y, p = np.ones(12, int), np.linspace(0.01, 0.05, 12)
     text = str(tn.panel([*y, 0], [*p, 0.02], floor=False, seed=0))
-    assert text.count("p ≤ 0.001.") == 2
+    assert text.count("p ≤ 0.001, simulated.") == 2
 
 
 def test_sums_and_rows_and_whole_weights_agree(found):

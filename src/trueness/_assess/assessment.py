@@ -15,13 +15,11 @@ from trueness._input.segment_columns import GROUPS, SegmentColumn
 from trueness._keywords import suggests_keywords
 from trueness._level import check_drawn_level, checked_level
 from trueness._tally.accumulator import Accumulator
-from trueness._tally.events import Events
 from trueness._tally.evidence import Evidence, Sums
 from trueness._tally.rows_or_sums import row_options
 from trueness._tally.rules import BinsLike, as_rule, blind_to_labels
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
-from trueness.errors import InputError
 from trueness.infer.comparison._compare import compare_of, require_same_rows
 from trueness.infer.decision._gate import checked_bounds
 from trueness.infer.group._segments import sums_by_group
@@ -462,10 +460,6 @@ def asked_of(
     rule = None if bins is None else blind_to_labels(as_rule(bins))
     unit = None if rounded_to is None else checked_fraction(rounded_to, "rounded_to")
     groups = None
-    weight_type = rows.get("weight_type", "auto")
-    if isinstance(y_true, Events) and weight_type not in ("auto", y_true.weight_type):
-        demand = f"must be {y_true.weight_type!r} for these Events, or be left out"
-        raise InputError("weight_type", demand, f"got {weight_type!r}")
     given = y_true if isinstance(y_true, Tally | Binned | Sketch | Accumulator) else None
     if isinstance(y_true, Accumulator):
         if y_true.by is not None:

@@ -188,9 +188,12 @@ def noise_floor(
     how: Any = {"level": level, "seed": seed, "own_bins": True}
     if isinstance(y_prob, Tally | Sketch | Binned | Events):
         if y_true is not None:
-            what = type(y_prob).__name__
+            if isinstance(y_prob, Events):
+                holder = "Events, which hold"
+            else:
+                holder = f"a {type(y_prob).__name__}, which holds"
             raise InputError(
-                "y_true", f"must be left out when `y_prob` is {what}, which holds labels and scores"
+                "y_true", f"must be left out when `y_prob` is {holder} labels and scores"
             )
         of_sums: NoiseFloor = asked_of(y_prob, None, rows, **how).ask(
             "floor", measure=measure, **options

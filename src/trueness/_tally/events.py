@@ -115,7 +115,8 @@ class Events:
         for name, value in options.items():
             if name == "kind" and value in (None, "confidence", "classwise"):
                 continue
-            if name == "weight_type" and value == self.weight_type:
+            if name == "weight_type":
+                self._check_weight_type(value)
                 continue
             default = defaults.get(name)
             if value is not None and not (type(value) is type(default) and value == default):
@@ -124,6 +125,12 @@ class Events:
             return self.event, self.p, {}
         weights: RowOptions = {"sample_weight": self.weight, "weight_type": self.weight_type}
         return self.event, self.p, weights
+
+    def _check_weight_type(self, weight_type: object) -> None:
+        """Raise for weights of another type than these."""
+        if weight_type not in ("auto", self.weight_type):
+            demand = f"must be {self.weight_type!r} for these Events, or be left out"
+            raise InputError("weight_type", demand, f"got {weight_type!r}")
 
 
 def clusters_of(y_true: Any, cluster: Any) -> Any:

@@ -162,13 +162,12 @@ class Evidence:
         if statements is not None:
             y_true, models = statements
             events = next(iter(y_true.values()))
-            if rows.get("weight_type", "auto") == "auto":
-                rows = {**rows, "weight_type": events.weight_type}
             cluster = _clusters_beside(events, cluster)
         samples, asked, fields = read_models(y_true, models, rows, kind, cluster, argument)
         first = next(iter(samples.values()))
         weight_type = rows.get("weight_type", "auto")
         if events is not None:
+            weight_type = events.weight_type
             fields["notes"] += events.notes
         if first.w is not None:
             fields["notes"] += weights_in_words(first.w, weight_type)

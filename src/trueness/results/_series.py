@@ -348,8 +348,8 @@ def watch_table(headline: str, watched: Sequence[WatchedSegment]) -> str:
         for one in shown[:_MOST_LINES]
     ]
     left_out = len(shown) - len(lines)
-    note = f"{left_out:,} more are in alarm." if left_out else ""
-    return html_cell([html_text(headline), html_table(head, lines), html_text(note)])
+    notes = [f"{left_out:,} more are in alarm."] if left_out else []
+    return html_cell([html_text(headline), html_table(head, lines), *map(html_text, notes)])
 
 
 _NAME_LABEL = "trueness_watch"
