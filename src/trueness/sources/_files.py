@@ -27,7 +27,6 @@ from trueness.sources._table import (
     Table,
     fetching,
     import_polars,
-    parquet_files,
 )
 from trueness.sources._text import BLANK, CsvFile, JsonLinesFile
 from trueness.sources._zstd import packing_stream, unpacking_stream
@@ -219,10 +218,12 @@ def _folder(path: Path, name: str, form: str | None) -> Table:
     """A folder as one table of its Parquet files."""
     if form not in (None, "parquet"):
         raise InputError("", f"`--input-format` says {form}, but {name} is a folder")
-    if not parquet_files(path):
+    files = [file for file in files_below(path) if inner_suffix(file) in ParquetFile.suffixes]
+    if not files:
         demand = f"The folder {name!r} has no Parquet files"
         raise InputError("", demand, remedy="Of other files, name them: FOLDER/*.csv.")
-    return ParquetFolder(path, name)
+    partitions = dict.fromkeys(name for file in files for name in partition_of(file))
+    return ParquetFolder(path, name, files, tuple(partitions))
 
 
 def _temporary(stack: ExitStack) -> Path:

@@ -6,10 +6,9 @@ names in any case; so the columns of each file are checked first.
 
 import glob
 import os
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from contextlib import ExitStack
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import narwhals.stable.v2 as nw
@@ -32,8 +31,6 @@ from trueness.sources._table import (
     ParquetFile,
     PartitionedTable,
     PolarsTable,
-    parquet_files,
-    partition_names,
 )
 from trueness.sources._text import CsvFile, JsonLinesFile
 
@@ -162,8 +159,6 @@ def _scan_files(paths: list[str], question: Question, engine: PathEngine, stack:
         if remote:
             return _polars_remote(files, question)
         return _polars_files(files, question, stack)
-    if len(files) == 1 and os.path.isdir(files[0]):  # noqa: PTH112  # an address is no path
-        return _duckdb_folder(Path(files[0]), question)
     suffixes = {inner_suffix(file) for file in files}
     if suffixes <= {*ParquetFile.suffixes}:
         return _duckdb_parquet(files, question)
@@ -263,15 +258,7 @@ def _duckdb(files: list[str]) -> tuple[Any, list[str]]:
     return connection, [file if "://" in file else glob.escape(file) for file in files]
 
 
-def _duckdb_folder(folder: Path, question: Question) -> Any:
-    """The Parquet files below a folder, with the columns that the names of folders hold."""
-    files = parquet_files(folder)
-    if not files:
-        raise InputError("", f"The folder {str(folder)!r} has no Parquet files")
-    return _duckdb_parquet([str(file) for file in files], question, partition_names(folder, files))
-
-
-def _duckdb_parquet(files: list[str], question: Question, partitions: Sequence[str] = ()) -> Any:
+def _duckdb_parquet(files: list[str], question: Question) -> Any:
     connection, paths = _duckdb(files)
     if not any("://" in file for file in files):
         names: dict[str, list[str]] = {}
@@ -280,14 +267,25 @@ def _duckdb_parquet(files: list[str], question: Question, partitions: Sequence[s
         ).fetchall():
             names.setdefault(file, []).append(name)
         # The first name is that of the root.
-        of_files = {
-            file: [*columns[1:], *(partitions or partition_of(file))]
-            for file, columns in names.items()
-        }
+        of_files = {file: [*columns[1:], *partition_of(file)] for file, columns in names.items()}
         _check_names(of_files, question)
-    is_partitioned = bool(partitions) or any(map(partition_of, files))
     # By name: else later files are cast to the types of the first.
-    return connection.read_parquet(paths, union_by_name=True, hive_partitioning=is_partitioned)
+    partitions = {name for file in files for name in partition_of(file)}
+    groups = [name for name, kind in _kinds(question).items() if kind == "group"]
+    text = [f"{_sql_text(name)}: VARCHAR" for name in groups if name in partitions]
+    if not text:
+        return connection.read_parquet(
+            paths, union_by_name=True, hive_partitioning=bool(partitions)
+        )
+    # Groups are text, as for Polars; only the function of SQL has an option for it.
+    sources = ", ".join(map(_sql_text, paths))
+    options = "union_by_name = true, hive_partitioning = true"
+    types = f"hive_types = {{{', '.join(text)}}}"
+    return connection.sql(f"SELECT * FROM read_parquet([{sources}], {options}, {types})")
+
+
+def _sql_text(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _duckdb_text(files: list[str], question: Question) -> Any:

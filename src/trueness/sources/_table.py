@@ -1,6 +1,5 @@
 """Tables of named columns, read whole or batch by batch: Parquet and Arrow IPC, and what all formats have in common."""
 
-import glob
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -256,27 +255,31 @@ class ArrowFile(ParquetFile):
 
 
 class ParquetFolder(ParquetFile):
-    """All Parquet files below a folder; folders called ``name=value`` are columns."""
+    """Parquet files below a folder as one table, with the columns that their folders name."""
 
-    def __init__(self, path: Path, name: str) -> None:
-        self.files = parquet_files(path)
+    def __init__(self, path: Path, name: str, files: Sequence[str], partitions: Sequence[str]):
+        self.files = list(files)
+        self.partitions = partitions
         super().__init__(path, name)
-        self.size = sum(file.stat().st_size for file in self.files)
+        self.size = sum(Path(file).stat().st_size for file in files)
 
-    def _scan(self) -> Any:
-        pattern = f"{glob.escape(str(self.path))}/**/*.parquet"
-        return self._polars.scan_parquet(pattern, hive_partitioning=True)
+    def lazy(self, *names: Sequence[str]) -> Any:
+        nth = self._polars.nth
+        groups = names[2] if len(names) > 2 else ()
+        return self._scan(groups).select(
+            nth(self.names.index(name)).alias(new) for new, name in prefixed(names)
+        )
 
-
-def partition_names(folder: Path, files: Sequence[Path]) -> list[str]:
-    """The columns that the names of folders below a folder hold, such as region=north."""
-    parts = [part for file in files for part in file.relative_to(folder).parts[:-1]]
-    return list(dict.fromkeys(part.partition("=")[0] for part in parts if "=" in part))
-
-
-def parquet_files(folder: Path) -> list[Path]:
-    """The Parquet files below a folder, in the order in which they are read."""
-    return sorted(folder.rglob("*.parquet"))
+    def _scan(self, groups: Sequence[str] = ()) -> Any:
+        options: dict[str, Any] = {"glob": False, "hive_partitioning": bool(self.partitions)}
+        scanned = self._polars.scan_parquet(self.files, **options)
+        if not set(groups) & set(self.partitions):
+            return scanned
+        types = scanned.collect_schema()
+        schema = {name: types[name] for name in self.partitions}
+        # Groups are the text of a folder's name: 007 and 7 are two.
+        schema |= {name: self._polars.String for name in groups if name in schema}
+        return self._polars.scan_parquet(self.files, hive_schema=schema, **options)
 
 
 class RemoteFile(ParquetFile):
@@ -329,15 +332,21 @@ class PartitionedTable(PolarsTable):
         return self._table.rows
 
     def lazy(self, *names: Sequence[str]) -> Any:
-        pl = self._polars
         inner = [[name for name in group if name not in self._values] for group in names]
         columns = [
-            pl.lit(self._values[name], dtype=pl.String).alias(new)
+            self._literal(name, is_group=new.startswith("group ")).alias(new)
             for new, name in prefixed(names)
             if name in self._values
         ]
         frame = self._table.lazy(*inner).with_columns(columns)
         return frame.select(new for new, _ in prefixed(names))
+
+    def _literal(self, name: str, *, is_group: bool) -> Any:
+        """The value of a folder: a group is its text, a label or a weight may be an integer."""
+        text = self._values[name]
+        if text is not None and not is_group and re.match(_PLAIN_INTEGER, text):
+            return self._polars.lit(int(text))
+        return self._polars.lit(text, dtype=self._polars.String)
 
 
 class ConcatenatedTable(PolarsTable):
