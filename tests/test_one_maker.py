@@ -1003,7 +1003,7 @@ def printed(folder: Path, case: str, door: str) -> Any:
     with quiet():
         files = [str(folder / one.file), *one.columns]
         done = CliRunner().invoke(main, [command, *files, *options, *by, "-o", str(output)])
-    assert done.exit_code in (0, 1), done.output
+    assert done.exit_code in (0, 1, 3), done.output  # a gate that cannot decide ends with 3
     return json.loads(output.read_text(encoding="utf-8"))[key]
 
 

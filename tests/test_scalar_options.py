@@ -46,8 +46,18 @@ FILES = {
     },
 }
 DATA = {"y_true", "y_prob", "models", "sums", "sketch", "curves", "source", "frame", "by", "grades"}
-# Rules of bins speak of the argument that they are usually passed as, and a label of the column that holds it.
-ELSEWHERE = {"edges": "bins", "n": "bins", "bins": "n", "pos_label": "label"}
+# Rules of bins speak of the argument that they are usually passed as, and a label of the column that holds it. The first
+# column of events says how many rows there are, so that the second is refused if it has more.
+ELSEWHERE = {
+    "edges": ("bins",),
+    "n": ("bins",),
+    "bins": ("n",),
+    "pos_label": ("label",),
+    "horizons": ("horizon",),
+    "y": ("lower", "q"),
+    "followup": ("event",),
+    "successes": ("trials",),
+}
 FUNCTIONS = [
     one for one in (*inputs.FUNCTIONS, *inputs.CALIBRATORS, *FILES) if one != "load_calibrator"
 ]
@@ -70,8 +80,9 @@ def fault_of(name, option, value):
             warnings.simplefilter("ignore")
             str(inputs.Call(name, arguments | {option: value}, (option,)).run())
     except tn.TruenessError as error:
-        known = f"`{option}" in str(error) or f"`{ELSEWHERE.get(option)}`" in str(error)
-        return "" if known else f"it is not named: {error}"
+        names = (f"`{option}", *(f"`{other}`" for other in ELSEWHERE.get(option, ())))
+        named = any(one in str(error) for one in names)
+        return "" if named else f"it is not named: {error}"
     except Exception as error:  # anything but a refusal is the fault looked for
         return f"{type(error).__name__}: {error}"
     return ""

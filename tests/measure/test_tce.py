@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,9 +16,11 @@ pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 
 def record_of(y, p, bins, alpha=0.05, test="t", **options):
     """The record that a diagram of tested bins shows."""
-    return tn.plot.TestReliabilityDisplay.from_predictions(
+    shown = tn.plot.TestReliabilityDisplay.from_predictions(
         y, p, bins=bins, alpha=alpha, test=test, **options
-    ).record
+    )
+    plt.close(shown.figure_)
+    return shown.record
 
 
 @settings(max_examples=6)

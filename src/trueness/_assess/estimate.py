@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from trueness._assess.assessment import asked_of
 from trueness._input.arguments import Seed, checked_word
+from trueness._input.sample import WEIGHT_TYPES
 from trueness.infer._questions import question_of
 from trueness.results import Estimate
 from trueness.typing import ArrayLike, RowOptions, WeightType
@@ -108,6 +109,7 @@ def estimate(
         rows["sample_weight"] = sample_weight
     question = question_of(measure, options)
     checked_word(method, "method", ("auto", "bootstrap"))
+    checked_word(weight_type, "weight_type", WEIGHT_TYPES)
     # A measure that was bound to a type of weights asks for rows of it.
     bound = question.options.get("weight_type", "auto")
     rows["weight_type"] = bound if weight_type == "auto" else weight_type

@@ -303,6 +303,7 @@ def curve_band(
     )
     given = {"bins": bins, "band": band, "at": at, "knots": knots, "cluster": cluster}
     _refuse_unused(checked_word(method, "method", _METHODS), given)
+    around: Any = "pointwise" if band is None else band  # checked where it is used
     if method == "monotone":
         return monotone_band(y_true, y_prob, level=level, rows=rows)
     if method == "bins":
@@ -310,7 +311,7 @@ def curve_band(
             y_true,
             y_prob,
             bins=10 if bins is None else bins,
-            band="pointwise" if band is None else band,
+            band=around,
             level=level,
             rows=rows,
         )
@@ -318,7 +319,7 @@ def curve_band(
         y_true,
         y_prob,
         curve=method,
-        band="pointwise" if band is None else band,  # type: ignore[arg-type]  # checked there
+        band=around,
         level=level,
         at=at,
         knots=knots,
