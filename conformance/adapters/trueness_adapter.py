@@ -16,6 +16,8 @@ class Library(Adapter):
         options = _rows(c)
         if c.p.ndim == 2:
             options["kind"] = c.classes
+            # The cases have class codes from 0 on; of few rows class 0 may be absent.
+            options["labels"] = range(c.p.shape[1])
         if c.rule == "equal-mass":
             return tn.ace(c.y, c.p, bins=c.bins, norm=c.norm, **options)
         return tn.ece(c.y, c.p, bins=c.bins, norm=c.norm, **options)
