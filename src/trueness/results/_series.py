@@ -10,7 +10,7 @@ import numpy as np
 
 from trueness._text.numbers import level_percent, number, p_value
 from trueness._text.strings import align, visible
-from trueness.results._record import Record, Table, html_table
+from trueness.results._record import Record, Table, html_cell, html_table, html_text
 from trueness.typing import Bools, Floats, Ints
 
 _NAMED = 6
@@ -349,7 +349,7 @@ def watch_table(headline: str, watched: Sequence[WatchedSegment]) -> str:
     ]
     left_out = len(shown) - len(lines)
     notes = [f"{left_out:,} more are in alarm."] if left_out else []
-    return html_table(headline, head, lines, notes)
+    return html_cell([html_text(headline), html_table(head, lines), *map(html_text, notes)])
 
 
 _NAME_LABEL = "trueness_watch"
