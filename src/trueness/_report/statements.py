@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from trueness._report.records import Answer
 from trueness._tally.evidence import Evidence
 from trueness._text.numbers import level_percent, number, percent, short_number
 from trueness.results import Coverage, Verdict
+from trueness.results._first_screen import Answer
 from trueness.typing import Floats
 
 

@@ -271,7 +271,8 @@ def questions(v: Judged) -> str:
 def _grounds(v: Judged) -> list[str]:
     """Strength and p-value, the kinds of error, and the power if nothing was found."""
     if v.statement is not None and v.statement.is_banded:
-        return v.statement.certainty(v)
+        certainty: list[str] = v.statement.certainty(v)
+        return certainty
     if v.is_of_labels:
         return [flags.strength for flags in v.flags]
     test = v.test
