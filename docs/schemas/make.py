@@ -188,7 +188,7 @@ def watch() -> Schema:
 
 def report() -> Schema:
     properties = {"schema": {"const": records.SCHEMA}, **described(records.Contents)}
-    left_out = ("commands", "arguments", "cluster", "other", "of_answers")
+    left_out = ("commands", "arguments", "cluster", "cluster_name", "other", "of_answers")
     provenance = {
         name: schema
         for name, schema in described(records.Provenance).items()
