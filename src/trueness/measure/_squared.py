@@ -5,7 +5,8 @@ from functools import partial
 
 import numpy as np
 
-from trueness._input.sample import Sample
+from trueness._input.arguments import checked_word
+from trueness._input.sample import WEIGHT_TYPES, Sample
 from trueness._keywords import suggests_keywords
 from trueness._numerics.pairs import pair_mean, pair_sums
 from trueness._tally.binned_scores import (
@@ -165,6 +166,7 @@ def squared_ece(
         percent,
         ignore_index,
     )
+    checked_word(weight_type, "weight_type", WEIGHT_TYPES)
     n_largest = checked_k(k)
     # Class-wise, the two columns are the same problem twice.
     two_columns = k is None and rows.get("kind", "classwise") == "classwise"
