@@ -25,11 +25,10 @@ def test_the_list_names_every_experiment(tmp_path):
     assert [line.split()[0] for line in done.stdout.splitlines()] == list(EXPERIMENTS)
 
 
-@pytest.mark.parametrize("module", [["trueness_papers"], ["trueness", "reproduce"]])
-def test_a_reader_that_has_seen_enough_is_no_error(tmp_path, module):
+def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
     reader, writer = os.pipe()
     os.close(reader)
-    command = [sys.executable, "-m", *module, "--list"]
+    command = [sys.executable, "-m", "trueness_papers", "--list"]
     done = subprocess.run(
         command, cwd=tmp_path, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=120
     )
