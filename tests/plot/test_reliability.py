@@ -103,9 +103,11 @@ def test_the_level_of_a_band_without_bins_is_kept():
     held = []
     for seed in range(100):
         d = tn.simulate.binary(300, seed=seed)
-        record = display(
+        drawn = display(
             d.y_true, d.y_prob, curve="isotonic", band="consistency", level=0.8, resamples=99
-        ).series[0]
+        )
+        plt.close(drawn.figure_)
+        record = drawn.series[0]
         places = np.linspace(0.05, 0.95, 40)
         curve = record.curve
         x, y = np.column_stack([curve.low_edge, curve.high_edge]).ravel(), np.repeat(curve.y, 2)

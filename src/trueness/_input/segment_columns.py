@@ -230,10 +230,14 @@ def short_edge(below: float, first: float) -> float:
 
     >>> short_edge(0.16591, 0.16597), short_edge(24, 25), short_edge(-3.2, -3.1)
     (0.16597, 25.0, -3.1)
+    >>> short_edge(0.5678, 0.5679)
+    0.5679
     """
     for digits in range(1, 17):
         step = 10.0 ** (math.floor(math.log10(abs(first) or 1.0)) + 1 - digits)
-        edge = float(f"{math.floor(first / step) * step:.{digits}g}")
+        # Rounded first: 0.5679 / 0.0001 is 5678.999999999999.
+        steps = math.floor(round(first / step, 6))
+        edge = float(f"{steps * step:.{digits}g}")
         if below < edge <= first:
             return edge
     return first

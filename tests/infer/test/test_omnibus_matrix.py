@@ -259,7 +259,8 @@ def test_it_keeps_its_level(view, n, alpha):
     found = []
     for _ in range(runs):
         P = rng.dirichlet(alpha, n)
-        found.append(calibration_test(classes_from(P, rng), P, resamples=99, seed=rng, **view))
+        y = classes_from(P, rng)
+        found.append(calibration_test(y, P, labels=range(3), resamples=99, seed=rng, **view))
     most = 0.05 + 4 * math.sqrt(0.05 * 0.95 / runs)
     assert np.mean([f.pvalue <= 0.05 for f in found]) <= most
     assert np.mean([f.too_good <= 0.05 for f in found]) <= most
@@ -271,7 +272,8 @@ def test_further_draws_keep_the_level():
     rng, runs, found = np.random.default_rng(8), 500, []
     for _ in range(runs):
         P = rng.dirichlet([0.3, 0.3, 1.0], 20)
-        found.append(calibration_test(classes_from(P, rng), P, kind="top-label", seed=rng))
+        y = classes_from(P, rng)
+        found.append(calibration_test(y, P, labels=range(3), kind="top-label", seed=rng))
     for alpha in (0.01, 0.05, 0.1, 0.3):
         rejected = np.mean([f.pvalue <= alpha for f in found])
         assert abs(rejected - alpha) <= 4 * math.sqrt(alpha * (1 - alpha) / runs)
