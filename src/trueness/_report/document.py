@@ -363,9 +363,8 @@ def remedies_sentence(model: Model) -> str:
     name = best.with_article
     which = f"{name[0].upper()}{name[1:]}"
     word = "proposed" if model.advice.kind == "optional" else "recommended"
-    reason = _reason(best, remedies, word)
+    reason = _reason(best, remedies, word) if best is model.advised else ""
     if best is not model.advised:
-        reason = ""
         few = "These rows are too few to tell whether a map is needed"
         found = few if code == "too-few-rows" else "Nothing was found that needs a map of all rows"
         which = f"{action if code in OFF else found}. The most promising map of all rows, {name},"
