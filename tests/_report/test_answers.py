@@ -246,18 +246,24 @@ def test_the_cost_of_sums_is_the_miscalibration_beside_its_floor(demo):
 
 
 @pytest.mark.slow
-def test_a_matrix_is_about_confidence(multiclass):
+def test_a_matrix_is_about_confidence(multiclass, classes):
     found = answers(multiclass)
     assert " Confidence " in found["where"]["detail"]
     assert "Class 3: predicted" in found["where"]["detail"]
-    fitted = (
-        "tn.recalibrate.StructuredScaling(structure='vector').fit(y_prob, y_true, labels=labels)"
-    )
-    assert found["action"]["command"].startswith(f"calibrator = {fitted}\n")
+    # A name that is not among the everyday ones, so that `tn.` alone would not do.
+    made = "tn.recalibrate.StructuredScaling(structure='vector')"
+    lines = found["action"]["command"]
+    assert lines.startswith(f"calibrator = {made}.fit(y_prob, y_true, labels=labels)\n")
+    text = " ".join(str(multiclass).split())
+    assert f"In Python, {made}.fit(y_prob, y_true);" in text
     assert (
         "trueness fit FILE --calibrator structured-scaling --set structure=vector -o map.json"
-        in " ".join(str(multiclass).split())
+        in text
     )
+    y, scores = classes
+    copied = {"tn": tn, "y_true": y, "y_prob": scores, "labels": list(range(10))}
+    exec(lines, copied | {"new_scores": scores[:5]}, written := {})
+    assert written["calibrated"].shape == (5, 10)
 
 
 def test_every_form_starts_with_the_same_answers(off):

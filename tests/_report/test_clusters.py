@@ -39,7 +39,7 @@ def test_sets_and_tests_are_those_of_the_library_with_clusters(rows, clustered):
             tn.ece_interval(y, scores, cluster=c, level=0.9, seed=3)
         )
         assert found["test"] == plain(
-            tn.calibration_test(y, scores, cluster=c, resamples=999, seed=3)
+            tn.calibration_test(y, scores, cluster=c, resamples=999, level=0.9, seed=3)
         )
 
 

@@ -213,7 +213,7 @@ def _with_remedies(
         reason = "An error is shown, but recalibration would gain next to nothing."
         return Advice("leave", "Leave the scores as they are", reason)
     if not best.gain > 0:
-        reason = "No map that was tried makes them better on held-out rows."
+        reason = "No map that was tried lowers the Brier score on held-out rows."
         return Advice("leave", "Leave the scores as they are", reason)
     return _option(a, fixes, best)
 

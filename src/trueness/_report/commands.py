@@ -5,6 +5,7 @@ import shlex
 from pathlib import PurePath
 from typing import Any
 
+import trueness
 from trueness._report.records import Provenance
 
 _MAP = "map.json"
@@ -19,7 +20,8 @@ def fit_command(calibrator: Any, origin: Provenance, model: str) -> str:
         return ""
     if fit is None:
         arguments = ", ".join(filter(None, [origin.arguments, cluster]))
-        return f"calibrator = tn.{calibrator!r}.fit({arguments})\ncalibrated = calibrator.predict(new_scores)"
+        fit = f"calibrator = {in_python(calibrator)}.fit({arguments})"
+        return f"{fit}\ncalibrated = calibrator.predict(new_scores)"
     suffix = PurePath(origin.file or "").suffix
     suffix = suffix if suffix in _SUFFIXES else ".csv"
     apply = f"trueness apply new{suffix} --calibrator {_MAP} -o calibrated{suffix}"
@@ -35,6 +37,13 @@ def segment_command(calibrator: Any, origin: Provenance, model: str) -> str:
     part = f"segment{PurePath(file).suffix}"
     command = command.replace(f" {shlex.quote(file)} ", f" {part} ", 1)
     return command and f"# {part}: the rows of this segment alone\n{command}"
+
+
+def in_python(calibrator: Any) -> str:
+    """The call that makes a calibrator; those that are not everyday names live in `tn.recalibrate`."""
+    everyday = type(calibrator).__name__ in trueness.__all__
+    package = "tn" if everyday else "tn.recalibrate"
+    return f"{package}.{calibrator!r}"
 
 
 def as_options(calibrator: Any) -> str:

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 from trueness._assess.advice import OFF
 from trueness._report.answers import CLAUSES
-from trueness._report.commands import as_options
+from trueness._report.commands import as_options, in_python
 from trueness._report.decisions import decision_sentences
 from trueness._report.records import Contents, Model, Summary
 from trueness._report.tables import INDEPENDENT, model_tables, report_tables
@@ -358,12 +358,12 @@ def remedies_sentence(model: Model) -> str:
         return f"{none} {action if code in OFF else 'Leave the scores alone'}."
     recipe = ""
     if best.name != PRIOR_CORRECTION:  # the sentence on the shift says how to undo it
-        recipe = f" In Python, tn.{best.calibrator!r}.fit(y_prob, y_true); on the command line, trueness fit FILE "
-        recipe += f"{as_options(best.calibrator)} -o map.json."
+        recipe = f" In Python, {in_python(best.calibrator)}.fit(y_prob, y_true); on the command "
+        recipe += f"line, trueness fit FILE {as_options(best.calibrator)} -o map.json."
     name = best.with_article
     which = f"{name[0].upper()}{name[1:]}"
-    recommended = best is model.advised and model.advice.kind != "optional"
-    reason = _reason(best, remedies) if recommended else ""
+    word = "proposed" if model.advice.kind == "optional" else "recommended"
+    reason = _reason(best, remedies, word) if best is model.advised else ""
     if best is not model.advised:
         few = "These rows are too few to tell whether a map is needed"
         found = few if code == "too-few-rows" else "Nothing was found that needs a map of all rows"
@@ -375,14 +375,14 @@ def remedies_sentence(model: Model) -> str:
     )
 
 
-def _reason(best: Remedy, remedies: Remedies) -> str:
-    """Why a map is recommended although another one has a lower score; empty if none has."""
+def _reason(best: Remedy, remedies: Remedies, word: str) -> str:
+    """Why a map is proposed although another one has a lower score; empty if none has."""
     score = "brier" if best.gain > 0 else "log_loss"
     lower = [one for one in remedies.after if getattr(one, score) < getattr(best, score)]
     finite = [one for one in lower if math.isfinite(one.log_loss)]
     passed = " Maps with a log loss of ∞ are passed over." if len(finite) < len(lower) else ""
     if finite:
-        return f" It is recommended since no other map is better beyond chance.{passed}"
+        return f" It is {word} since no other map is better beyond chance.{passed}"
     return passed
 
 
