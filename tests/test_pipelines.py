@@ -125,7 +125,7 @@ def test_the_page_on_dbt(modules):
     duckdb = pytest.importorskip("duckdb")
     jinja2 = pytest.importorskip("jinja2")
     macro_script, gate_model = blocks("dbt.md", "python")
-    model, check = blocks("dbt.md", "sql")
+    model, check = blocks("dbt.md", r"sql\+jinja")
     rows = pl.concat([rows_of(day, 1000) for day in (1, 2)])
     calibrator = tn.PlattScaling().fit(rows["score"].to_numpy(), rows["churned"].to_numpy())
     calibrator.save("map.json")

@@ -39,8 +39,9 @@ def estimate(
         images.
     y_prob : array-like of shape (n,), (n, K), (n, L) or (B, K, …)
         Predicted probabilities: P(positive), one column per class or label, or dense, with classes
-        second. A :class:`Tally`, :class:`Sketch` or :class:`Binned` replaces both; a measure that
-        it does not determine is nan, and `note` says why.
+        second. A :class:`Tally`, :class:`trueness.sources.Sketch` or
+        :class:`trueness.sources.Binned` replaces both; a measure that it does not determine is nan,
+        and `note` says why.
     level : float, default 0.95
         Confidence level, more than 1/2.
     cluster : array-like of shape (n,), optional

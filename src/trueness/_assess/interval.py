@@ -180,7 +180,7 @@ def ece_interval(
     each cluster and among those for labels drawn from the scores, and its spread comes from sums
     over clusters. This is not exact: it needs many clusters, none of which dominates. Below 20
     effective clusters, :math:`(\sum n_g)^2 / \sum n_g^2` of their sizes, there is a
-    :class:`FewClustersWarning`.
+    :class:`trueness.errors.FewClustersWarning`.
 
     **Importance weights** give the error of the population that the weights restore, by the
     weighted :math:`T` of :func:`squared_ece`. Every row is then its own cluster: zero must also

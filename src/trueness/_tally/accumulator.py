@@ -39,9 +39,9 @@ class Accumulator:
     Parameters
     ----------
     bins : 'sketch', 'distinct', int, sequence of edges or bin rule, default 'sketch'
-        What to store: a :class:`Sketch` of bounded size, which gives every measure approximately; a
-        :class:`Tally`, exact, with one cell per distinct score; or the sums of bins with fixed
-        edges.
+        What to store: a :class:`trueness.sources.Sketch` of bounded size, which gives every measure
+        approximately; a :class:`Tally`, exact, with one cell per distinct score; or the sums of
+        bins with fixed edges.
     kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, default 'classwise'
         How a matrix is compared with the labels. 'classwise': each column against the rest,
         averaged over classes. 'confidence': the largest probability of each row (the first, if

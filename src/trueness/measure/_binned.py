@@ -42,8 +42,9 @@ def ece(
     Parameters
     ----------
     y_true : array-like of shape (n,), Tally or Binned
-        The labels: 0/1, bool, or classes. A :class:`Tally` or :class:`Binned` replaces
-        `y_true` and `y_prob`; so does a :class:`Sketch`, with an approximate value.
+        The labels: 0/1, bool, or classes. A :class:`Tally` or :class:`trueness.sources.Binned`
+        replaces `y_true` and `y_prob`; so does a :class:`trueness.sources.Sketch`, with an
+        approximate value.
     y_prob : array-like of shape (n,) or (n, K)
         The predicted probabilities: P(positive), or one column per class. Lists, NumPy
         arrays, Series and frames of pandas, Polars and PyArrow, and torch tensors.

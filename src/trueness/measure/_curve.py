@@ -60,7 +60,7 @@ def reliability_curve(
         images.
     y_prob : array-like of shape (n,), (n, K), (n, L) or (B, K, …)
         Predicted probabilities: P(positive), one column per class or label, or dense, with classes
-        second. A :class:`Binned` suffices for a binned curve only.
+        second. A :class:`trueness.sources.Binned` suffices for a binned curve only.
     bins : int, sequence of edges or bin rule, optional
         An int means that many bins of equal width on [0, 1]. By default 10; for a binned curve
         only.

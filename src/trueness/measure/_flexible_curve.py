@@ -116,9 +116,9 @@ def ici(
 
     .. math:: \mathrm{ICI} = \frac1n \sum_i |c(p_i) - p_i| ;
 
-    :func:`e50`, :func:`e90` and :func:`emax` are the median, the 0.9 quantile and the maximum of
-    the same distances. All are biased upwards: a calibrated model scores above zero (see
-    :func:`trueness.noise_floor`).
+    :func:`trueness.measure.e50`, :func:`trueness.measure.e90` and :func:`trueness.measure.emax` are
+    the median, the 0.9 quantile and the maximum of the same distances. All are biased upwards: a
+    calibrated model scores above zero (see :func:`trueness.noise_floor`).
 
     Splines leave out scores of exactly 0 and 1, with a warning; loess uses all rows, and its curve
     may leave [0, 1] a little. Both agree with R (``rms::lrm`` on ``rcs(logit(p), 5)``; ``loess``

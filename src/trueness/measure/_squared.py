@@ -75,11 +75,12 @@ def squared_ece(
         `kind` is given; ``k=1`` is the top label.
     bins : int, sequence of edges or bin rule, optional
         By default the cells of :func:`ece_interval`: about n^0.4 of equal mass, cut at the edges of
-        as many of equal width; each score by itself if there are few; a :class:`Binned` has its own
-        bins. Isotonic rules depend on the labels, which would bring the bias back, and are refused.
-        With 1 < k < K an int is the number of cells per axis of a partition into cubes; for k = K,
-        the number of parts of an edge of the simplex, in cells of equal volume; the default is then
-        max(2, round(n^{2/(4 + d)})), d = min(k, K − 1).
+        as many of equal width; each score by itself if there are few; a
+        :class:`trueness.sources.Binned` has its own bins. Isotonic rules depend on the labels,
+        which would bring the bias back, and are refused. With 1 < k < K an int is the number of
+        cells per axis of a partition into cubes; for k = K, the number of parts of an edge of the
+        simplex, in cells of equal volume; the default is then max(2, round(n^{2/(4 + d)})), d =
+        min(k, K − 1).
     smoothness : float, optional
         In place of `bins`: the Hölder exponent s of the error as a function of the scores, 0 < s ≤
         1, for which max(2, round(n^{2/(4s + d)})) bins of equal width per axis make the mean

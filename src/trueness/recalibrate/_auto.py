@@ -91,10 +91,10 @@ class AutoCalibration(LogitMap):
     of the identity, and must not decrease.
 
     For several classes, with the logarithms of a row, the candidates are the identity; one
-    temperature; :class:`StructuredScaling` with a vector and (up to 100 classes) a matrix; and
-    (likewise) beta calibration of each class against the others. Logarithms are averaged and
-    normalised. Above 5,000,000 entries, all but the temperature is learnt from as many rows as hold
-    about that number.
+    temperature; :class:`trueness.recalibrate.StructuredScaling` with a vector and (up to 100
+    classes) a matrix; and (likewise) beta calibration of each class against the others. Logarithms
+    are averaged and normalised. Above 5,000,000 entries, all but the temperature is learnt from as
+    many rows as hold about that number.
 
     The rows are dealt into five folds, and up to five times if they are fewer than 2,000, always in
     the same way and whatever their order; rows of a cluster stay together. Candidate :math:`j` with

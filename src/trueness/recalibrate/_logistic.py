@@ -155,8 +155,8 @@ def _unit(x: Floats) -> float:
 class BetaCalibration(shapes.LogitMap):
     r"""Beta calibration: the map that is optimal if each class has beta-distributed scores.
 
-    More flexible than :class:`PlattScaling`: the two ends of the scale bend independently. The
-    family contains the identity, so calibrated scores can stay unchanged.
+    More flexible than :class:`trueness.PlattScaling`: the two ends of the scale bend independently.
+    The family contains the identity, so calibrated scores can stay unchanged.
 
     Parameters
     ----------
@@ -178,8 +178,8 @@ class BetaCalibration(shapes.LogitMap):
 
     If a threshold separates the labels, or all are equal, there is no finite optimum: Platt's
     targets replace the labels, with a :class:`~trueness.errors.SeparableWarning` (see
-    :class:`PlattScaling`). If the scores have fewer distinct values than there are parameters, the
-    optimum nearest to the identity is returned, with the same warning.
+    :class:`trueness.PlattScaling`). If the scores have fewer distinct values than there are
+    parameters, the optimum nearest to the identity is returned, with the same warning.
 
     References
     ----------
@@ -287,8 +287,8 @@ class _Curved(shapes.LogitMap):
 class QuadraticScaling(_Curved):
     r"""Quadratic scaling of the log-odds: a + b z + c z², or a + b z + c z|z|.
 
-    One parameter more than :class:`PlattScaling`: the slope may differ between low and high scores
-    or, with `signed`, between modest and extreme ones.
+    One parameter more than :class:`trueness.PlattScaling`: the slope may differ between low and
+    high scores or, with `signed`, between modest and extreme ones.
 
     Parameters
     ----------

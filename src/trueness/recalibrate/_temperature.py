@@ -136,9 +136,9 @@ class EnsembleTemperatureScaling(LogitMap):
 
     Notes
     -----
-    The temperature is that of :class:`TemperatureScaling`; then the weights minimise the log loss,
-    which is convex in them, by expectation-maximisation. The order of the classes in a row never
-    changes.
+    The temperature is that of :class:`trueness.TemperatureScaling`; then the weights minimise the
+    log loss, which is convex in them, by expectation-maximisation. The order of the classes in a
+    row never changes.
 
     References
     ----------

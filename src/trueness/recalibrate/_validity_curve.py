@@ -169,7 +169,7 @@ def mean_validity(curves: Iterable[ValidityCurve]) -> ValidityRuns:
     Parameters
     ----------
     curves : iterable of ValidityCurve
-        One of each run, by :func:`validity_curve`.
+        One of each run, by :func:`trueness.validity_curve`.
 
     Returns
     -------
