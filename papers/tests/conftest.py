@@ -10,7 +10,7 @@ import pytest
 for library in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
-# ruff: noqa: E402
+# ruff: noqa: E402  # NumPy reads these variables when it is imported
 from hypothesis import HealthCheck, settings
 
 from trueness_papers import EXPERIMENTS, run_experiment

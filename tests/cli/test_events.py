@@ -125,7 +125,7 @@ def test_columns_are_found_by_their_usual_names(call, tmp_path):
 @pytest.mark.parametrize(
     ("typed", "message"),
     [
-        (["--outcome", "y", "--lower", "hi", "--upper", "lo"], "column 'hi' must not be above"),
+        (["--outcome", "y", "--lower", "hi", "--upper", "lo"], "column 'hi' must lie at or below"),
         ([*INTERVAL, "--label", "d"], "`--label` is for labels and scores"),
         ([*INTERVAL, "--horizon", "5"], "Options of one kind of statement"),
         (["--outcome", "y", "--quantile", "q10"], "must be a level between 0 and 1 and its column"),

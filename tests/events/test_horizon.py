@@ -158,7 +158,7 @@ def test_strata_of_the_risk_need_rows_enough_and_a_note_says_which_were_used():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"followup": [-1, 5, 2, 4, 5]}, r"`followup` must not be negative; 1 of 5 .* row 0"),
+        ({"followup": [-1, 5, 2, 4, 5]}, r"`followup` must lie at or above 0; 1 of 5 .* row 0"),
         ({"followup": [[0, 1]] * 5}, "left truncation"),
         ({"followup": [1, 5, np.nan, 4, 5]}, "`followup` must not have missing values"),
         ({"event": [0.5, 0, 0, 1, 0]}, "`event` must be whole numbers"),

@@ -31,7 +31,7 @@ def test_the_coverage_may_differ_by_row():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"lower": [0, 3]}, "`lower` must not be above `upper`; 1 of 2 values does not.*row 1"),
+        ({"lower": [0, 3]}, "`lower` must lie at or below `upper`; 1 of 2 values does not.*row 1"),
         ({"coverage": 90}, "`coverage` must lie strictly between 0 and 1; got 90"),
         ({"coverage": [0.9, 1.0]}, "`coverage` must lie strictly between 0 and 1"),
         ({"y": [np.nan, 1]}, "`y` must not have missing values; 1 of 2 rows has one.*row 0"),

@@ -62,7 +62,7 @@ def test_a_cluster_counts_as_one():
         (lambda: tn.IntervalCalibration(90).fit([1], [0], [2]), "`coverage` must lie strictly"),
         (lambda: tn.IntervalCalibration(method="x").fit([1], [0], [2]), "`method` must be"),
         (lambda: tn.IntervalCalibration(change="x").fit([1], [0], [2]), "`change` must be"),
-        (lambda: tn.IntervalCalibration().fit([1], [3], [2]), "`lower` must not be above"),
+        (lambda: tn.IntervalCalibration().fit([1], [3], [2]), "`lower` must lie at or below"),
         (lambda: tn.IntervalCalibration().fit([1, 2], [0], [2]), "`lower` must have one entry"),
         (lambda: tn.IntervalCalibration().fit([np.nan], [0], [2]), "`y` must not have missing"),
         (lambda: tn.IntervalCalibration().predict([0], [2]), "must be fitted first"),

@@ -101,10 +101,10 @@ def validate(
     sample_weight : array-like of shape (n,), optional
         Weights for the panels and, if it takes them, for fitting the estimator.
     weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
-        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
-        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
-        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
-        infer warn of, and other weights for the second.
+        What the weights mean. 'frequency': whole numbers that count rows (a weight of 2 is two
+        rows). 'importance': sampling weights in any unit; each row counts once. 'auto' takes whole
+        numbers as frequencies, with a warning in functions that infer, and other weights as
+        importance.
     pos_label : optional
         The class that is the event. Default: the second in ascending order.
     curve : {'spline', 'loess'}

@@ -60,10 +60,10 @@ class Accumulator:
     percent : bool, default False
         Whether the scores are percentages, from 0 to 100.
     weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
-        What weights are, which limits, tests and debiased estimates depend on. 'frequency': whole
-        numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights in any
-        unit; each row counts once. 'auto' takes whole numbers for the first, which functions that
-        infer warn of, and other weights for the second.
+        What the weights mean. 'frequency': whole numbers that count rows (a weight of 2 is two
+        rows). 'importance': sampling weights in any unit; each row counts once. 'auto' takes whole
+        numbers as frequencies, with a warning in functions that infer, and other weights as
+        importance.
     by : str or list of str, optional
         What the groups are: "day", "region". Each group then has its own sums, and every `update`
         needs `group`. Of a list, each combination of names is a group, whose key is a tuple, as

@@ -40,7 +40,7 @@ class Events:
     left_out: Mapping[str, int] = field(default_factory=dict)
     """How many rows do not count, by reason."""
     weight_type: EventWeights = "auto"
-    """What weights are."""
+    """What the weights mean."""
     row: Ints | None = None
     """The input row of each event; None if each row is one event."""
     notes: tuple[str, ...] = ()

@@ -262,7 +262,7 @@ def data(
         "Columns of one model with several classes, in class order: a,b,c or 'p_*'. Repeatable."
     )
     weight_types = (
-        "What weights are: frequency (a weight of 2 is two rows), importance (sampling weights), or auto: "
+        "What the weights mean: frequency (a weight of 2 is two rows), importance (sampling weights), or auto: "
         "whole numbers are the first, others the second."
     )
     order = "The classes in column order, a,b,c; with two classes, the event last."

@@ -224,7 +224,7 @@ def _times(followup: ArrayLike) -> Floats:
         remedy = "Late entry is not taken into account here."
         raise InputError("followup", "must have one time per row", got, remedy=remedy)
     times = numbers(followup, "followup")
-    refuse("followup", "must not be negative", times < 0, times)
+    refuse("followup", "must lie at or above 0", times < 0, times)
     refuse("followup", "must be finite", np.isinf(times), times)
     return times
 

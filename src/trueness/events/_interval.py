@@ -65,7 +65,7 @@ def interval(
     n = outcome.size
     low = numbers(lower, "lower", n)
     high = numbers(upper, "upper", n)
-    refuse("lower", "must not be above `upper`", low > high, low)
+    refuse("lower", "must lie at or below `upper`", low > high, low)
     refuse("y", "must be finite", np.isinf(outcome), outcome)
     stated, level = _stated(coverage, n)
     below = outcome < low

@@ -137,10 +137,10 @@ class IntervalDisplay(FromEstimator):
         sample_weight : array-like of shape (n,), optional
             Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
         weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
-            What weights are, which limits, tests and debiased estimates depend on. 'frequency':
-            whole numbers that count rows; a weight of 2 is two rows. 'importance': sampling weights
-            in any unit; each row counts once. 'auto' takes whole numbers for the first, which
-            functions that infer warn of, and other weights for the second.
+            What the weights mean. 'frequency': whole numbers that count rows (a weight of 2 is two
+            rows). 'importance': sampling weights in any unit; each row counts once. 'auto' takes
+            whole numbers as frequencies, with a warning in functions that infer, and other weights
+            as importance.
         missing : {'raise', 'drop'}, default 'raise'
             What to do with rows that have a missing value: raise an error, or drop them with a
             warning.

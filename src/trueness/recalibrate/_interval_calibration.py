@@ -167,7 +167,7 @@ class IntervalCalibration(BaseEstimator):  # type: ignore[misc]  # scikit-learn 
     ) -> tuple[Floats, Floats]:
         low = _numbers(lower, "lower", n)
         high = _numbers(upper, "upper", low.size)
-        refuse("lower", "must not be above `upper`", low > high, low)
+        refuse("lower", "must lie at or below `upper`", low > high, low)
         return low, high
 
     def _unit(self, low: Floats, high: Floats) -> Floats:
