@@ -1,5 +1,6 @@
 """``trueness answers``, and the answers of several models side by side for ``trueness compare``."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -62,51 +63,55 @@ def paired_rows(request: Request) -> Rows:
 
     tables = [read_logs(request, [name], "input") for name in expand_paths(request.files)]
     note(*(table.note for table in tables))
-    models = [set(table.answers.model.tolist()) for table in tables]
-    by_model = len(set.union(*models)) > 1 and all(models)
-    whose = list[str]()
-    rows = list[dict[str, Any]]()
-    for table in tables:
-        columns = {column: table.array(column) for column in table.names}
-        each = [
-            dict(zip(columns, values, strict=True))
-            for values in zip(*columns.values(), strict=True)
-        ]
-        whose += [row["model"] if by_model else Path(table.name).stem for row in each]
-        rows += each
-    names = dict.fromkeys(whose)
-    both = " and ".join(map(repr, names))
+    answers, models = _answers_and_models(tables)
+    names = dict.fromkeys(models)
+    spelled = " and ".join(map(repr, names))
     if len(names) < 2:
         raise InputError(
-            "FILE", "must be logs of two models or more to compare", f"got {both or 'none'}"
+            "FILE", "must be logs of two models or more to compare", f"got {spelled or 'none'}"
         )
-    keys = ((row["task"], row["question"], row["epoch"]) for row in rows)
-    own = {
-        name: [rows[i] for i in some]
-        for name, some in paired(whose, keys, "question and epoch").items()
-    }
-    for same in zip(
-        *own.values(), strict=True
-    ):  # ids may be numbers of rows, which another data set has too
-        if len({str(row["input"]) for row in same}) > 1:
+    keys = ((answer["task"], answer["question"], answer["epoch"]) for answer in answers)
+    places = paired(models, keys, "question and epoch")
+    by_model = {name: [answers[i] for i in place] for name, place in places.items()}
+    for pair in zip(*by_model.values(), strict=True):
+        # Ids may be numbers of rows, which another data set has too.
+        if len({str(answer["input"]) for answer in pair}) > 1:
             raise InputError(
-                "", f"{both} must have the same questions", f"{same[0]['question']!r} differs"
+                "", f"{spelled} must have the same questions", f"{pair[0]['question']!r} differs"
             )
-    first = next(iter(own.values()))
-    other = ("label", "confidence", "option_", "input")
-    arrays = {
-        one: objects(row[one] for row in first) for one in first[0] if not one.startswith(other)
-    }
-    for name, some in own.items():
-        arrays |= {
-            f"{one} {name}": np.array([row[one] for row in some]) for one in ("label", "confidence")
-        }
-        note(f"{name}: confidence from {'; '.join(sorted({str(row['source']) for row in some}))}.")
+    first = next(iter(by_model.values()))
+    arrays = {}
+    for column in first[0]:
+        if not column.startswith(("label", "confidence", "option_", "input")):
+            arrays[column] = objects(answer[column] for answer in first)
+    for name, model_answers in by_model.items():
+        for column in ("label", "confidence"):
+            arrays[f"{column} {name}"] = np.array([answer[column] for answer in model_answers])
+        sources = sorted({str(answer["source"]) for answer in model_answers})
+        note(f"{name}: confidence from {'; '.join(sources)}.")
     source = Arrays(" and ".join(table.name for table in tables), arrays)
-    own_columns = tuple(
-        Model(name, (f"confidence {name}",), label=f"label {name}") for name in names
+    columns = tuple(Model(name, (f"confidence {name}",), label=f"label {name}") for name in names)
+    choice = Choice(
+        label=str(columns[0].label),
+        models=columns,
+        weight=None,
+        by=request.by,
+        cluster=request.cluster or "question",
     )
-    labels = [str(model.label) for model in own_columns]
-    choice = Choice(labels[0], own_columns, None, (), request.by, request.cluster or "question")
-    read = source.read(labels, choice.numbers, choice.groups)
+    read = source.read(list(choice.labels), choice.numbers, choice.groups)
     return Rows(read, choice, source, replace(request, files=())).validate()
+
+
+def _answers_and_models(tables: Sequence[Any]) -> tuple[list[dict[str, Any]], list[str]]:
+    """The answers in logs, and the model of each: the file's name unless logs name several."""
+    models_by_log = [set(table.answers.model.tolist()) for table in tables]
+    is_named = len(set.union(*models_by_log)) > 1 and all(models_by_log)
+    answers = list[dict[str, Any]]()
+    models = list[str]()
+    for table in tables:
+        columns = {column: table.array(column) for column in table.names}
+        for values in zip(*columns.values(), strict=True):
+            answer = dict(zip(columns, values, strict=True))
+            answers.append(answer)
+            models.append(answer["model"] if is_named else Path(table.name).stem)
+    return answers, models

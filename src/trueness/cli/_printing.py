@@ -381,8 +381,12 @@ _NO_INTERVAL = "no valid interval is known; compare with the value if calibrated
 _FLOORS = "If calibrated: the mean over labels drawn from the scores (noise floor)."
 
 
+LIMITS = ("low", "high", "floor")
+"""What tables give of an estimate besides its value."""
+
+
 def with_limits(key: str, estimate: "Estimate | None") -> dict[str, float]:
-    return {f"{key}_{end}": getattr(estimate, end, math.nan) for end in ("low", "high", "floor")}
+    return {f"{key}_{end}": getattr(estimate, end, math.nan) for end in LIMITS}
 
 
 def interval_cell(low: float, high: float, kind: Kind) -> Cell:
