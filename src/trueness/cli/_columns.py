@@ -179,6 +179,11 @@ class Model:
     label: str | None = None
     """The column of the model's own labels, if models have different ones."""
 
+    @property
+    def in_words(self) -> str:
+        """What messages call the scores."""
+        return f"{'column' if len(self.columns) == 1 else 'scores'} {self.name!r}"
+
 
 @dataclass(frozen=True)
 class Choice:

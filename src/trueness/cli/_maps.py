@@ -19,6 +19,7 @@ from trueness.cli._dataset import (
     print_guesses,
     read_rows,
     require_rows,
+    side_by_side,
 )
 from trueness.cli._printing import (
     Target,
@@ -360,8 +361,7 @@ def _calibrated(
             "", f"{source.name} has no {_list_names(tuple(absent))}, by which the map was fitted"
         )
     read = source.read((), model.columns, by)
-    values = [read.numbers[name] for name in model.columns]
-    p = values[0] if len(values) == 1 else np.column_stack(values)
+    p = side_by_side([read.numbers[name] for name in model.columns])
     require_rows(source.name, len(p))
     gone = missing_rows(p)
     logits = "These look like logits: the calibrator was fitted on probabilities."
