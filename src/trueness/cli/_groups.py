@@ -380,5 +380,6 @@ def _grade_columns(titles: Mapping[str, str]) -> list[Column]:
 
 def _grade_cells(grade: "tn.results.Grade", texts: Mapping[str, str]) -> dict[str, Cell]:
     cells = {key: Cell(value, texts.get(key)) for key, value in grade.to_dict().items()}
-    mark = "flag" if grade.light in ("amber", "red") else ""
-    return cells | {"light": cells["light"]._replace(mark=mark)}
+    if grade.light in ("amber", "red"):
+        cells["light"] = cells["light"]._replace(mark="flag")
+    return cells
