@@ -69,7 +69,7 @@ _criteria = opt.combine(
     _share("--oe-within", "How far observed/expected events may be from 1: 0.1 allows 0.9 to 1.1."),
     click.option("--require", is_flag=True, help=_REQUIRE),
     opt.bins(None, "Bins of the ECE; by default 10 of equal width", blind=True),
-    opt.level(0.95, _LEVEL, least=0.75),
+    opt.level(0.95, _LEVEL, minimum=0.75),
     opt.seed(),
     click.option(
         "--groups",

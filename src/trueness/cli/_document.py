@@ -32,7 +32,7 @@ _STYLE = (
 @opt.text("--grades", "Column with the grade of each row, for a table of grades.")
 @opt.text("--over", "Column of periods: the scores of each are compared with those of the first.")
 @opt.cluster
-@opt.level(0.95, "Confidence level of all limits; above 1/2.", least=0.5)
+@opt.level(0.95, "Confidence level of all limits; above 1/2.", minimum=0.5)
 @opt.seed()
 @opt.text("--title", "Heading of the document.", metavar="TEXT")
 @opt.output(("html",))

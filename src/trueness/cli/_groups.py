@@ -34,7 +34,7 @@ _KINDS: dict[str, Any] = {"grade": "name", "light": "text", "few": "text"}
 @opt.level(
     0.95,
     "Confidence level of the limits and of the joint test, over all segments together.",
-    least=0.5,
+    minimum=0.5,
 )
 @opt.rounded_to("The scores were rounded to multiples of this")
 @opt.count("--resamples", "Number of label vectors drawn from the scores.")
@@ -100,7 +100,7 @@ def segments(**options: Any) -> None:
 @opt.level(
     0.95,
     "Confidence level of the limits and of the joint test, over all slices together.",
-    least=0.5,
+    minimum=0.5,
 )
 @opt.count("--resamples", "Number of label vectors drawn from the scores.")
 @opt.seed()
@@ -241,7 +241,7 @@ def _cells(row: dict[str, Any], events: str) -> dict[str, Any]:
 @opt.number(
     "--red", "A grade is red above the one-sided limit of this level.", 0.999, opt.Between(0, 1)
 )
-@opt.level(0.95, "Confidence level of the other limits.", least=0.5)
+@opt.level(0.95, "Confidence level of the other limits.", minimum=0.5)
 @opt.output()
 def grades(**options: Any) -> None:
     """Compare predicted and observed events by rating grade.

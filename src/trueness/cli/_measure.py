@@ -44,7 +44,7 @@ _BESIDE_INTERVALS = "is for intervals; leave it out, or leave --no-intervals out
     is_flag=True,
     help="Also print the bins, with intervals for the event rates.",
 )
-@opt.level(0.95, "Confidence level of all intervals.", least=0.5)
+@opt.level(0.95, "Confidence level of all intervals.", minimum=0.5)
 @opt.intervals
 @opt.panel
 @click.option("--each", is_flag=True, help="For .tally files: also show each file separately.")
@@ -183,7 +183,7 @@ def _judged(options: dict[str, Any]) -> None:
 @click.argument("files", nargs=-1, required=True, metavar="TALLY...")
 @opt.bins(None, f"Bins of ECE and MCE, {OWN_BINS}; ACE and TCE take as many, of equal mass")
 @each
-@opt.level(0.95, "Confidence level of intervals and, with --each, of flags.", least=0.5)
+@opt.level(0.95, "Confidence level of intervals and, with --each, of flags.", minimum=0.5)
 @opt.intervals
 @opt.panel
 @opt.output()

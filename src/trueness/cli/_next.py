@@ -70,16 +70,15 @@ def next_(output: str | None, budget: int | None, labelled: str | None, **option
                 "", f"{source.name} must not have a column {_COLUMN!r}", "it is written"
             )
         judge = request.judge
-        labels = tuple(dict.fromkeys(filter(None, [judge])))
-        read = source.read(labels, (scores,), tuple(source.names))
+        read = source.read(() if judge is None else (judge,), (scores,), tuple(source.names))
         require_rows(source.name, len(read.numbers[scores]))
-        arguments = {"y_prob": f"column {scores!r}", "judge": f"column {judge!r}"}
-        with reword_messages(
-            wording(
-                arguments, lambda place: source.place(place.row), options={"budget": "--budget"}
-            )
-        ) as warned:
-            found = tn.next_labels(
+        words = wording(
+            {"y_prob": f"column {scores!r}", "judge": f"column {judge!r}"},
+            lambda place: source.place(place.row),
+            options={"budget": "--budget"},
+        )
+        with reword_messages(words) as warned:
+            selection = tn.next_labels(
                 as_fractions(read.numbers[scores], request.percent),
                 None if judge is None else read.labels[judge],
                 budget=budget,
@@ -87,11 +86,11 @@ def next_(output: str | None, budget: int | None, labelled: str | None, **option
                 seed=options["seed"],
             )
         warning(*warned)
-        columns = {name: read.groups[name][found.index] for name in source.names}
-        columns[scores] = read.numbers[scores][found.index]
-    chosen = {**columns, _COLUMN: found.human_prob[found.index]}
-    write(output, lambda file: save_columns(chosen, file, suffix))
-    note(f"written to {output}. {found.sentence}")
+        columns = {name: read.groups[name][selection.index] for name in source.names}
+        columns[scores] = read.numbers[scores][selection.index]
+    columns[_COLUMN] = selection.human_prob[selection.index]
+    write(output, lambda file: save_columns(columns, file, suffix))
+    note(f"written to {output}. {selection.sentence}")
 
 
 def _present(values: Any) -> Any:

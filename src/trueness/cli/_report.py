@@ -43,7 +43,7 @@ _page = opt.combine(
 @opt.multilabel
 @opt.judge
 @opt.bins("10", "Bins of the first diagram and of the ECE (the page offers others)", blind=True)
-@opt.level(0.95, _LEVEL, least=0.5)
+@opt.level(0.95, _LEVEL, minimum=0.5)
 @_intervals
 @opt.rounded_to("The scores were rounded to multiples of this")
 @click.option(
@@ -195,7 +195,7 @@ def _sums(rows: Rows) -> "tn.Accumulator":
 @opt.command("report")
 @click.argument("files", nargs=-1, required=True, metavar="TALLY...")
 @opt.bins(None, f"Bins of the first picture and of ECE, {OWN_BINS}", blind=True)
-@opt.level(0.95, _LEVEL, least=0.5)
+@opt.level(0.95, _LEVEL, minimum=0.5)
 @_intervals
 @each
 @_page

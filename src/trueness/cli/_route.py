@@ -56,13 +56,7 @@ _NUMBERS = ("share", "saved", "difference", "random")
 @opt.text("--by", "Column of segments, each with a route of its own. Repeatable.", multiple=True)
 @opt.cluster
 @opt.missing
-@opt.choice(
-    "--input-format",
-    "csv tsv jsonl parquet arrow npz npy",
-    "Format of the file.  [default: by its first bytes, then its name]",
-)
-@opt.text("--separator", "Separator of the columns of a text file.", metavar="CHAR")
-@opt.choice("--decimal", ". ,", "Decimal mark of a text file.", default=".")
+@opt.file_format
 @opt.text("--scorer", "Of logs: the scorer that says which answers are right.")
 @opt.text("--label-field", "For any JSON: the field that says whether it is right.", metavar="PATH")
 @opt.text("--confidence-field", "For any JSON: the field of the confidence.", metavar="PATH")
@@ -90,7 +84,7 @@ def route(**options: Any) -> None:
     else:
         rows = _of_table(request, {**named, "confidence": column})
     with reword_messages(rows.words) as warned:
-        found = tn.route(
+        result = tn.route(
             rows.cheap,
             rows.confidence,
             rows.strong,
@@ -100,8 +94,8 @@ def route(**options: Any) -> None:
             **terms,
         )
     warning(*warned)
-    target.deliver(_output(found, rows))
-    if not found.certified:
+    target.deliver(_output(result, rows))
+    if not result.certified:
         raise click.exceptions.Exit(1)
 
 
@@ -176,27 +170,29 @@ def _of_logs(request: Request, named: dict[str, Any]) -> _Rows:
     )
 
 
-def _output(found: "Route", rows: _Rows) -> Output:
-    routes = {"": found, **found.segments}
+def _output(result: "Route", rows: _Rows) -> Output:
+    routes = [("all rows", result), *result.segments.items()]
     columns = [
-        *([Column("segment", "segment", "name")] if found.segments else []),
         Column("what", "quantity"),
-        *(Column(key, key, "number") for key in ("value", "low", "high")),
+        Column("value", "value", "number"),
+        Column("low", "low", "number"),
+        Column("high", "high", "number"),
     ]
+    if result.segments:
+        columns.insert(0, Column("segment", "segment", "name"))
     lines = []
-    for name, one in routes.items():
-        head = {"segment": name or "all rows"}
-        lines.append({**head, "what": "threshold", "value": one.threshold})
+    for name, route in routes:
+        lines.append({"segment": name, "what": "threshold", "value": route.threshold})
         for key in _NUMBERS:
-            estimate = getattr(one, key)
+            estimate = getattr(route, key)
             limits = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
-            lines.append({**head, "what": key, **limits})
-    about = ", ".join(f"{name} {rows.about[name]!r}" for name in ("cheap", "confidence", "strong"))
+            lines.append({"segment": name, "what": key, **limits})
+    named = ", ".join(f"{name} {rows.about[name]!r}" for name in ("cheap", "confidence", "strong"))
     notes = [
-        f"Data: {rows.about['source']}, {about}.",
+        f"Data: {rows.about['source']}, {named}.",
         "difference: accuracy of the mix less that of the strong model; random: the same, if as "
         "many rows were routed at random.",
-        *str(found).splitlines(),
-        *filter(None, [found.note]),
+        *str(result).splitlines(),
+        *filter(None, [result.note]),
     ]
-    return Output(Table(columns, lines, notes), {"data": rows.about, "route": found.to_dict()})
+    return Output(Table(columns, lines, notes), {"data": rows.about, "route": result.to_dict()})

@@ -59,7 +59,7 @@ _TOO_GOOD = 0.001
 @click.option(
     "--fitted", is_flag=True, help="For hosmer-lemeshow: the scores were fitted on these rows."
 )
-@opt.level(0.95, "Labels are drawn until the decision at this level is settled.", least=0.5)
+@opt.level(0.95, "Labels are drawn until the decision at this level is settled.", minimum=0.5)
 @opt.rounded_to("For omnibus: the scores were rounded to multiples of this")
 @opt.seed()
 @opt.output()
