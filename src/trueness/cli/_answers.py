@@ -10,7 +10,7 @@ import click
 import trueness.cli._options as opt
 from trueness.cli._columns import Choice, Model, Request, paired
 from trueness.cli._dataset import Rows, read_logs
-from trueness.cli._printing import check_suffix, check_writable, note, write
+from trueness.cli._printing import check_table_file, check_writable, note, write
 from trueness.errors import InputError
 
 _SUFFIXES = (".parquet", ".arrow", ".csv", ".jsonl")
@@ -38,12 +38,7 @@ def answers(files: tuple[str, ...], output: str | None, **options: Any) -> None:
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     from trueness.sources._files import expand_paths
 
-    if output is None or output == "-":
-        raise InputError(
-            "--output", f"must name the file to write, ending in {', '.join(_SUFFIXES)}"
-        )
-    suffix = Path(output).suffix.lower()
-    check_suffix(output, "a table", _SUFFIXES, suffix or "none")
+    output, suffix = check_table_file(output, _SUFFIXES)
     names = expand_paths(files)
     check_writable(output, *names)
     table = read_logs(Request.pop_from({**options, "files": files}), names)

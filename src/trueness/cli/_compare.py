@@ -171,7 +171,7 @@ def _output(rows: Rows, results: Sequence[_Compared]) -> Output:
     for compared in results:
         words = filter(None, [str(compared.group), compared.comparison.sentence])
         notes.append(": ".join(words))
-    data = {"data": rows.choice.about(rows.source), "comparisons": list(map(_entry, results))}
+    data = {"data": rows.entry, "comparisons": list(map(_entry, results))}
     return Output(
         Table(columns, lines, notes), data, [("Each model:", _models_table(rows, results))]
     )

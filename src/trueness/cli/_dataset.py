@@ -19,6 +19,7 @@ from trueness.cli._columns import (
     Model,
     Request,
     choose,
+    choose_scores,
     columns_of_answers,
     paired,
 )
@@ -72,6 +73,16 @@ class Rows:
     @property
     def source(self) -> str:
         return self.origin.name
+
+    @property
+    def sentence(self) -> str:
+        """The data as a note below a table describes them."""
+        return f"{self.choice.in_words(self.source)}."
+
+    @property
+    def entry(self) -> dict[str, object]:
+        """The data as JSON describes them."""
+        return self.choice.about(self.source)
 
     @property
     def label(self) -> NDArray[Any]:
@@ -577,6 +588,16 @@ def read_rows(
         rows = data.rows().validate(alike=alike, gaps=gaps)
     rows.warn_of_dropped()
     return rows
+
+
+def one_column(source: Table, request: Request) -> str:
+    """The only column of scores: the one that an option names, or whose name fits."""
+    models, guesses = choose_scores(source.names, source.name, request, {})
+    print_guesses(guesses)
+    if len(models) > 1 or len(models[0].columns) > 1:
+        names = ", ".join(model.name for model in models)
+        raise InputError("--prob", "must name one column of scores", f"got {names}")
+    return models[0].columns[0]
 
 
 def print_guesses(guesses: Sequence[str]) -> None:

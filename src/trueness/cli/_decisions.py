@@ -25,7 +25,16 @@ from trueness.cli._dataset import (
     open_dataset,
     read_rows,
 )
-from trueness.cli._printing import Output, Target, note, reword_messages, warning, wording
+from trueness.cli._printing import (
+    VALUE_AND_LIMITS,
+    Output,
+    Target,
+    data_columns,
+    note,
+    reword_messages,
+    warning,
+    wording,
+)
 from trueness.cli._receipt import receipt_of, write_receipt
 from trueness.cli._tally import ModelSums, file_names, own_bins, read_total, stream_sums
 from trueness.errors import InputError
@@ -296,8 +305,8 @@ def _by_policy(
     return Judged(
         gate,
         {},
-        source=rows.choice.about(rows.source),
-        notes=[f"{rows.choice.in_words(rows.source)}."],
+        source=rows.entry,
+        notes=[rows.sentence],
         bounds={"policy": policy},
         digest=digest_of(rows),
         options=plain,
@@ -458,17 +467,13 @@ def output_of(judged: Judged) -> Output:
         Column("n", "rows", "count", optional=True),
         Column("quantity", "judged", forms="data"),
         Column("judged", "judged", forms="table"),
-        Column("bins", "bins", forms="data"),
-        Column("bound", "bound", forms="data"),
+        *data_columns("bins", "bound"),
         Column("estimate", "value", "number"),
         Column("low", "lower", "number"),
         Column("high", "upper", "number"),
         Column("pvalue", "p", "p", forms="all" if gate.require else "data"),
         Column("verdict", "verdict"),
-        Column("passed", "passed", forms="data"),
-        Column("level", "level", forms="data"),
-        Column("needed", "needed", forms="data"),
-        Column("reason", "reason", forms="data"),
+        *data_columns("passed", "level", "needed", "reason"),
     ]
     lines = []
     for finding in gate.findings:
@@ -639,13 +644,11 @@ def _decision_output(rows: Rows, models: dict[str, dict[str, Any]]) -> Output:
     columns = [
         Column("model", "model", "name", "all" if several else "data"),
         Column("what", "mean cost per row" if has_costs else "quantity"),
-        Column("value", "value", "number"),
-        Column("low", "low", "number"),
-        Column("high", "high", "number"),
+        *VALUE_AND_LIMITS,
     ]
     entries = []
     for name, answers in models.items():
         records = {key: answer.to_dict() for key, answer in answers.items()}
         entries.append({"model": name, **records})
-    table = Table(columns, lines, [f"{rows.choice.in_words(rows.source)}.", *notes])
-    return Output(table, {"data": rows.choice.about(rows.source), "models": entries})
+    table = Table(columns, lines, [rows.sentence, *notes])
+    return Output(table, {"data": rows.entry, "models": entries})

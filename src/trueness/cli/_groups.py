@@ -12,7 +12,14 @@ from trueness._text.numbers import level_percent, signed, span, total
 from trueness._text.table import Cell, Column, Table
 from trueness.cli._columns import Group, Request, group_columns
 from trueness.cli._dataset import Arguments, Rows, as_numbers, read_rows
-from trueness.cli._printing import Output, Target, reword_messages, warning, wording
+from trueness.cli._printing import (
+    Output,
+    Target,
+    data_columns,
+    reword_messages,
+    warning,
+    wording,
+)
 from trueness.cli._tally import file_names, read_total
 from trueness.errors import InputError
 
@@ -195,7 +202,7 @@ def _gap_output(
         Column("finding", "flagged", optional=limit is not None),
     ]
     named = {column.key for column in columns}
-    columns += [Column(key, key, forms="data") for key in first.columns() if key not in named]
+    columns += data_columns(*(key for key in first.columns() if key not in named))
     lines = []
     shown = []
     sentences = []
@@ -206,10 +213,10 @@ def _gap_output(
         shown += [model_lines[i] for i in segments.shown[:limit]]
         sentences.append(f"{name}: {segments.sentence}" if several else segments.sentence)
         entries.append({"model": name, **segments.to_dict()})
-    notes = [f"{rows.choice.in_words(rows.source)}.", *sentences, gap, *first.notes]
+    notes = [rows.sentence, *sentences, gap, *first.notes]
     return Output(
         Table(columns, shown, notes),
-        {"data": rows.choice.about(rows.source), "models": entries},
+        {"data": rows.entry, "models": entries},
         csv=Table(columns, lines, notes),
     )
 
@@ -281,7 +288,7 @@ def grades(**options: Any) -> None:
     if request.grades is not None and settings["bins"] is not None:
         raise click.UsageError("Give --grades or --bins, not both.")
     rows = read_rows(request)
-    data = rows.choice.about(rows.source) | {"grades": rows.choice.grades}
+    data = rows.entry | {"grades": rows.choice.grades}
 
     def ask(model: Arguments, part: Rows) -> "tn.results.GradeTable":
         grades = None if part.choice.grades is None else part.columns.groups[part.choice.grades]

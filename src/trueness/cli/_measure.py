@@ -16,7 +16,16 @@ from trueness._text.strings import grouped
 from trueness._text.table import Column, Table
 from trueness.cli._columns import Group, Request, group_columns
 from trueness.cli._dataset import Arguments, Rows, open_dataset, read_rows
-from trueness.cli._printing import Output, Target, note, reword_messages, warning, wording
+from trueness.cli._printing import (
+    VALUE_AND_LIMITS,
+    Output,
+    Target,
+    data_columns,
+    note,
+    reword_messages,
+    warning,
+    wording,
+)
 from trueness.cli._tally import OWN_BINS, each, file_names, own_bins, read_total
 
 if TYPE_CHECKING:
@@ -120,7 +129,7 @@ def _panel(options: dict[str, Any]) -> None:
     tripod = options["tripod"]
     _check_panel(target, tripod=tripod)
     rows = read_rows(Request.pop_from(options))
-    data = {"data": rows.choice.about(rows.source), "level": options["level"]}
+    data = {"data": rows.entry, "level": options["level"]}
 
     def ask(model: Arguments, part: Rows) -> "tn.results.Panel":
         return tn.panel(
@@ -135,7 +144,7 @@ def _panel(options: dict[str, Any]) -> None:
     panels = [
         (group, model.name, panel) for group, model, panel in rows.each("Making the panel", ask)
     ]
-    _deliver(panels, target, data, f"{rows.choice.in_words(rows.source)}.", tripod=tripod)
+    _deliver(panels, target, data, rows.sentence, tripod=tripod)
 
 
 def _judged(options: dict[str, Any]) -> None:
@@ -150,21 +159,18 @@ def _judged(options: dict[str, Any]) -> None:
     columns = [
         Column("model", "model", "name", "all" if len(models) > 1 else "data"),
         Column("measure", "measure"),
-        Column("value", "value", "number"),
-        Column("low", "low", "number"),
-        Column("high", "high", "number"),
+        *VALUE_AND_LIMITS,
     ]
     bins = [
         Column("score", "score", "number"),
         Column("rows_in_bin", "rows", "count"),
         Column("humans_in_bin", "human labels", "count"),
         Column("gap", "gap", "number"),
-        Column("low", "low", "number"),
-        Column("high", "high", "number"),
+        *VALUE_AND_LIMITS[1:],
     ]
     lines = []
     details = []
-    notes = [f"{rows.choice.in_words(rows.source)}."]
+    notes = [rows.sentence]
     entries = []
     for name, powered in models.items():
         for estimate in (powered.event_rate, powered.observed_expected, powered.brier):
@@ -174,7 +180,7 @@ def _judged(options: dict[str, Any]) -> None:
         details.append((title, Table(bins, powered.rows())))
         notes.append(f"{name}: {powered.sentence}")
         entries.append({"model": name, **powered.to_dict()})
-    source = rows.choice.about(rows.source) | {"judge": rows.choice.judge}
+    source = rows.entry | {"judge": rows.choice.judge}
     entry = {"data": source, "models": entries}
     target.deliver(Output(Table(columns, lines, notes), entry, details))
 
@@ -281,10 +287,13 @@ def _deliver(
         Column("model", "model", "name"),
         Column("key", "key"),
     ]
-    for key in ("value", "low", "high", "floor", "floor_high", "pvalue"):
-        columns.append(Column(key, key, "number"))
-    for key in ("standard_error", "method", "note"):
-        columns.append(Column(key, key, forms="data"))
+    columns += [
+        *VALUE_AND_LIMITS,
+        Column("floor", "floor", "number"),
+        Column("floor_high", "floor_high", "number"),
+        Column("pvalue", "pvalue", "number"),
+        *data_columns("standard_error", "method", "note"),
+    ]
     lines = []
     entries = []
     for group, name, panel in panels:

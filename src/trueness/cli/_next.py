@@ -1,16 +1,21 @@
 """``trueness next``: which rows people should label next."""
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 import trueness as tn
 import trueness.cli._options as opt
-from trueness.cli._columns import Request, _check_column, choose_scores
-from trueness.cli._dataset import as_fractions, open_source, print_guesses, require_rows
+from trueness.cli._columns import Request, _check_column
+from trueness.cli._dataset import (
+    as_fractions,
+    missing_rows,
+    one_column,
+    open_source,
+    require_rows,
+)
 from trueness.cli._printing import (
-    check_suffix,
+    check_table_file,
     check_writable,
     note,
     reword_messages,
@@ -48,20 +53,11 @@ def next_(output: str | None, budget: int | None, labelled: str | None, **option
 
     if budget is None:
         raise click.UsageError("--budget must say how many rows to label.")
-    if output is None or output == "-":
-        endings = ", ".join(SAVED_AS)
-        raise InputError("--output", f"must name the file to write, ending in {endings}")
-    suffix = Path(output).suffix.lower()
-    check_suffix(output, "a table", SAVED_AS, suffix or "none")
+    output, suffix = check_table_file(output, SAVED_AS)
     request = Request.pop_from(options)
     check_writable(output, *expand_paths(request.files))
     with open_source(request) as source:
-        models, guesses = choose_scores(source.names, source.name, request, {})
-        print_guesses(guesses)
-        if len(models) > 1 or len(models[0].columns) > 1:
-            names = ", ".join(model.name for model in models)
-            raise InputError("--prob", "must name one column of scores", f"got {names}")
-        (scores,) = models[0].columns
+        scores = one_column(source, request)
         for name, column in (("--judge", request.judge), ("--labelled", labelled)):
             if column is not None:
                 _check_column(source.names, column, name, source.name)
@@ -95,7 +91,5 @@ def next_(output: str | None, budget: int | None, labelled: str | None, **option
 
 def _present(values: Any) -> Any:
     """Which values are there: not missing, and not an empty text."""
-    from trueness.cli._dataset import missing_rows
-
     empty = values == "" if values.dtype.kind in "OU" else False
     return ~(missing_rows(values) | empty)

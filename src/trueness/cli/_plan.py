@@ -7,8 +7,8 @@ import click
 import trueness as tn
 import trueness.cli._options as opt
 from trueness._text.table import Column, Table
-from trueness.cli._columns import Request, choose_scores
-from trueness.cli._dataset import as_fractions, open_source, print_guesses, require_rows
+from trueness.cli._columns import Request
+from trueness.cli._dataset import as_fractions, one_column, open_source, require_rows
 from trueness.cli._printing import Output, Target, reword_messages, wording
 from trueness.errors import InputError, Wording
 
@@ -182,12 +182,7 @@ _NO_SCALE = {
 def _scores(request: Request) -> tuple[Any, Wording]:
     """The earlier scores of a model in one column of a file, and how messages word them."""
     with open_source(request) as source:
-        models, guesses = choose_scores(source.names, source.name, request, {})
-        print_guesses(guesses)
-        if len(models) > 1 or len(models[0].columns) > 1:
-            names = ", ".join(model.name for model in models)
-            raise InputError("--prob", "must name one column of scores", f"got {names}")
-        (name,) = models[0].columns
+        name = one_column(source, request)
         scores = as_fractions(source.read((), (name,)).numbers[name], request.percent)
         require_rows(source.name, len(scores))
         return scores, wording(

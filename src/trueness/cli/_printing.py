@@ -21,7 +21,7 @@ import click
 
 from trueness._text.numbers import number, span
 from trueness._text.strings import grouped, json_ready, markdown_text, visible, visible_lines, wrap
-from trueness._text.table import Cell, Kind, Table, written
+from trueness._text.table import Cell, Column, Kind, Table, written
 from trueness._version import __version__
 from trueness.errors import InputError, Place, TruenessError, Wording, capital, collected_warnings
 
@@ -268,6 +268,16 @@ def check_suffix(
         )
 
 
+def check_table_file(path: str | None, suffixes: Sequence[str]) -> tuple[str, str]:
+    """The file for a table and its suffix; a name of another format, or none, is refused."""
+    if path is None or path == "-":
+        demand = f"must name the file to write, ending in {', '.join(suffixes)}"
+        raise InputError("--output", demand)
+    suffix = Path(path).suffix.lower()
+    check_suffix(path, "a table", suffixes, suffix or "none")
+    return path, suffix
+
+
 def check_writable(path: str | None, *read: str) -> None:
     """Refuse, before any work is done, an output that cannot be written or is an input."""
     if path is None or path == "-":
@@ -374,6 +384,16 @@ _FLOORS = "If calibrated: the mean over labels drawn from the scores (noise floo
 
 LIMITS = ("low", "high", "floor")
 """What tables give of an estimate besides its value."""
+VALUE_AND_LIMITS = (
+    Column("value", "value", "number"),
+    Column("low", "low", "number"),
+    Column("high", "high", "number"),
+)
+
+
+def data_columns(*keys: str) -> list[Column]:
+    """Columns of CSV and JSON alone."""
+    return [Column(key, key, forms="data") for key in keys]
 
 
 def with_limits(key: str, estimate: "Estimate | None") -> dict[str, float]:

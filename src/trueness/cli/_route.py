@@ -11,7 +11,14 @@ from trueness._text.table import Column, Table
 from trueness.cli._answers import paired_rows
 from trueness.cli._columns import Request, _check_column
 from trueness.cli._dataset import as_fractions, open_source, require_rows, uses_logs
-from trueness.cli._printing import Output, Target, reword_messages, warning, wording
+from trueness.cli._printing import (
+    VALUE_AND_LIMITS,
+    Output,
+    Target,
+    reword_messages,
+    warning,
+    wording,
+)
 from trueness.errors import InputError, Place
 
 if TYPE_CHECKING:
@@ -174,9 +181,7 @@ def _output(result: "Route", rows: _Rows) -> Output:
     routes = [("all rows", result), *result.segments.items()]
     columns = [
         Column("what", "quantity"),
-        Column("value", "value", "number"),
-        Column("low", "low", "number"),
-        Column("high", "high", "number"),
+        *VALUE_AND_LIMITS,
     ]
     if result.segments:
         columns.insert(0, Column("segment", "segment", "name"))

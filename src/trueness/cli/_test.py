@@ -208,7 +208,7 @@ def _output(rows: Rows, results: Sequence[dict[str, Any]], *, top: bool) -> Outp
         Column("adjusted_pvalue", "adjusted p", "p"),
         Column("strongest", "strongest evidence", forms="all" if named else "data", optional=True),
     ]
-    notes = [f"{rows.choice.in_words(rows.source)}."]
+    notes = [rows.sentence]
     for entries in grouped((entry["method"], entry) for entry in results).values():
         notes.append(_method_in_words(entries))
     for entry in results:
@@ -221,7 +221,7 @@ def _output(rows: Rows, results: Sequence[dict[str, Any]], *, top: bool) -> Outp
         notes.append("Adjusted p-values allow for the number of models and groups (Holm).")
     return Output(
         Table(columns, results, notes),
-        {"data": rows.choice.about(rows.source), "tests": list(results)},
+        {"data": rows.entry, "tests": list(results)},
     )
 
 
