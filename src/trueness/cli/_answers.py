@@ -49,7 +49,7 @@ def answers(files: tuple[str, ...], output: str | None, **options: Any) -> None:
 
 
 def paired_rows(request: Request) -> Rows:
-    """The answers of each model to the same questions in the same epochs, each with its own labels."""
+    """The answers of each model to the same questions and epochs, each with its own labels."""
     import numpy as np
 
     from trueness.sources._eval_log import objects

@@ -105,11 +105,11 @@ class Request:
         for name in taken.keys() - {"seed"}:
             del options[name]
         if isinstance(taken.get("label"), tuple):
-            typed = taken.pop("label")
-            taken |= {
-                "label": typed[0] if typed else None,
-                "own_labels": typed if len(typed) > 1 else (),
-            }
+            labels = taken.pop("label")
+            if labels:
+                taken["label"] = labels[0]
+            if len(labels) > 1:
+                taken["own_labels"] = labels
         if taken.get("weight_type", "auto") != "auto" and taken.get("weight") is None:
             raise click.UsageError("--weight-type needs --weight.")
         if isinstance(taken.get("labels"), str):
@@ -165,6 +165,11 @@ def group_columns(by: Iterable[str | None]) -> list[Column]:
 def model_column(models: Iterable[str], by: Sequence[Column]) -> Column:
     """The column that names the model; a table of the groups of one model goes without it."""
     return Column("model", "model", "name", "data" if by and len(set(models)) == 1 else "all")
+
+
+def model_if(several: bool) -> Column:
+    """The column that names the model; a table goes without it unless there are several."""
+    return Column("model", "model", "name", "all" if several else "data")
 
 
 @dataclass(frozen=True)

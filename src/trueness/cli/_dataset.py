@@ -1,4 +1,4 @@
-"""From the options of a command to rows: open the files, choose the columns, pass them to the library."""
+"""From the options of a command to rows: open the files, choose columns, call the library."""
 
 from __future__ import annotations  # the types of arrays, which help does not need
 
@@ -132,7 +132,7 @@ class Rows:
         return complete
 
     def check_groups(self, *, gaps: bool = False) -> None:
-        """Raise for missing values in columns of groups; with `gaps`, those of `--by` may have them."""
+        """Raise for missing values in columns of groups; with `gaps`, `--by` may have them."""
         for name, column in self.columns.groups.items():
             if gaps and name in self.choice.by:
                 continue
@@ -154,13 +154,17 @@ class Rows:
 
     def complete(self, *, gaps: bool = False) -> Rows:
         """All rows, or with ``--missing drop`` those that are complete for every model."""
-        free = [id(self.columns.groups[name]) for name in self.choice.by] if gaps else []
-        free += [id(self.label)] if self.choice.judge else []  # no human looked
-        every = [column for column in self.columns.arrays() if id(column) not in free]
-        # An error, which the first measure reports.
-        if self.request.missing != "drop" or len(set(map(len, every))) > 1:
+        if self.request.missing != "drop":
             return self
-        kept = ~reduce(or_, map(missing_rows, every))
+        exempt = set[int]()
+        if gaps:
+            exempt.update(id(self.columns.groups[name]) for name in self.choice.by)
+        if self.choice.judge:  # no human looked at every row
+            exempt.add(id(self.label))
+        checked = [column for column in self.columns.arrays() if id(column) not in exempt]
+        if len(set(map(len, checked))) > 1:  # an error, which the first measure reports
+            return self
+        kept = ~reduce(or_, map(missing_rows, checked))
         return replace(self.select(kept), dropped=int((~kept).sum()))
 
     def select(self, chosen: NDArray[np.bool_]) -> Rows:
@@ -622,7 +626,8 @@ def side_by_side(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 def missing_rows(column: NDArray[Any]) -> NDArray[np.bool_]:
     """Whether each row has a missing value: None in a column of objects, else nan."""
-    gaps = column == None if column.dtype.kind == "O" else column != column  # noqa: E711  # by entry
+    # By entry, hence `==`.
+    gaps = column == None if column.dtype.kind == "O" else column != column  # noqa: E711
     rows: NDArray[np.bool_] = gaps.any(axis=1) if gaps.ndim == 2 else gaps
     return rows
 

@@ -16,7 +16,7 @@ import trueness as tn
 import trueness.cli._options as opt
 from trueness._progress import progress_bar
 from trueness._text.table import Column, Table
-from trueness.cli._columns import Group, Model, Request, group_columns, model_column
+from trueness.cli._columns import Group, Model, Request, group_columns, model_column, model_if
 from trueness.cli._dataset import (
     Arguments,
     Dataset,
@@ -87,9 +87,9 @@ _criteria = opt.combine(
     ),
     opt.text(
         "--policy",
-        "A TOML file with the bounds: level, require, min_rows, max_ece, max_l2, oe_within, by with "
-        "segment_gap, columns with slice_gap, baseline with margin, seed. Of pyproject.toml, the "
-        "section [tool.trueness.gate], which is also read if no bound is given.",
+        "A TOML file with the bounds: level, require, min_rows, max_ece, max_l2, oe_within, by "
+        "with segment_gap, columns with slice_gap, baseline with margin, seed. Of pyproject.toml, "
+        "the section [tool.trueness.gate], which is also read if no bound is given.",
         metavar="FILE",
     ),
     opt.text(
@@ -642,7 +642,7 @@ def _decision_output(rows: Rows, models: dict[str, dict[str, Any]]) -> Output:
         if "accept" in answers:
             notes.append(f"{head}{answers['accept']}")
     columns = [
-        Column("model", "model", "name", "all" if several else "data"),
+        model_if(several),
         Column("what", "mean cost per row" if has_costs else "quantity"),
         *VALUE_AND_LIMITS,
     ]

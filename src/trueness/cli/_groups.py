@@ -10,7 +10,7 @@ import trueness as tn
 import trueness.cli._options as opt
 from trueness._text.numbers import level_percent, signed, span, total
 from trueness._text.table import Cell, Column, Table
-from trueness.cli._columns import Group, Request, group_columns
+from trueness.cli._columns import Group, Request, group_columns, model_if
 from trueness.cli._dataset import Arguments, Rows, as_numbers, read_rows
 from trueness.cli._printing import (
     Output,
@@ -71,11 +71,10 @@ def segments(**options: Any) -> None:
     by = {name: rows.columns.groups[name] for name in rows.choice.by}
     models = _of_models(rows, tn.segments, by, settings, "Testing the segments")
     first = next(iter(models.values()))
-    one_column = len(set(first.column)) == 1
-    lead = [
-        Column("column", "by", "name", "data" if one_column else "all"),
-        Column("value", first.column[0] if one_column else "segment", "name"),
-    ]
+    if len(set(first.column)) == 1:
+        lead = [Column("column", "by", "name", "data"), Column("value", first.column[0], "name")]
+    else:
+        lead = [Column("column", "by", "name"), Column("value", "segment", "name")]
     gap = (
         "Gap: observed minus expected rate of events, in percentage points; its limits hold for "
         "all segments together. Flagged: the gap or the slope is wrong (adjusted p). Sorted by "
@@ -100,7 +99,8 @@ def segments(**options: Any) -> None:
 )
 @opt.count(
     "--min-rows",
-    "The least number of rows in a slice, or each half.  [default: a thousandth of all, at least 50]",
+    "The least number of rows in a slice, or each half.  "
+    "[default: a thousandth of all, at least 50]",
 )
 @opt.count("--most", "The most slices to show.", 10)
 @opt.cluster
@@ -191,7 +191,7 @@ def _gap_output(
     several = len(models) > 1
     n, events, pvalue = keys
     columns = [
-        Column("model", "model", "name", "all" if several else "data"),
+        model_if(several),
         *lead,
         Column(n, "rows", "count", optional=limit is None),
         Column(events, "observed", "number"),
@@ -347,7 +347,7 @@ def _grades_output(
     first = results[0][2]
     several = len({model for _, model, _ in results}) > 1
     columns = group_columns(group.by for group, *_ in results)
-    columns.append(Column("model", "model", "name", "all" if several else "data"))
+    columns.append(model_if(several))
     columns += _grade_columns(first.titles)
     # Findings that all tables share stand once, at the end.
     shared = []

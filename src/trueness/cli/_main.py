@@ -76,7 +76,11 @@ class Verbs(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
         return list(_VERBS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # click's signature
+    def get_command(
+        self,
+        ctx: click.Context,  # noqa: ARG002  # click's signature
+        cmd_name: str,
+    ) -> click.Command | None:
         if cmd_name not in _VERBS:
             return None
         return _load(cmd_name, _FUNCTIONS.get(cmd_name, cmd_name))
@@ -165,7 +169,7 @@ def _orderly_exit(debug: bool = False) -> Iterator[None]:
 
 
 def discard_output() -> None:
-    """Discard what is not written yet: Python writes it when it ends, and complains if it cannot."""
+    """Discard what is not written yet, which Python would complain about when it ends."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -1,4 +1,4 @@
-"""``trueness fit``, ``trueness apply`` and ``trueness export``: maps from scores to calibrated scores."""
+"""``trueness fit``, ``apply`` and ``export``: maps from scores to calibrated scores."""
 
 import json
 import sys
@@ -392,8 +392,9 @@ def _calibrated(
 @opt.choice(
     "--dialect",
     DIALECTS,
-    "Dialect of the SQL: duckdb, sqlite, postgresql, spark, bigquery; translated by sqlglot, and not "
-    "executed here, also snowflake, redshift, databricks, trino, clickhouse, mysql, tsql, oracle.",
+    "Dialect of the SQL: duckdb, sqlite, postgresql, spark, bigquery; translated by sqlglot, and "
+    "not executed here, also snowflake, redshift, databricks, trino, clickhouse, mysql, tsql, "
+    "oracle.",
     default="duckdb",
     metavar="NAME",
 )

@@ -14,7 +14,7 @@ import trueness.cli._options as opt
 from trueness._progress import progress_bar
 from trueness._text.strings import grouped
 from trueness._text.table import Column, Table
-from trueness.cli._columns import Group, Request, group_columns
+from trueness.cli._columns import Group, Request, group_columns, model_if
 from trueness.cli._dataset import Arguments, Rows, open_dataset, read_rows
 from trueness.cli._printing import (
     VALUE_AND_LIMITS,
@@ -157,7 +157,7 @@ def _judged(options: dict[str, Any]) -> None:
         rows = data.rows()
     models = rows.judged(level=level, seed=seed)
     columns = [
-        Column("model", "model", "name", "all" if len(models) > 1 else "data"),
+        model_if(len(models) > 1),
         Column("measure", "measure"),
         *VALUE_AND_LIMITS,
     ]
@@ -236,7 +236,7 @@ def _panel_of_sums(
 
 
 def _print_remarks(results: Sequence[tuple[Group, "Measurements"]]) -> None:
-    """Print each remark and each warning once, with the models and groups unless it is about all."""
+    """Print each remark and each warning once, with its models and groups unless these are all."""
     remarks = []
     warnings = []
     n_models = 0

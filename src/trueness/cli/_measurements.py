@@ -72,7 +72,7 @@ class Quantity(NamedTuple):
         )
 
     def named(self, words: str, key: str = "") -> "Quantity":
-        """The same measure, with the classes in its name; a part stands below a measure with one."""
+        """The same measure, with the classes in its name; a part stands below its measure."""
         name = self.name if self.part else f"{self.name} ({words})"
         return self._replace(key=self.key + key, name=name)
 

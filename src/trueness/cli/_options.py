@@ -24,7 +24,8 @@ _OTHER_BINS = {
 """What other libraries call bins, and how they are typed here."""
 _HEADINGS = {
     "Columns": (
-        "label prob probs matrices weight weight_type by model_column pair time cluster judge grades"
+        "label prob probs matrices weight weight_type by model_column pair time cluster judge"
+        " grades"
     ),
     "Intervals, quantiles, risks": "outcome lower upper coverage quantiles followup event horizon",
     "Analysis": "",
@@ -425,11 +426,12 @@ def bin_rule(typed: str | None) -> Any:
         raise reason.but(argument="--bins", remedy="") from reason
     except ValueError:  # 1e or +-, which the pattern lets through
         pass
-    forms = "a number of bins of equal width (10), of equal mass (mass:10), edges (0,0.1,0.5,1), isotonic"
-    remedy = did_you_mean(word, (*rules, "block"), _OTHER_BINS)
-    raise InputError(
-        "--bins", f"must be {forms}, block-isotonic or distinct", f"got {typed!r}", remedy=remedy
+    demand = (
+        "must be a number of bins of equal width (10), of equal mass (mass:10), edges "
+        "(0,0.1,0.5,1), isotonic, block-isotonic or distinct"
     )
+    remedy = did_you_mean(word, (*rules, "block"), _OTHER_BINS)
+    raise InputError("--bins", demand, f"got {typed!r}", remedy=remedy)
 
 
 def level(default: float | None, what: str, minimum: float = 0) -> Decorator:

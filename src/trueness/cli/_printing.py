@@ -434,6 +434,5 @@ def limits_notes(
 
 def join_names(names: Iterable[str]) -> str:
     """The names of measures in a sentence, each once."""
-    return ", ".join(
-        dict.fromkeys(name.removeprefix("– ").replace(", %", "").replace(",", "") for name in names)
-    )
+    plain = [name.removeprefix("– ").replace(", %", "").replace(",", "") for name in names]
+    return ", ".join(dict.fromkeys(plain))

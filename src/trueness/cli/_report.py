@@ -127,7 +127,7 @@ def _judged(rows: Rows, settings: dict[str, Any]) -> tuple[Rows, list[str]]:
 
 
 def _record_of_judge(rows: Rows, level: float) -> "tn.results.Judge | None":
-    """How the judge labels rows that people labelled too; a judge with scores has no such record."""
+    """How the judge labels rows that people labelled too; None for a judge with scores."""
     complete = rows.complete()
     judge = complete.columns.labels[str(rows.choice.judge)]
     with rows.about(*rows.choice.models, options={"pos_label": "--pos-label"}):
@@ -217,9 +217,10 @@ def report_of_sums(**options: Any) -> None:
     target = Target.pop_from(options, _SUFFIXES, "html", file=_USUAL)
     rule = opt.bin_rule(options["bins"])  # before the files are read
     sums, total = read_total(options["files"], target.path)
-    files = None
+    series: dict[str, Any] = {}
     if options["each"]:
         files = compare_files(sums, total, Options(rule or own_bins(total), options["level"]))
+        series = {"files": files.rows, "series": files.series}
     label, scores = (total.about.get(key) for key in ("label", "prob"))
     command = ""
     if isinstance(label, str) and isinstance(scores, str):
@@ -240,8 +241,7 @@ def report_of_sums(**options: Any) -> None:
         level=options["level"],
         intervals=options["intervals"],
         title=options["title"],
-        files=files.rows if files else None,
-        series=files.series if files else None,
+        **series,
     )
     _write(report, target)
 
@@ -363,7 +363,7 @@ def _report_of_statements(rows: Rows, settings: dict[str, Any]) -> "Report":
 
 
 def _accepted(answers: "tn.results.Answers") -> list[dict[str, Any]]:
-    """Each source of confidences, with its risk-coverage and the threshold to accept answers from."""
+    """Each source of confidences, with its risk-coverage and a certified threshold."""
     lines = []
     for line in answers.origins():
         place = (

@@ -254,7 +254,8 @@ class _Run:
             require_rows(self.inputs[0][0], self.dropped, 0)
         assert self.seen is not None
         if self.seen.n == 0:
-            demand = f"{self.inputs[0][0]} must have a weight above zero in column {self.seen.about['weight']!r}"
+            column = self.seen.about["weight"]
+            demand = f"{self.inputs[0][0]} must have a weight above zero in column {column!r}"
             raise InputError("", demand, "all are zero")
         warning(*dropped_message(self.dropped, self.seen.n + self.dropped))
         _save(self.seen, self.output, min_rows)

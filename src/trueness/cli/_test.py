@@ -45,8 +45,8 @@ _TOO_GOOD = 0.001
 @opt.choice(
     "--criterion",
     "l2 oe band ece",
-    "What --equivalent-within judges: the typical error, O/E (1 - X to 1 + X), the monotone band or "
-    "the ECE.  [default: l2]",
+    "What --equivalent-within judges: the typical error, O/E (1 - X to 1 + X), the monotone band "
+    "or the ECE.  [default: l2]",
 )
 @opt.choice("--kind", opt.LABEL_KINDS, "What to test for several classes.  [default: confidence]")
 @opt.count("--k", "For omnibus and several classes: test the N largest scores of each row.")

@@ -112,7 +112,7 @@ def watch(state: str, files: tuple[str, ...], form: str, **options: Any) -> None
     if options["status"] or not (files or options["reset"] or options["replay"]):
         _show(state, files, form, options)
     with _alone(state):
-        before = None if not _exists(state) else _read(state)
+        before = _read(state)
         watch = _opened(state, options)
         alarms = _alarms(watch)
         if options["reset"]:
@@ -126,7 +126,7 @@ def watch(state: str, files: tuple[str, ...], form: str, **options: Any) -> None
                 "There is no state yet, and no row was counted: give a FILE with rows."
             )
         _write_page(watch, options)
-        if _is_url(state) and before != (None if not _exists(state) else _read(state)):
+        if _is_url(state) and before != _read(state):
             remedy = "Run it again."
             raise InputError("", f"{state} was changed by another process", remedy=remedy)
         watch.save(state)
@@ -170,12 +170,8 @@ def _write_page(watch: "tn.Watch", options: dict[str, Any]) -> None:
 
 def _alarms(watch: "tn.Watch") -> set[str]:
     """The names of what is in alarm; 'together' if the alarm is that of all segments at once."""
-    names = set()
-    for watched in watch.alarms:
-        names.add(f"segment {watched.segment}" if watched.segment else "all")
-    if watch.alarm:
-        names.add("together")
-    return names
+    names = {f"segment {watched.segment}" if watched.segment else "all" for watched in watch.alarms}
+    return names | {"together"} if watch.alarm else names
 
 
 def _status(watch: "tn.Watch") -> list[str]:
@@ -246,10 +242,11 @@ def _exists(state: str) -> bool:
     return place_exists(state)
 
 
-def _read(state: str) -> bytes:
+def _read(state: str) -> bytes | None:
+    """The content of a state; None if there is none."""
     from trueness._tally.atomic import read_place
 
-    return read_place(state)
+    return read_place(state) if _exists(state) else None
 
 
 def _check_place(state: str) -> None:
@@ -292,8 +289,10 @@ class Unit(NamedTuple):
 def _units(files: Sequence[str]) -> list[Unit]:
     from trueness.sources._files import expand_paths, files_below
 
+    if not files:
+        return []
     units = []
-    for name in expand_paths(files) if files else ():
+    for name in expand_paths(files):
         units.append(Unit(name, files_below(name) if Path(name).is_dir() else (name,)))
     return units
 
