@@ -320,7 +320,7 @@ def calibration_test(
     a = asked_of(
         y_true, y_prob, rows, cluster=cluster, level=level, seed=seed, rounded_to=rounded_to
     )
-    found: Significance = a.ask(
+    test: Significance = a.ask(
         "test", method=method, bins=bins, k=k, resamples=resamples, fitted=fitted
     )
-    return found
+    return test

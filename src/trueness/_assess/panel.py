@@ -157,5 +157,5 @@ def panel(
         demand = "must be the probability of one class, or have two columns"
         remedy = "Pass one column and `y_true == that_class`."
         raise InputError("y_prob", demand, "a matrix has a panel per class", remedy=remedy)
-    found: Panel = a.ask("panel", curve=curve, floor=floor)
-    return found
+    table: Panel = a.ask("panel", curve=curve, floor=floor)
+    return table

@@ -92,13 +92,13 @@ class ModelRows:
         """The answer to a question, found once; its warnings are given each time it is asked."""
         with self._lock:
             if question not in self._memo:
-                with collected_warnings() as given:
+                with collected_warnings() as warnings:
                     record = compute()
-                self._memo[question] = Told(record, tuple(dict.fromkeys(given)))
-            told = self._memo[question]
-        for kind, message in told.warnings:
+                self._memo[question] = Told(record, tuple(dict.fromkeys(warnings)))
+            memo = self._memo[question]
+        for kind, message in memo.warnings:
             warn(message, kind)
-        return told.record  # type: ignore[no-any-return]  # the memo holds anything
+        return memo.record  # type: ignore[no-any-return]  # the memo holds anything
 
     def has_answered(self, question: Hashable) -> bool:
         """Whether a question has been answered."""
@@ -131,9 +131,9 @@ def checked_rows(evidence: Evidence, *, copied: bool) -> Evidence:
     What is unusual about all rows is said here, so that no later question says it.
     """
     if evidence.rows is None:
-        given = evidence.given
-        assert given is not None
-        evidence.warn_one_class(given)
+        sums = evidence.given
+        assert sums is not None
+        evidence.warn_one_class(sums)
         return evidence
     if copied:
         evidence = replace(evidence, rows=_copied(evidence.rows), memory={})
@@ -158,7 +158,7 @@ def _check_values(evidence: Evidence) -> None:
 
 
 def _copied(rows: Sample) -> Sample:
-    found = Sample(
+    copy = Sample(
         np.array(rows.y),
         np.array(rows.p) if isinstance(rows.p, np.ndarray) else rows.p,
         None if rows.w is None else np.array(rows.w),
@@ -169,10 +169,10 @@ def _copied(rows: Sample) -> Sample:
         rows.logits,
         importance=rows.importance,
     )
-    found.ignored = rows.ignored
-    found.pixels = rows.pixels
-    found.note = rows.note
-    return found
+    copy.ignored = rows.ignored
+    copy.pixels = rows.pixels
+    copy.note = rows.note
+    return copy
 
 
 def _counted(evidence: Evidence) -> Evidence:

@@ -196,9 +196,9 @@ def segments(
         return describe_segments(read, level, draws, seed, unit)
     if by is None:
         raise InputError("by", "must be a column, a dict of columns or a frame", "got None")
-    how: Any = {"cluster": cluster, "level": level, "seed": seed, "rounded_to": rounded_to}
+    settings: Any = {"cluster": cluster, "level": level, "seed": seed, "rounded_to": rounded_to}
     # A segment of one class has limits of its own.
     with collected_warnings(OneClassWarning):
-        a = asked_of(y_true, y_prob, rows, by=by, crossed=crossed, **how)
-    found: Segments = a.ask("segments", resamples=draws)
-    return found
+        a = asked_of(y_true, y_prob, rows, by=by, crossed=crossed, **settings)
+    tested: Segments = a.ask("segments", resamples=draws)
+    return tested

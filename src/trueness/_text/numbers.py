@@ -116,9 +116,9 @@ def percents(*values: float) -> tuple[str, ...]:
     >>> percents(0.651, 0.41, 0.352), percents(0.0012, 0.0031), percents(0.9991, 1.0)
     (('65', '41', '35'), ('0.12', '0.31'), ('99.910', '100.000'))
     """
-    known = [100 * v for v in values if math.isfinite(v)]
-    scale = max((min(v, 100 - v) for v in known), default=0.0)
-    spread = max(known, default=0.0) - min(known, default=0.0)
+    shown = [100 * v for v in values if math.isfinite(v)]
+    scale = max((min(v, 100 - v) for v in shown), default=0.0)
+    spread = max(shown, default=0.0) - min(shown, default=0.0)
     size = min(v for v in (scale, spread, 10.0) if v > 0) if scale > 0 or spread > 0 else 10.0
     decimals = max(0, min(_MOST_COMMON_DECIMALS, 1 - math.floor(math.log10(size))))
     return tuple(

@@ -125,11 +125,11 @@ def json_ready(value: Any) -> Any:
     if is_dataclass(value):
         return {field.name: json_ready(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
-        return {str(name): json_ready(one) for name, one in value.items()}
+        return {str(name): json_ready(item) for name, item in value.items()}
     if hasattr(value, "tolist"):
         return json_ready(value.tolist())
     if isinstance(value, list | tuple):
-        return [json_ready(one) for one in value]
+        return [json_ready(item) for item in value]
     if isinstance(value, float):
         if math.isfinite(value):
             return value
@@ -141,7 +141,7 @@ def json_ready(value: Any) -> Any:
 
 def grouped(pairs: Iterable[tuple[str, Value]]) -> dict[str, list[Value]]:
     """The values of each key, in their order."""
-    found: dict[str, list[Value]] = {}
+    groups: dict[str, list[Value]] = {}
     for key, value in pairs:
-        found.setdefault(key, []).append(value)
-    return found
+        groups.setdefault(key, []).append(value)
+    return groups

@@ -123,19 +123,19 @@ class Table:
         numbers = [cell.value for cell in cells if isinstance(cell.value, int | float)]
         decimals = common_decimals(numbers) if column.kind == "fraction" else 4
         texts = (
-            written(one.value, column.kind, decimals) if one.text is None else one.text
-            for one in cells
+            written(cell.value, column.kind, decimals) if cell.text is None else cell.text
+            for cell in cells
         )
         return list(map(visible, texts))
 
     def shown(self) -> list[Column]:
         """The columns of a table: those with a value in some row."""
-        shown = [one for one in self.columns if one.forms != "data"]
+        shown = [column for column in self.columns if column.forms != "data"]
         rows = self.rows
         return [
-            one
-            for one in shown
-            if not rows or any(self.cell(row, one.key) != Cell(None) for row in rows)
+            column
+            for column in shown
+            if not rows or any(self.cell(row, column.key) != Cell(None) for row in rows)
         ]
 
     def to_text(self, width: int = 80) -> str:
