@@ -272,7 +272,7 @@ class Assessment:
     # ---- how it reads
 
     def to_dict(self) -> dict[str, Any]:
-        """Verdict, test, set, power, bins and segments as plain values, with level, seed and notes."""
+        """Verdict, test, set, power, bins, segments, level, seed and notes as plain values."""
         named = ("verdict", "test", "interval", "power", "bins", "segments")
         records = {name: getattr(self, name) for name in named}
         plain = {name: record and record.to_dict() for name, record in records.items()}
@@ -319,7 +319,7 @@ def assess(
     percent: bool = False,
     ignore_index: int | None = None,
 ) -> Assessment:
-    """One model, every question: whether it is calibrated, how far off, where, and how certain each answer is.
+    """One model, every question: whether it is calibrated, how far off, and where.
 
     The rows are checked and copied; nothing else is computed until it is asked.
 

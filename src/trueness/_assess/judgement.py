@@ -96,7 +96,7 @@ def is_rejected(test: Significance | None, interval: Interval | None, level: flo
 def joint_verdict(
     evidence: Evidence, verdicts: Mapping[str, Verdict], test: Significance | None, *, level: float
 ) -> Verdict:
-    """Whether all labels, or classes, are calibrated: each was judged at its level by Holm's method."""
+    """Whether all labels, or classes, are calibrated; each was judged by Holm's method."""
     flags = _flagged_labels(verdicts, test)
     code = _joint_code([verdict.code for verdict in verdicts.values()])
     scores = np.array([verdict.mean_score for verdict in verdicts.values()])

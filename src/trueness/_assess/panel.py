@@ -38,7 +38,7 @@ def panel(
     percent: bool = False,
     ignore_index: int | None = None,
 ) -> Panel:
-    r"""The measures of a clinical or credit validation, each with confidence limits or a noise floor.
+    r"""The measures of a clinical or credit validation, each with limits or a noise floor.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ def worst_slices(
     percent: bool = False,
     ignore_index: int | None = None,
 ) -> Slices:
-    r"""Find the slices of the rows where the scores are wrong, among all values of many columns and their pairs.
+    r"""Find the slices where scores are wrong, among all values of many columns and their pairs.
 
     A slice is a set of rows that share the values of one or more columns, such as "age < 25 and
     region = north". All are tested jointly: if the scores are calibrated, the probability that any

@@ -22,7 +22,7 @@ def coverage(a: Asked) -> Coverage | None:
 
 
 def decisive_test(evidence: Evidence) -> dict[str, Any]:
-    """The options of the test that decides: of quantiles of independent rows, the exact joint one."""
+    """The options of the test that decides: for quantiles of independent rows, the joint one."""
     if gaps_of(evidence) is None:
         return {}
     return {"method": "quantiles"}

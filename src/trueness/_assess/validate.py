@@ -225,8 +225,8 @@ def _training_rows(
     if estimator is None or isinstance(estimator, FrozenEstimator):
         got = "got None" if estimator is None else "got a FrozenEstimator"
         remedy = (
-            "`tn.panel(y_new, estimator.predict_proba(X_new)[:, 1])` evaluates a fixed model on new "
-            "rows."
+            "`tn.panel(y_new, estimator.predict_proba(X_new)[:, 1])` evaluates a fixed model on "
+            "new rows."
         )
         raise InputError("estimator", "must be a classifier that can be fitted", got, remedy=remedy)
     try:

@@ -117,8 +117,10 @@ def verdict(
     >>> import trueness as tn
     >>> data = tn.simulate.demo()
     >>> found = tn.verdict(data.y_true, data.y_prob)
-    >>> found.code, found.headline
-    ('miscalibrated', 'Not calibrated: the predictions are overconfident (too extreme) and too high on average.')
+    >>> found.code
+    'miscalibrated'
+    >>> print(found.headline)
+    Not calibrated: the predictions are overconfident (too extreme) and too high on average.
     """
     rows = row_options(
         kind,

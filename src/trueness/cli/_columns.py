@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 LABELS = ("label", "y", "y_true", "target")
 SCORES = ("prob", "p", "y_prob", "score", "probability", "confidence")
-_SHOWN = 12
+_SHOWN = 12  # names of columns in a message
 
 
 LOG_FIELDS = (

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 _IMPORTANCE = (
     "Weights are not whole numbers: they are taken as importance weights, not as counts of rows."
 )
-_LARGE = 256 * 1000 * 1000
-_MOST_MODELS = 50
+_LARGE = 256 * 1000 * 1000  # bytes; larger files are read in pieces
+_MOST_MODELS = 50  # with more, `--model-column` is probably the column of questions
 _NUMBER = re.compile(r"[+-]?(0|[1-9]\d*)?(\.\d*)?([eE][+-]?\d+)?(?<=[\d.])", re.ASCII)
 Answer = TypeVar("Answer")
 

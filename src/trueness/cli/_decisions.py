@@ -48,8 +48,8 @@ _TOP = (
     "For several classes: the error of the largest score as the probability that its class is "
     "right."
 )
-_LATTICE = 4096
-_SHOWN = 6
+_LATTICE = 4096  # bins of equal width that stand for distinct scores if there are too many
+_SHOWN = 6  # sentences below the table
 EXIT_CODES = {"pass": 0, "fail": 1, "investigate": 3}
 _REQUIRE = (
     "Fail unless an equivalence test shows that every quantity is within its bound: its p-value is "

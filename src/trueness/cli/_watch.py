@@ -20,7 +20,7 @@ from trueness.cli._printing import note, reword_messages, warning, wording, writ
 from trueness.errors import InputError
 
 _SETTINGS = ("alpha", "rate", "name")
-_SHOWN_CHANGES = 12
+_SHOWN_CHANGES = 12  # looks that a replay lists
 _FAR = 0.3
 """Further from ½, the usual event rate matters to the watch."""
 EVERY = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}
