@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trueness._input.columns import column
 from trueness._input.sample import Sample
@@ -116,13 +117,25 @@ def labels_of(evidence: Evidence, y_true: Any, rows: RowOptions) -> Labels:
     if evidence.classes is not None:
         return Labels(named=named)
     values = column(y_true, "y_true").values.reshape(-1)
-    event = evidence.event
-    if not evidence.two_columns:  # what a vector of scores predicts
-        usual = list(rows["labels"] or ())[-1] if named else (values.dtype.kind == "b" or 1)
-        event = usual if rows.get("pos_label") is None else rows["pos_label"]
+    event = evidence.event if evidence.two_columns else _predicted_label(values, rows)
     assert evidence.position is not None
     other = next((label for label in values[evidence.position] if label != event), None)
-    return Labels(event, other.item() if isinstance(other, np.generic) else other, named)
+    return Labels(event, _plain(other), named)
+
+
+def _predicted_label(values: NDArray[Any], rows: RowOptions) -> Any:
+    """The label that a vector of scores predicts."""
+    labels = rows.get("labels")
+    if rows.get("pos_label") is not None:
+        return rows["pos_label"]
+    if labels is not None:
+        return _plain(list(labels)[-1])
+    return True if values.dtype.kind == "b" else 1
+
+
+def _plain(label: Any) -> Any:
+    """A label as Python has it."""
+    return label.item() if isinstance(label, np.generic) else label
 
 
 def checked_rows(evidence: Evidence, *, copied: bool) -> Evidence:
