@@ -61,18 +61,16 @@ def advise(a: Asked, verdict: Verdict, segments: Segments | None) -> Advice:
         return _about_the_worst(a, verdict)
     fixes: Remedies | None = quietly(a.ask, "remedies")
     best = None if fixes is None else fixes.most_promising
-    clear = (
-        fixes is not None
-        and best is not None
-        and fixes.best is not None
-        and best.is_clear(fixes.before)
-    )
+    clear = False
+    if fixes is not None and fixes.best is not None and best is not None:
+        clear = best.is_clear(fixes.before)
     if verdict.code == "too-few-rows":
         return _to_collect(a, best if clear else None)
-    segment = worst_segment([] if segments is None else segments.rows())
-    whole = verdict.rejected and clear
-    if segment is not None and not is_as_all_rows(segment, verdict) and not whole:
-        return _for_a_segment(segment)
+    helps_all_rows = verdict.rejected and clear
+    if segments is not None and not helps_all_rows:
+        segment = worst_segment(segments.rows())
+        if segment is not None and not is_as_all_rows(segment, verdict):
+            return _for_a_segment(segment)
     if fixes is None or best is None:
         return _without_remedies(a, fixes)
     return _with_remedies(a, verdict, fixes, best, clear=clear)

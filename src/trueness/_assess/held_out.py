@@ -169,14 +169,16 @@ def _order_of_content(rows: Sample, cluster: Ints | None = None) -> tuple[Ints, 
     place = np.lexsort(keys)
     if cluster is None:
         return place, None
-    # Equal rows have the same mark, and clusters with the same rows can be exchanged.
-    new = np.any([np.diff(key[place]) != 0 for key in keys], axis=0)
+    # Rows are numbered by content: equal rows have the same number.
+    is_new = np.any([np.diff(key[place]) != 0 for key in keys], axis=0)
     content = np.empty(place.size, np.int64)
-    content[place] = np.concatenate([[0], np.cumsum(new)])
-    mark = np.zeros(int(cluster.max()) + 1, np.uint64)
+    content[place] = np.concatenate([[0], np.cumsum(is_new)])
+    # Clusters are ordered by the sum of random marks of their rows, modulo 2^64: those with the
+    # same rows have the same sum, and can be exchanged.
     marks = np.random.default_rng(0).integers(2**63, size=place.size, dtype=np.uint64)
-    np.add.at(mark, cluster, marks[content])
-    number = np.argsort(np.argsort(mark, kind="stable"), kind="stable")[cluster]
+    sums = np.zeros(int(cluster.max()) + 1, np.uint64)
+    np.add.at(sums, cluster, marks[content])
+    number = np.argsort(np.argsort(sums, kind="stable"), kind="stable")[cluster]
     place = np.lexsort((content, number))
     return place, np.asarray(number[place])
 

@@ -224,7 +224,8 @@ def _group_places(grounds: Grounds) -> list[Place]:
         flagged = int(grounds.segments.flagged.sum())
         name = segment_name(segment)
         saving = segment["cost"] / grounds.brier if grounds.brier > 0 else 0.0
-        detail = f"{_groups_off(flagged, total, 'segment')} {name}, {_finding(segment)}."
+        lead = _lead(flagged, total, "segment")
+        detail = f"{lead} {name}, {_finding(segment)}."
         places.append(Place("segments", f"In {name}", detail, float(saving)))
     segment_phrase = "" if segment is None else f"In {segment_name(segment)}"
     for place in _slice_places(grounds.slices):
@@ -245,17 +246,20 @@ def _slice_places(slices: Slices | None) -> list[Place]:
         return []
     worst = int(flagged[np.argmax(slices.share[flagged])])
     name = shorten(slices.rule[worst], _LONGEST_RULE)
-    detail = (
-        f"{_groups_off(slices.all_flagged, slices.tried, 'slice')} {name}, {slices.finding[worst]}."
-    )
+    lead = _lead(slices.all_flagged, slices.tried, "slice")
+    detail = f"{lead} {name}, {slices.finding[worst]}."
     return [Place("slices", f"In {name}", detail, float(slices.share[worst]))]
 
 
 def _groups_off(flagged: int, total: int, noun: str) -> str:
     verb = "is" if flagged == 1 else "are"
     nouns = noun if total == 1 else f"{noun}s"
-    after = ":" if flagged == 1 else ", most of all"
-    return f"{flagged:,} of {total:,} {nouns} {verb} off{after}"
+    return f"{flagged:,} of {total:,} {nouns} {verb} off"
+
+
+def _lead(flagged: int, total: int, noun: str) -> str:
+    """How many groups are off, before the name of the worst."""
+    return f"{_groups_off(flagged, total, noun)}{':' if flagged == 1 else ', most of all'}"
 
 
 def _segments_alike(grounds: Grounds) -> str:
@@ -265,8 +269,7 @@ def _segments_alike(grounds: Grounds) -> str:
         return ""
     assert grounds.segments is not None
     flagged = int(grounds.segments.flagged.sum())
-    text = _groups_off(flagged, len(grounds.segments.value), "segment").partition(" off")[0]
-    return f"{text} off, as all rows are."
+    return f"{_groups_off(flagged, len(grounds.segments.value), 'segment')}, as all rows are."
 
 
 def _class_sentence(grounds: Grounds) -> str:

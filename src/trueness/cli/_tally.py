@@ -214,16 +214,7 @@ class _Run:
             arguments = rows.arguments(model)
             options: dict[str, Any] = {**arguments.rows, "missing": "raise"}
             weight = options.pop("sample_weight", None)
-            by: str | tuple[str, ...] | None = None
-            group: Any = None
-            groups = {}
-            for name in rows.choice.by:
-                groups[name] = list(map(str, rows.columns.groups[name].tolist()))
-            if len(groups) > 1:
-                by = rows.choice.by
-                group = groups
-            elif groups:
-                ((by, group),) = groups.items()
+            by, group = _groups_of(rows)
             if self.seen is None:
                 self.seen = tn.Accumulator(
                     by=by, about=_about(rows.choice), **self.settings, **options
@@ -260,6 +251,17 @@ class _Run:
         warning(*dropped_message(self.dropped, self.seen.n + self.dropped))
         _save(self.seen, self.output, min_rows)
         self.partial.unlink(missing_ok=True)
+
+
+def _groups_of(rows: Rows) -> tuple[str | tuple[str, ...] | None, Any]:
+    """The columns of `--by`, and the group of each row, as an Accumulator takes them."""
+    names = rows.choice.by
+    columns = {name: list(map(str, rows.columns.groups[name].tolist())) for name in names}
+    if not names:
+        return None, None
+    if len(names) == 1:
+        return names[0], columns[names[0]]
+    return names, columns
 
 
 def _about(choice: Choice) -> dict[str, Any]:
