@@ -126,7 +126,7 @@ def _held_out(dealt: Deal, calibrator: Any) -> list[Evidence]:
 
 
 def _identity(calibrator: Any) -> tuple[Any, ...]:
-    """What a calibrator is known by: its class and its parameters."""
+    """The class and the parameters of a calibrator, which identify its fit."""
     return type(calibrator), calibrator.get_params(deep=False)
 
 

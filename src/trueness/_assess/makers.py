@@ -69,7 +69,7 @@ from trueness.typing import Floats
 _SETTLING = (4_999, 19_999)
 _MOST_LABELS = 2 * 10**8
 _ABOUT_ROWS = ("", "y_true", "y_prob", "measure", "sample_weight", "kind", "cluster")
-"""What an error is about that these rows, and not the caller's options, are the reason of."""
+"""The arguments of errors that are due to the rows, not to the caller's options."""
 
 
 # ---- all rows
@@ -248,10 +248,7 @@ def _draws(
     resamples: int | None = None,
     **options: Any,
 ) -> dict[str, Floats]:
-    """Values for redrawn labels, which no level changes.
-
-    Drawn once for an estimate and a noise floor.
-    """
+    """Values for redrawn labels: the same at every level, and drawn once for limits and floors."""
 
     def of_one(question: Question) -> Floats:
         return floor_draws({"": question}, evidence, seed, resamples=resamples, **options)[""]
@@ -276,10 +273,7 @@ def _draws_of(
 
 
 def draw_together(a: Asked, measures: Iterable[Any], kind: Any = None) -> None:
-    """Draw labels once for several measures whose floors will be asked for.
-
-    Each is as if it had been asked alone.
-    """
+    """Draw labels once for several measures; each floor is what it would be alone."""
     evidence = a.view(kind or "classwise")
     missing: dict[str, Question] = {}
     for measure in measures:

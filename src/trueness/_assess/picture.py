@@ -25,9 +25,9 @@ def _picture(sums: Sums, rule: BinRule, level: float, notes: Notes) -> Picture:
     with collect_warnings(notes):
         table = bin_table(sums, bins=rule, level=level)
         if isinstance(sums, Binned):  # a band needs the distinct scores
-            nothing = np.full(len(table), math.nan)
+            unknown = np.full(len(table), math.nan)
             bands = Bands(
-                **vars(table) | {"low": nothing, "high": nothing}, band="", level_each=level
+                **vars(table) | {"low": unknown, "high": unknown}, band="", level_each=level
             )
         else:
             bands = curve_band(
@@ -47,8 +47,8 @@ def first_picture(
     """
     picture = _picture(data.sums, rule, level, notes)
     if len(picture.bins) > MOST_BINS:
-        made = f"{rule!r} makes {len(picture.bins):,}"
-        raise InputError("bins", f"must make at most {MOST_BINS:,} bins for a report", made)
+        got = f"{rule!r} makes {len(picture.bins):,}"
+        raise InputError("bins", f"must make at most {MOST_BINS:,} bins for a report", got)
     share = float(picture.bins.weight.max() / picture.bins.weight.sum())
     tally = data.tally
     if tally is None or not isinstance(rule, EqualWidth) or rule.n == 1 or share <= _CROWDED:

@@ -1,7 +1,4 @@
-"""The rows or sums of one model, as every question about it reads them.
-
-And what has been answered.
-"""
+"""The rows or sums of one model, as every question reads them, and the answers given."""
 
 import threading
 from collections.abc import Callable, Hashable, Mapping
@@ -27,7 +24,7 @@ from trueness.typing import RowOptions
 Answer = TypeVar("Answer")
 
 
-class Told(NamedTuple):
+class Answered(NamedTuple):
     """An answer, and the warnings that go with it."""
 
     record: Any
@@ -71,7 +68,7 @@ class ModelRows:
         self.labels = Labels() if labels is None else labels
         self.given = given
         self._views: dict[tuple[View, TwoColumns], Evidence] = {}
-        self._memo: dict[Hashable, Told] = {}
+        self._memo: dict[Hashable, Answered] = {}
         self._lock = threading.RLock()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -95,7 +92,7 @@ class ModelRows:
             if question not in self._memo:
                 with collected_warnings() as warnings:
                     record = compute()
-                self._memo[question] = Told(record, tuple(dict.fromkeys(warnings)))
+                self._memo[question] = Answered(record, tuple(dict.fromkeys(warnings)))
             memo = self._memo[question]
         for kind, message in memo.warnings:
             warn(message, kind)

@@ -166,7 +166,7 @@ def judged(options: dict[str, Any]) -> "Judged":
 @_criteria
 @opt.output()
 def gate_of_sums(**options: Any) -> None:
-    """Fail, with exit code 1, if an error of the rows that .tally files sum up is too large.
+    """Fail, with exit code 1, if a calibration error of the rows in .tally files is too large.
 
     Sums of bins give the ECE in these bins, and observed/expected; the l2 error needs a sketch or
     distinct scores.

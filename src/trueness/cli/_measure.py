@@ -225,9 +225,8 @@ def _panel_of_sums(
     level = options["level"]
     tripod = options["tripod"]
     _check_panel(target, tripod=tripod)
-    rows: Any = total.total
     with reword_messages(wording()) as warned:
-        panel = tn.panel(rows, level=level, seed=0)
+        panel = tn.panel(total.total, level=level, seed=0)
     warning(*warned)
     data = {"data": {"sources": names, **total.about, "by": total.by}, "level": level}
     source = f"{file_names(names)}: labels {total.about.get('label')!r}."

@@ -3,9 +3,10 @@
 import hashlib
 import json
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -138,9 +139,10 @@ def watch(state: str, files: tuple[str, ...], form: str, **options: Any) -> None
             "around it."
         )
     click.echo(_printed(watch, form), nl=False)
+    failed = watch.alarm
     if options["fail_on"] == "new":
-        raise SystemExit(1 if _alarms(watch) - alarms else 0)
-    raise SystemExit(1 if watch.alarm else 0)
+        failed = bool(_alarms(watch) - alarms)
+    raise SystemExit(int(failed))
 
 
 def _show(state: str, files: Sequence[str], form: str, options: dict[str, Any]) -> None:
@@ -158,7 +160,7 @@ def _show(state: str, files: Sequence[str], form: str, options: dict[str, Any]) 
         click.echo("\n".join(_status(watch)))
     else:
         click.echo(_printed(watch, form), nl=False)
-    raise SystemExit(1 if watch.alarm and options["fail_on"] == "any" else 0)
+    raise SystemExit(int(watch.alarm and options["fail_on"] == "any"))
 
 
 def _write_page(watch: "tn.Watch", options: dict[str, Any]) -> None:
@@ -445,11 +447,16 @@ def _pooled(pieces: list[Any]) -> Any:
 
     if not isinstance(pieces[0], GroupSums):
         return sum(pieces[1:], pieces[0])
+    groups = chain.from_iterable(piece.items() for piece in pieces)
+    return GroupSums(pieces[0].names, _added_up(groups))
+
+
+def _added_up(groups: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
+    """The sums of each key."""
     total: dict[Any, Any] = {}
-    for piece in pieces:
-        for key, sums in piece.items():
-            total[key] = total[key] + sums if key in total else sums
-    return GroupSums(pieces[0].names, total)
+    for key, sums in groups:
+        total[key] = total[key] + sums if key in total else sums
+    return total
 
 
 def _replayed(watch: "tn.Watch", files: Sequence[str], options: dict[str, Any]) -> "tn.Watch":
@@ -544,15 +551,14 @@ def _named_by_text(groups: Any) -> Any:
 
 def _by_period(groups: Any, time: str, every: str) -> Any:
     """The groups with a day, week or month in place of the time; sums of one period are added."""
-    total: dict[Any, Any] = {}
+    looks = []
     for key, sums in groups.items():
         if key[0] is None:
             raise InputError(
                 "--time", "must not be missing", f"{sums.n:,} rows have none in column {time!r}"
             )
-        place = (period(key[0], "--time", every), *key[1:])
-        total[place] = total[place] + sums if place in total else sums
-    return type(groups)(groups.names, total)
+        looks.append(((period(key[0], "--time", every), *key[1:]), sums))
+    return type(groups)(groups.names, _added_up(looks))
 
 
 def period(value: Any, option: str, every: str) -> str:
