@@ -10,7 +10,14 @@ from trueness._assess.held_out import cross_fitted
 from trueness._assess.makers import MAKERS, absent_answers
 from trueness._assess.rows import Labels, ModelRows, checked_rows, default_rule, labels_of
 from trueness._assess.words import in_words
-from trueness._input.arguments import Seed, checked_fraction, labels_and_scores, whole_seed
+from trueness._input.arguments import (
+    Seed,
+    checked_fraction,
+    checked_resamples,
+    checked_whole,
+    labels_and_scores,
+    whole_seed,
+)
 from trueness._input.segment_columns import GROUPS, SegmentColumn
 from trueness._keywords import suggests_keywords
 from trueness._level import check_drawn_level, checked_level
@@ -20,6 +27,7 @@ from trueness._tally.rows_or_sums import row_options
 from trueness._tally.rules import BinsLike, as_rule, blind_to_labels
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
+from trueness.errors import InputError
 from trueness.infer.comparison._compare import compare_of, require_same_rows
 from trueness.infer.decision._gate import checked_bounds
 from trueness.infer.group._segments import sums_by_group
@@ -147,7 +155,8 @@ class Assessment:
         **options: Any,
     ) -> NoiseFloor:
         """What a calibrated model would show, as :func:`trueness.noise_floor`."""
-        how = {"kind": self._asked.kind(kind), "resamples": resamples, **options}
+        draws = None if resamples is None else checked_resamples(resamples)
+        how = {"kind": self._asked.kind(kind), "resamples": draws, **options}
         found: NoiseFloor = self._asked.ask("floor", measure=measure, **how)
         return found
 
@@ -231,7 +240,7 @@ class Assessment:
 
         Each fifth of the rows is scored by a copy that was fitted to the others, clusters kept
         together; the fit is the one of `remedies`. Of more than 100,000 rows, as many are drawn;
-        the calibrator itself stays unfitted.
+        the calibrator itself, or that of this name, stays unfitted. None is `AutoCalibration()`.
         """
         return Assessment(cross_fitted(self._asked, calibrator))
 
@@ -257,6 +266,9 @@ class Assessment:
 
         'self' minus 'other'.
         """
+        if not isinstance(other, Assessment):
+            got = f"got a {type(other).__name__}"
+            raise InputError("other", "must be an assessment of the same rows", got)
         models = {"self": self._asked.view("confidence"), "other": other._asked.view("confidence")}
         require_same_rows(models)
         found: Comparison = compare_of(
@@ -457,6 +469,7 @@ def asked_of(
     """
     level = checked_level(level)
     seed = whole_seed(seed)
+    checked_whole(crossed, "crossed")
     rule = None if bins is None else blind_to_labels(as_rule(bins))
     unit = None if rounded_to is None else checked_fraction(rounded_to, "rounded_to")
     groups = None

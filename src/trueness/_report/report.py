@@ -380,7 +380,7 @@ def report_assessments(
     """The report of models that are being assessed, from the records that they hold."""
     asked = {name: one.asked for name, one in models.items()}
     first = next(iter(asked.values()))
-    alike = {(one.level, one.seed, repr(one.rule)) for one in asked.values()}
+    alike = {(one.level, one.seed, one.rule) for one in asked.values()}
     if len(alike) > 1:
         raise InputError(
             "y_true",
