@@ -3,12 +3,17 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-
 from trueness._assess.asked import Asked
 from trueness._assess.held_out import cross_fitted
 from trueness._assess.makers import MAKERS, absent_answers
-from trueness._assess.rows import Labels, ModelRows, checked_rows, default_rule, labels_of
+from trueness._assess.rows import (
+    Labels,
+    column_name,
+    columns_of,
+    default_rule,
+    labels_of,
+    model_rows,
+)
 from trueness._assess.words import in_words
 from trueness._input.arguments import (
     Seed,
@@ -18,7 +23,7 @@ from trueness._input.arguments import (
     labels_and_scores,
     whole_seed,
 )
-from trueness._input.segment_columns import GROUPS, SegmentColumn
+from trueness._input.segment_columns import GROUPS
 from trueness._keywords import suggests_keywords
 from trueness._level import check_drawn_level, checked_level
 from trueness._tally.accumulator import Accumulator
@@ -480,29 +485,19 @@ def asked_of(
         y_true = y_true.total
         by = None
     read = Evidence.of(y_true, y_prob, rows, two_columns="keep", cluster=cluster).rounded(unit)
-    columns: tuple[SegmentColumn, ...] = ()
-    slice_columns: tuple[SegmentColumn, ...] = ()
-    if by is not None:
-        columns = read.columns(by, y_true, crossed)
-    if slice_groups is not None and sum(column.crossed == 1 for column in columns) >= slices_from:
-        slice_columns = read.columns(by, y_true, whole="measured", groups=slice_groups)
-    evidence = checked_rows(read, copied=copied)
-    weight = None if read.rows is None else read.rows.w
-    if weight is not None and not weight.all():
-        counted = np.flatnonzero(weight)
-        columns = tuple(column.at(counted) for column in columns)
-        slice_columns = tuple(column.at(counted) for column in slice_columns)
+    columns, slice_columns = columns_of(read, y_true, by, crossed, slice_groups, slices_from)
     labels = labels_of(read, y_true, rows) if copied else Labels()
-    labels = labels._replace(cluster=str(getattr(cluster, "name", None) or ""))
-    kept = ModelRows(
-        evidence,
+    labels = labels._replace(cluster=column_name(cluster))
+    kept = model_rows(
+        read,
         columns=columns,
         slice_columns=slice_columns,
         groups=groups,
         labels=labels,
         given=given,
+        copied=copied,
     )
-    rule = default_rule(evidence) if rule is None and not own_bins else rule
+    rule = default_rule(kept.evidence) if rule is None and not own_bins else rule
     return Asked(kept, MAKERS, level, seed, rule)
 
 

@@ -142,6 +142,7 @@ def _model(
     data = a.view("confidence")
     with collect_warnings(notes):
         tally = data.tally  # what is unusual about the rows becomes a note
+        data.warn_few_clusters()
     step()
     shown, first = first_picture(data, rule, level, notes)
     step()
