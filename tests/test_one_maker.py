@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from grids import slow
+from grids import fast, slow
 
 import trueness as tn
 
@@ -1378,6 +1378,46 @@ def test_a_page_of_assessments_is_the_page_of_their_rows():
     assert tn.report(assess(rows.whole), progress=False).to_dict() == page(rows.models[0])
     several = dict(zip(models.whole.p, map(assess, models.models), strict=True))
     assert tn.report(several, progress=False).to_dict() == page(models.models[0])
+
+
+FEW = slice(18)  # too few to try calibrators on
+UNUSUAL: dict[str, dict[str, Any]] = {
+    "few clusters": {"cluster": np.arange(18) // 3},
+    "weights of 0": {
+        "sample_weight": np.arange(18) % 3,
+        "by": {"region": REGION[FEW], "size": np.sqrt(SCORES[FEW])},
+    },
+    "several labels": {"kind": "multilabel"},
+}
+
+
+@pytest.mark.parametrize("options", fast(UNUSUAL, "weights of 0"))
+def test_a_page_of_an_assessment_is_the_page_of_its_unusual_rows(options):
+    y, p = TABLE["y"][FEW], SCORES[FEW]
+    if "kind" in options:
+        y, p = np.column_stack([TABLE["y_0"], TABLE["y_1"]])[FEW], MANY[FEW]
+    how = {"progress": False, "intervals": False}
+    with quiet():
+        of_rows = tn.report(y, p, **options, **how).to_dict()
+        assert tn.report(tn.assess(y, p, **options), **how).to_dict() == of_rows
+    if "cluster" in options:
+        assert any("There are 6 clusters" in note for note in of_rows["models"][0]["notes"])
+    if "by" in options:
+        tested = tn.segments(y, p, options["by"], sample_weight=options["sample_weight"])
+        shown = [row["value"] for row in of_rows["models"][0]["segments"]["rows"]]
+        assert sorted(shown) == sorted(row["value"] for row in tested.rows())
+        assert of_rows["rows"]["given"] == 18
+        assert of_rows["rows"]["used"] == 12
+
+
+def test_a_page_of_an_assessment_by_class_is_refused_as_that_of_its_rows():
+    y, p = CASES["matrix"].whole.rows
+    for ask in (
+        lambda: tn.report(y, p, kind="classwise"),
+        lambda: tn.report(tn.assess(y, p, kind="classwise")),
+    ):
+        with pytest.raises(tn.InputError, match="the report of a matrix shows the top label"):
+            ask()
 
 
 def test_an_assessment_at_another_level_is_that_of_the_level():
