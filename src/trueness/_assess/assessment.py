@@ -1,6 +1,6 @@
 """`assess`: one object that answers every question about one model."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from trueness._assess.asked import Asked
@@ -271,8 +271,9 @@ class Assessment:
 
         'self' minus 'other'.
         """
-        if not isinstance(other, Assessment):
-            got = f"got a {type(other).__name__}"
+        given: object = other
+        if not isinstance(given, Assessment):
+            got = f"got a {type(given).__name__}"
             raise InputError("other", "must be an assessment of the same rows", got)
         models = {"self": self._asked.view("confidence"), "other": other._asked.view("confidence")}
         require_same_rows(models)
@@ -322,8 +323,8 @@ def assess(
     seed: Seed = 0,
     rounded_to: float | None = None,
     kind: Kind | None = None,
-    labels: Any = None,
-    pos_label: Any = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
     sample_weight: ArrayLike | None = None,
     weight_type: WeightType = "auto",
     missing: Missing = "raise",
