@@ -45,7 +45,7 @@ def is_splittable(evidence: Evidence) -> bool:
 
 def has_scores(evidence: Evidence) -> bool:
     """Whether the probabilities tell rows apart, which those of intervals and quantiles do not."""
-    return evidence.events is None or evidence.events.kind not in ("interval", "quantiles")
+    return evidence.events is None or not evidence.events.are_ranges
 
 
 def deal(a: Asked) -> Deal:
