@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from trueness._assess.advice import OFF
-from trueness._numerics.holm import holm_adjusted
+from trueness._assess.page_parts import adjusted_pvalues
 from trueness._report.commands import fit_command, segment_command
-from trueness._report.records import Command, Conclusion, Model, Provenance, Summary
 from trueness._text.numbers import level_percent, number, p_value, percent, points
 from trueness._text.strings import quoted
 from trueness.results import Verdict
 from trueness.results._first_screen import Answer
+from trueness.results._page import Command, Conclusion, Model, Provenance, Summary
 from trueness.results._remedies import Advice
 from trueness.results._verdict import Code
 from trueness.results._verdict_words import error, typical_error
@@ -274,13 +274,6 @@ def conclusion(verdict: Verdict, name: str = "") -> Conclusion:
         rare=verdict.rare,
         doubt=verdict.doubt,
         all_rows=verdict.all_rows,
-    )
-
-
-def adjusted_pvalues(models: Sequence[Model]) -> list[float | None]:
-    """The p-values of the tests of all rows, adjusted for the number of models by Holm's method."""
-    return holm_adjusted(
-        [None if model.summary.test is None else model.summary.test.pvalue for model in models]
     )
 
 

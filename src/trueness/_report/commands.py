@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import Any
 
 import trueness
-from trueness._report.records import Provenance
+from trueness.results._page import Provenance
 
 _MAP = "map.json"
 _SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet", ".arrow", ".npz")

@@ -14,9 +14,17 @@ import numpy as np
 
 from trueness._assess.asked import Asked
 from trueness._assess.assessment import Assessment, assess
-from trueness._assess.makers import MAKERS, joint_levels
+from trueness._assess.page_subject import (
+    Options,
+    Subject,
+    asked_of_rows,
+    asked_of_sums,
+    kept_bins,
+    read_sums,
+    require_same_labels,
+    subject_of,
+)
 from trueness._assess.picture import MOST_BINS
-from trueness._assess.rows import ModelRows
 from trueness._input.arguments import Seed, labels_and_scores, whole_seed
 from trueness._keywords import suggests_keywords
 from trueness._level import check_drawn_level, checked_level
@@ -24,16 +32,6 @@ from trueness._progress import Progress, reporter
 from trueness._report.contents import compute_contents
 from trueness._report.document import brief, markdown, text
 from trueness._report.page import framed, page
-from trueness._report.records import Contents, Provenance, as_json
-from trueness._report.subject import (
-    Options,
-    Subject,
-    asked_of_rows,
-    kept_bins,
-    read_sums,
-    require_same_labels,
-    subject_of,
-)
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.atomic import as_path, replace_file
 from trueness._tally.events import Events
@@ -43,8 +41,8 @@ from trueness._tally.rules import BinRule, BinsLike, Distinct, as_rule, blind_to
 from trueness._tally.tally import Parts
 from trueness._text.strings import visible_json
 from trueness.errors import InputError
-from trueness.infer.group._segment_rows import of_groups
 from trueness.results import Series
+from trueness.results._page import Contents, Provenance, as_json
 from trueness.results._statements import KINDS
 from trueness.typing import ArrayLike, Kind, Missing, RowOptions, WeightType
 
@@ -462,21 +460,8 @@ def report_sums(
     """The report of sums; `origin` says where they were read, `settings` are those of every report."""
     options, others = _checked(kept_bins(sums), **settings)
     subject = read_sums(sums, options.rule, notes)
-    asked = _asked_of_sums(subject, options)
+    asked = asked_of_sums(subject, options)
     return Report(compute_contents(subject, asked, options, origin, **others))
-
-
-def _asked_of_sums(subject: Subject, options: Options) -> dict[str, Asked]:
-    """What is asked about each model; several labels are judged at the levels of Holm's method."""
-    asked = {}
-    for name, evidence in subject.models.items():
-        groups = subject.groups.get(name)
-        read = of_groups(subject.by, groups) if groups else None
-        kept = ModelRows(evidence, groups=read)
-        asked[name] = Asked(kept, MAKERS, options.level, options.seed, options.rule)
-    if subject.view == "multilabel":
-        return joint_levels(asked, options.level)
-    return asked
 
 
 def _checked(

@@ -18,8 +18,8 @@ from trueness.cli._watch import EVERY, period
 from trueness.errors import InputError, collected_warnings
 
 if TYPE_CHECKING:
-    from trueness._report.records import Command
     from trueness._report.report import Report
+    from trueness.results._page import Command
 
 _LOG_OPTIONS = ("scorer", "confidence", *LOG_FIELDS)
 _USUAL = "trueness-report.html"
@@ -204,10 +204,10 @@ def report_of_sums(**options: Any) -> None:
 
     It names the sections that need the rows.
     """
-    from trueness._report.records import Command, Provenance
     from trueness._report.report import report_sums, today
     from trueness.cli._measurements import Options
     from trueness.cli._measures_table import compare_files
+    from trueness.results._page import Command, Provenance
 
     target = Target.pop_from(options, _SUFFIXES, "html", file=_USUAL)
     rule = opt.bin_rule(options["bins"])  # before the files are read
@@ -245,8 +245,8 @@ def report_of_rows(rows: Rows, settings: dict[str, Any]) -> "Report":
     if rows.choice.statements is not None:
         return _report_of_statements(rows.complete(), settings)
     with rows.about(*rows.choice.models) as warned, progress_bar("Writing the report") as bar:
-        from trueness._report.records import Provenance
         from trueness._report.report import report_rows, today
+        from trueness.results._page import Provenance
 
         several = rows.request.multilabel
         named = {
@@ -283,8 +283,8 @@ def report_of_rows(rows: Rows, settings: dict[str, Any]) -> "Report":
 def _report_of_statements(rows: Rows, settings: dict[str, Any]) -> "Report":
     """The report of intervals, quantiles or risks."""
     with rows.about(*rows.choice.models) as warned, progress_bar("Writing the report") as bar:
-        from trueness._report.records import Provenance
         from trueness._report.report import report_assessments, today
+        from trueness.results._page import Provenance
 
         by = {name: rows.columns.groups[name] for name in rows.choice.by} or None
         how: Any = {name: settings[name] for name in ("crossed", "level", "seed")}
@@ -336,7 +336,7 @@ def _accepted(answers: "tn.results.Answers") -> list[dict[str, Any]]:
 
 def _command(rows: Rows, model: Model) -> "Command | None":
     """How these rows were read, for other commands; None for logits, which few maps take."""
-    from trueness._report.records import Command  # loads what a page needs
+    from trueness.results._page import Command  # loads what a page needs
 
     request = rows.request
     choice = rows.choice

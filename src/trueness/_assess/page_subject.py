@@ -10,12 +10,11 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from trueness._assess.asked import Asked
-from trueness._assess.makers import MAKERS
-from trueness._assess.rows import column_name, columns_of, labels_of, model_rows
+from trueness._assess.makers import MAKERS, joint_levels
+from trueness._assess.rows import ModelRows, column_name, columns_of, labels_of, model_rows
 from trueness._input.arguments import checked_whole
 from trueness._input.segment_columns import GROUPS
 from trueness._level import Level
-from trueness._report.records import RowCounts, Source
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.evidence import Evidence, Sums
 from trueness._tally.group_keys import names_of
@@ -25,8 +24,10 @@ from trueness._tally.rules import BinRule, Edges, EqualWidth
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally, binary_of_two_classes
 from trueness.errors import DroppedRowsWarning, InputError, collected_warnings, quietly
+from trueness.infer.group._segment_rows import of_groups
 from trueness.measure import ece
-from trueness.typing import Ints, RowOptions
+from trueness.results._page import RowCounts, Source
+from trueness.typing import Floats, Ints, RowOptions
 
 _SOURCES: dict[type, Source] = {Tally: "tally", Sketch: "sketch", Binned: "bins"}
 Groups: TypeAlias = Mapping[tuple[str, ...], Sums]
@@ -292,3 +293,35 @@ def _check_order(models: Mapping[str, Evidence]) -> None:
             raise InputError(
                 "y_prob", "must hold models of the same classes in the same order", got
             )
+
+
+def asked_of_sums(subject: Subject, options: Options) -> dict[str, Asked]:
+    """What is asked about each model; several labels are judged at the levels of Holm's method."""
+    asked = {}
+    for name, evidence in subject.models.items():
+        groups = subject.groups.get(name)
+        read = of_groups(subject.by, groups) if groups else None
+        kept = ModelRows(evidence, groups=read)
+        asked[name] = Asked(kept, MAKERS, options.level, options.seed, options.rule)
+    if subject.view == "multilabel":
+        return joint_levels(asked, options.level)
+    return asked
+
+
+def are_paired(models: Mapping[str, Evidence]) -> bool:
+    """Whether models can be compared row by row: events by several horizons have weights of their own."""
+    first, *others = models.values()
+    if first.events is None:
+        return True
+    rows = first.need_rows("A comparison")
+    return all(
+        other.need_rows("A comparison").n == rows.n
+        and _is_same(other.need_rows("A comparison").w, rows.w)
+        for other in others
+    )
+
+
+def _is_same(first: Floats | None, second: Floats | None) -> bool:
+    if first is None or second is None:
+        return first is second
+    return np.array_equal(first, second)

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from trueness import results
-from trueness._tally.multiclass import View
 from trueness._text.strings import json_ready
 from trueness.results._first_screen import Answer, Picture
 from trueness.results._remedies import Advice, Remedies, Remedy
@@ -359,7 +358,7 @@ class Contents:
     verdict: Conclusion
     provenance: Provenance
     source: Source
-    view: View
+    view: Literal["binary", "classwise", "confidence", "top-label", "multilabel"]
     omitted: str
     rows: RowCounts
     clusters: Clusters | None
