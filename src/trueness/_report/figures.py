@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
+from trueness._assess.page_pictures import joint_axes
 from trueness._report.charts import courses_chart, mark, path, round_step, svg, tag, title
-from trueness._report.pictures import joint_axes
-from trueness._report.records import Model
 from trueness._report.tables import shown_segments
 from trueness._text.numbers import count, points, ratio, signed, span
 from trueness._text.strings import shorten, visible
+from trueness.results._page import Model
 from trueness.results._remedies import Course
 
 _LINE = 21.0

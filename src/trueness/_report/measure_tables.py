@@ -9,7 +9,6 @@ from functools import partial
 from typing import NamedTuple, TypeAlias
 
 from trueness._assess.remedies import AUTOMATIC
-from trueness._report.records import Model, Summary
 from trueness._text.numbers import (
     level_percent,
     number,
@@ -21,9 +20,9 @@ from trueness._text.numbers import (
 )
 from trueness._text.table import Cell, Column, Table
 from trueness.infer._catalogue import MEASURES
-from trueness.measure._slope import contradicted_in_words
 from trueness.results import Estimate, Interval
-from trueness.results._inference import INDEPENDENT_FLOOR
+from trueness.results._inference import INDEPENDENT_FLOOR, contradicted_in_words
+from trueness.results._page import Model, Summary
 
 Form: TypeAlias = Callable[[float], str]
 

@@ -22,12 +22,12 @@ from trueness._report.figures import (
     segments_chart,
     slices_chart,
 )
-from trueness._report.records import Contents, Explorer, Model
 from trueness._report.tables import INDEPENDENT, model_tables, report_tables
 from trueness._text.numbers import level_percent, p_value, percentage, total
 from trueness._text.strings import json_ready, visible, visible_lines
 from trueness._text.table import Column, Table
 from trueness.results._first_screen import Answer
+from trueness.results._page import Contents, Explorer, Model
 
 _FRAME_HEIGHT = 860
 _NUMBER = r"−?\d[\d,]*(?:\.\d+)?"

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from trueness._assess.page_parts import adjusted_pvalues
 from trueness._level import Level
-from trueness._report.answers import adjusted_pvalues
 from trueness._report.measure_tables import (
     bracketed,
     measure_with_limits,
@@ -17,7 +17,6 @@ from trueness._report.measure_tables import (
     panel_table,
     summary_table,
 )
-from trueness._report.records import Blocks, Clusters, Contents, Model, Segments
 from trueness._text import numbers
 from trueness._text.numbers import (
     bin_name,
@@ -31,6 +30,7 @@ from trueness._text.numbers import (
 from trueness._text.strings import shorten
 from trueness._text.table import Cell, Column, Kind, Table
 from trueness.results import Comparison, Interval, Judge, Series
+from trueness.results._page import Blocks, Clusters, Contents, Model, Segments
 from trueness.results._remedies import Remedies, Remedy
 from trueness.results._segments import ClassRow, Slices
 from trueness.results._verdict_words import typical_error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias
@@ -109,8 +109,8 @@ class Accumulator:
         *,
         kind: Kind = "classwise",
         by: str | Sequence[str] | None = None,
-        labels: Any = None,
-        pos_label: Any = None,
+        labels: Sequence[Hashable] | None = None,
+        pos_label: Hashable | None = None,
         missing: Missing = "raise",
         clip_tolerance: float = 0.0,
         sum_tolerance: float | None = None,

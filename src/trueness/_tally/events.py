@@ -87,6 +87,11 @@ class Events:
         left_out = "".join(f", {count:,} {reason}" for reason, count in self.left_out.items())
         return f"Events({self.words}: {self.n_input:,} rows{left_out})"
 
+    @property
+    def are_ranges(self) -> bool:
+        """Whether it is about intervals or quantiles, whose probabilities do not tell rows apart."""
+        return self.kind in ("interval", "quantiles")
+
     # ---- in place of labels and scores
 
     def spread(self, values: ArrayLike, name: str) -> Any:

@@ -61,6 +61,7 @@ class Evidence:
     weight_type: WeightType = "auto"
     kept: Ints | None = None  # the place of each row in the input; None if all are there
     dropped: int = 0  # rows dropped because a value was missing
+    weightless: int = 0  # rows of weight 0 that were left out
     # Whether two columns, or two classes, became the binary problem of the second.
     two_columns: bool = False
     event: Any = None  # the class of the second of two columns
@@ -662,6 +663,11 @@ class Evidence:
             n = y.size
         if equal:
             rows_or_sums.warn_one_class(n)
+
+    def warn_few_clusters(self) -> None:
+        """Warn of clusters of rows that are worth fewer than 20 of equal size."""
+        if self.cluster is not None and self.rows is not None:
+            warn_few_clusters(self.cluster, None if self.whole else self.rows.w)
 
     def warn_few_rows(self, rule: BinRule) -> None:
         """Warn of fewer rows than bins."""

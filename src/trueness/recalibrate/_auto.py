@@ -1,7 +1,7 @@
 """The map to use by default: candidates from the identity to flexible ones, combined by cross-fitted log loss."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -168,8 +168,8 @@ class AutoCalibration(LogitMap):
         y_true: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
-        labels: Sequence[Any] | None = None,
-        pos_label: Any = None,
+        labels: Sequence[Hashable] | None = None,
+        pos_label: Hashable | None = None,
         cluster: ArrayLike | None = None,
     ) -> Self:
         """Learn the map.

@@ -4,7 +4,7 @@ import re
 import textwrap
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -143,8 +143,8 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
         y_true: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
-        labels: Sequence[Any] | None = None,
-        pos_label: Any = None,
+        labels: Sequence[Hashable] | None = None,
+        pos_label: Hashable | None = None,
     ) -> Self:
         """Learn the map.
 

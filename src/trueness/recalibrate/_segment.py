@@ -1,7 +1,7 @@
 """One map for all rows, shifted in each segment as far as its rows justify."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, ClassVar, Self
 
@@ -115,8 +115,8 @@ class SegmentCalibration(base.Calibrator):
         sample_weight: ArrayLike | None = None,
         *,
         by: Any = None,
-        labels: Sequence[Any] | None = None,
-        pos_label: Any = None,
+        labels: Sequence[Hashable] | None = None,
+        pos_label: Hashable | None = None,
         cluster: ArrayLike | None = None,
     ) -> Self:
         """Learn the map.

@@ -41,7 +41,7 @@ _NO_LAW = _Law()
 def coverage_of(evidence: Evidence, level: float) -> Coverage | None:
     """The coverage of intervals or quantiles; None for other events."""
     events = evidence.events
-    if events is None or evidence.rows is None or events.kind not in ("interval", "quantiles"):
+    if events is None or evidence.rows is None or not events.are_ranges:
         return None
     size = 1 if events.kind == "interval" else _levels(evidence).size
     # Limits of all levels hold together by Bonferroni's inequality.

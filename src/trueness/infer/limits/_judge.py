@@ -1,6 +1,7 @@
 """`judge`: the record of a judge beside human labels, and whether it may replace them."""
 
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -52,7 +53,7 @@ def judge(
     by: ArrayLike | None = None,
     cluster: ArrayLike | None = None,
     level: float = 0.95,
-    pos_label: Any = None,
+    pos_label: Hashable | None = None,
 ) -> Judge:
     r"""The record of a judge: how often it agrees with people, where it errs, whether it may replace them.
 
