@@ -260,6 +260,8 @@ class Decision(Record):
     """Confidence level."""
     n: int
     """Rows."""
+    few_clusters: int = 0
+    """The number of clusters, if there are too few to split for a map; otherwise 0."""
 
     def __str__(self) -> str:
         shown = number(self.threshold, 4) if 0.001 <= self.threshold <= 0.999 else self.threshold
@@ -288,7 +290,8 @@ class Decision(Record):
     def saving(self) -> str:
         """What recalibration would save, in a sentence."""
         if math.isnan(self.miscalibration.value):
-            return "These rows are too few to tell what recalibration would save."
+            few = "rows" if not self.few_clusters else count(self.few_clusters, "cluster")
+            return f"These {few} are too few to tell what recalibration would save."
         value, low, high = _costs(
             self.miscalibration.value,
             self.miscalibration.low,
