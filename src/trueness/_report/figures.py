@@ -9,7 +9,7 @@ from trueness._report.charts import courses_chart, mark, path, round_step, svg, 
 from trueness._report.pictures import joint_axes
 from trueness._report.records import Model
 from trueness._report.tables import shown_segments
-from trueness._text.numbers import count, points, ratio, signed, span
+from trueness._text.numbers import count, points, ratio, signed_with_limits, span
 from trueness._text.strings import shorten, visible
 from trueness.results._remedies import Course
 
@@ -112,9 +112,15 @@ def _gap_line(
 ) -> Line:
     """A difference of probabilities, with limits if these are known, in percentage points."""
     values = (value, low, high) if math.isfinite(high) else (value,)
-    texts = [f"+{text}" if sign and not text.startswith("−") else text for text in points(*values)]
+    texts = [_with_sign(text) if sign else text for text in points(*values)]
     limits = f" ({texts[1]} to {texts[2]})" if len(texts) > 1 else ""
     return Line(name, value, low, high, f"{texts[0]}{limits}", kind)
+
+
+def _with_sign(text: str) -> str:
+    if text.startswith("−") or not text.strip("0."):
+        return text
+    return f"+{text}"
 
 
 def _ratio_line(name: str, kind: str, value: float, low: float, high: float) -> Line:
@@ -220,7 +226,8 @@ def remedy_charts(model: Model) -> dict[str, str]:
     courses = [("before", fixes.before.course), (f"after {best.name}", best.course)]
     gains = []
     for one in fixes.after:
-        text = f"{signed(one.gain)} ({span(one.gain_low, one.gain_high, signed)})"
+        gain, low, high = signed_with_limits(one.gain, one.gain_low, one.gain_high)
+        text = f"{gain} ({low} to {high})"
         gains.append(
             Line(
                 one.name, one.gain, one.gain_low, one.gain_high, text, "best" if one is best else ""
