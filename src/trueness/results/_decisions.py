@@ -59,7 +59,7 @@ class AcceptThreshold(Record):
             number_of = self.n if self.humans is None else self.humans
             more = f"more {labels}s would not help"
             if self.rows_needed is not None:
-                more = f"about {count(self.rows_needed, labels)} would be needed"
+                more = f"about {count(_in_round_numbers(self.rows_needed), labels)} would be needed"
             given = f"{count(number_of, labels)} at {level}"
             refusal = f"No threshold can be certified for {goal} with {given}: {more}."
             return f"{refusal} {self.note}".rstrip()
@@ -73,6 +73,14 @@ class AcceptThreshold(Record):
             digits = 2 + math.ceil(-math.log10(max(1 - self.threshold, 1e-12)))
         start = f"Accept from {number(self.threshold, digits)} on: {share} of {self.noun}s ({low.removesuffix(' %')} to {high})"
         return f"{start}, {goal}, certified at {level}. {self.note}".rstrip()
+
+
+def _in_round_numbers(rows: int) -> int:
+    """Thousands of rows with two digits, rounded up: they are a rough estimate."""
+    if rows < 1000:
+        return rows
+    unit: int = 10 ** (len(str(rows)) - 2)
+    return -(-rows // unit) * unit
 
 
 def by_model(one: Any) -> dict[str, Any]:
