@@ -47,7 +47,7 @@ def signed(value: float | None, decimals: int = 4) -> str:
 def signed_with_limits(
     value: float, low: float, high: float, decimals: int = 4
 ) -> tuple[str, str, str]:
-    """A difference and its limits, with two digits of the distance between these, or more decimals.
+    """A difference and its limits, with two digits of the distance between these, or more.
 
     >>> signed_with_limits(0.000104, 0.0000039, 0.00021), signed_with_limits(-0.015, -4.1, 4.3, 1)
     (('+0.00010', '0.00000', '+0.00021'), ('0.0', '−4.1', '+4.3'))
@@ -65,7 +65,7 @@ def signed_with_limits(
 
 
 def _rounded(value: float, decimals: int) -> str:
-    """A signed number with exactly so many decimals; zero has no sign."""
+    """A signed number with all its decimals; zero has no sign."""
     if not math.isfinite(value):
         return signed(value)
     sign = "+" if round(value, decimals) > 0 else ""
