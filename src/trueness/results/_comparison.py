@@ -86,6 +86,7 @@ class Comparison(Table):
     0.012
     """
 
+    _text_first = True
     _columns = ("pairs",)
     _also = ("sentence",)
 

@@ -146,6 +146,7 @@ class RiskCoverage(_Curves):
 class NetBenefit(_Curves):
     """The net benefit of decisions at each threshold: arrays, or arrays by model."""
 
+    _text_first = True
     _columns = (
         *("threshold", "value", "low", "high", "band_low", "band_high"),
         *("gain", "gain_low", "gain_high", "treat_all"),

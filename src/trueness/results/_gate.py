@@ -239,6 +239,7 @@ _SHOWN = 5
 class Gate(Record):
     """Whether calibration errors keep their bounds, for every model, group and quantity."""
 
+    _text_first = True
     _columns = ("findings",)
     _also = ("outcome", "needed")
 

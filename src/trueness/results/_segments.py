@@ -20,6 +20,8 @@ _NAMED = 6
 class _Gaps(Table):
     """What segments and slices share; the columns are arrays of equal length."""
 
+    _text_first = True
+
     column: tuple[str, ...]
     """The column, or the columns that are crossed."""
     n: Ints
