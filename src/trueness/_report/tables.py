@@ -261,7 +261,7 @@ def _bins(model: Model) -> Table:
             b.score[i],
             b.rate[i],
             Cell(picture.interval_low[i], span(picture.interval_low[i], picture.interval_high[i])),
-            _gap_of_bin(picture, i),
+            _gap_of_bin(picture, int(i)),
             bracketed(b.ratio[i], ratio_low[i], ratio_high[i], ratio),
             _share(float(picture.shares[i])),
         )

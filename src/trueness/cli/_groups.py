@@ -201,8 +201,9 @@ def _gap_output(
 
 
 def _cells(row: dict[str, Any], events: str) -> dict[str, Any]:
-    ends = (row["gap"], row["gap_low"], row["gap_high"])
-    gap, low, high = signed_with_limits(*(100 * end for end in ends), decimals=1)
+    gap, low, high = signed_with_limits(
+        100 * row["gap"], 100 * row["gap_low"], 100 * row["gap_high"], decimals=1
+    )
     texts = {
         events: total(row[events]),
         "expected": f"{row['expected']:,.1f}",
