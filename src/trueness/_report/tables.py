@@ -467,11 +467,25 @@ def _classes(classes: Iterable[ClassRow], level: float) -> Table:
 def _top_k(found: tuple[Mapping[str, Any], ...]) -> Table:
     columns = _columns("k l2 set bins", set=f"{level_percent(found[0]['interval'].level)} set")
     sets = ((one["k"], one["interval"]) for one in found)
-    lines = ((k, one.estimate, Cell(math.nan, confidence_set(one)), one.bins) for k, one in sets)
-    note = "The k largest scores of each row, taken jointly."
+    lines = (
+        (
+            k,
+            _points_cell(one),
+            Cell(math.nan, confidence_set(one, _one_in_points)),
+            _cells(one.bins),
+        )
+        for k, one in sets
+    )
+    note = "The k largest scores of each row, taken jointly. Errors are in percentage points."
     return Table.from_lines(
         columns, lines, notes=[note], name="top-k", caption="The largest scores jointly"
     )
+
+
+def _cells(bins: str) -> str:
+    """The cells of an interval in words: "25 bins of equal mass, …: 44 bins with rows"."""
+    rule, *filled = bins.split(": ")
+    return ": ".join([numbers.rule_in_words(rule), *filled])
 
 
 def _comparison(comparison: Comparison) -> Table:
