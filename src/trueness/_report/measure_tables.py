@@ -15,7 +15,7 @@ from trueness._text.numbers import (
     p_value,
     percentage,
     points,
-    signed,
+    signed_with_limits,
     span,
 )
 from trueness._text.table import Cell, Column, Table
@@ -213,12 +213,12 @@ def _proper_scores(model: Model) -> Iterator[_Line]:
         )
         # Equal outcomes show no gain.
         if line.key == "uncertainty" and gain is not None and s.rate not in (0, 1):
-            limits = span(gain.gain_low, gain.gain_high, signed)
+            value, low, high = signed_with_limits(gain.gain, gain.gain_low, gain.gain_high)
             yield _Line(
                 "gain",
                 "– gain on held-out rows",
-                signed(gain.gain),
-                limits,
+                value,
+                f"{low} to {high}",
                 "",
                 f"cross-fitted {gain.name}",
             )

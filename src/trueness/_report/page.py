@@ -92,8 +92,16 @@ def environment() -> Any:
         "percent": level_percent,
         "visible": visible,
         "visible_lines": visible_lines,
+        "with_code": _with_code,
     }
     return templates
+
+
+def _with_code(text: str) -> Any:
+    """A note as HTML, with what stands between backticks as code."""
+    from markupsafe import Markup
+
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(visible(text))))
 
 
 def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:

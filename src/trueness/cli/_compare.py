@@ -21,6 +21,7 @@ from trueness.cli._printing import (
     with_limits,
 )
 from trueness.errors import InputError
+from trueness.results._comparison import TOO_SMALL
 
 
 @opt.command("compare")
@@ -127,10 +128,11 @@ def _compared(
 def _output(rows: Rows, results: Sequence[_Compared]) -> Output:
     first = results[0].comparison
     level = level_percent(first.level)
+    difference = "difference of squares" if first.measure == "squared_ece" else "difference"
     columns = [
         *group_columns(rows.choice.by),
         *(Column(key, key, "name") for key in ("first", "second")),
-        Column("difference", "difference", "fraction"),
+        Column("difference", difference, "fraction"),
         *(
             Column(key, title, "fraction")
             for key, title in (("low", f"{level} from"), ("high", "to"))
@@ -211,9 +213,12 @@ def _typical_error(square: float, own: "tn.results.Estimate | None") -> dict[str
     """The root of a squared error in percentage points, with its limits."""
     squares = (square,) if own is None else (square, own.low, own.high)
     error, *limits = points(*(max(0.0, value) ** 0.5 for value in squares))
-    cells = {"value": Cell(square, f"{error} points")}
-    if own is not None and math.isfinite(own.high):
-        cells["interval"] = Cell(own.low, "{} to {}".format(*limits))
+    cells = {"value": Cell(square, f"{error} points" if float(error) > 0 else TOO_SMALL)}
+    if own is None or not math.isfinite(own.high):
+        return cells
+    low, high = limits
+    # Whether zero is among the values is said by the verdict, from a test.
+    cells["interval"] = Cell(own.low, f"{low} to {high}" if float(low) > 0 else f"at most {high}")
     return cells
 
 

@@ -21,6 +21,7 @@ from trueness._tally.rows_or_sums import row_options
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
+from trueness.infer.decision._policy_gate import few_clusters
 from trueness.infer.limits._limits import Limits
 from trueness.infer.limits._row_means import (
     mean_row_limits,
@@ -227,6 +228,7 @@ def decision_of(
         cost_fn=fn,
         level=level,
         n=evidence.n,
+        few_clusters=few_clusters(evidence),
     )
 
 

@@ -23,6 +23,7 @@ from trueness.infer.decision._policy import Policy, PolicyLike
 from trueness.infer.decision._policy_gate import (
     Subject,
     baseline_scores,
+    few_clusters,
     policy_gate_of,
     rows_needed,
 )
@@ -107,10 +108,10 @@ def gate(
         How far observed/expected events may be from 1: 0.1 allows 0.9 to 1.1.
     require : bool, default False
         Pass only what is shown to keep its bound, by :func:`equivalence_test`. By default a
-        quantity fails if it is shown to exceed its bound, or if there are too few rows to notice
-        even a gross excess. In either case labels that agree with the scores better than chance
-        allows fail, as those of the rows that fitted a map do (p ≤ 0.001; without `require`,
-        divided by the number of models and groups).
+        quantity fails if it is shown to exceed its bound, or if there are too few rows, or fewer
+        than 6 clusters, to notice even a gross excess. In either case labels that agree with the
+        scores better than chance allows fail, as those of the rows that fitted a map do (p ≤ 0.001;
+        without `require`, divided by the number of models and groups).
     bins : int, sequence of edges or bin rule, default 10
         Bins of the ECE; rules that depend on the labels are refused.
     by : array-like, mapping of columns or frame, optional
@@ -390,6 +391,8 @@ def _finding(
     if not require:
         if beyond:
             return made(*limits, level, "exceeded")
+        if not keeps and few_clusters(evidence):
+            return made(*limits, level, "unknown", few_clusters=few_clusters(evidence))
         if not keeps and _undecided(bound, limits):
             own = limits if level == alone else _limits(evidence, bound, alone, False, seed)
             if own is not None and _undecided(bound, own):

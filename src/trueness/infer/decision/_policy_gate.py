@@ -23,6 +23,7 @@ from trueness.errors import InputError, quietly
 from trueness.infer.decision._policy import Policy
 from trueness.infer.test._equivalence import TOO_GOOD, margin, omnibus_of, too_good_of
 from trueness.results._gate import Finding, Gate, Quantity
+from trueness.results._verdict import FEWEST_CLUSTERS
 from trueness.typing import Floats, Ints
 
 FEW_ROWS = 20
@@ -207,12 +208,16 @@ def policy_gate_of(
     hypotheses: list[Hypothesis] = []
     notes: dict[str, None] = {}
     for subject in subjects:
-        hypotheses += _of_whole(subject, policy, limits_of, bounds)
-        hypotheses += _of_segments(subject, policy, data, y_true)
+        own = [*_of_whole(subject, policy, limits_of, bounds)]
+        own += _of_segments(subject, policy, data, y_true)
         slices, words = _of_slices(subject, policy, data, y_true)
-        hypotheses += slices
+        own += slices
+        own += _of_baseline(subject, policy)
+        clusters = few_clusters(subject.evidence)
+        for one in own:
+            one.finding = replace(one.finding, few_clusters=clusters)
+        hypotheses += own
         notes |= dict.fromkeys([*words, *subject.evidence.notes])
-        hypotheses += _of_baseline(subject, policy)
     holm(hypotheses, alpha)
     findings = [
         _decided(one, policy, alpha)
@@ -452,7 +457,8 @@ def _decided(one: Hypothesis, policy: Policy, alpha: float) -> Finding:
         if policy.require:
             return replace(finding, outcome="certified", needed=None)
         return replace(finding, outcome="not exceeded", pvalue=None, needed=None)
-    finding = replace(finding, needed=finding.needed or rows_needed(finding))
+    needed = None if finding.few_clusters else finding.needed or rows_needed(finding)
+    finding = replace(finding, needed=needed)
     if policy.require:
         return replace(finding, outcome="not certified")
     if _is_vague(finding):
@@ -462,7 +468,7 @@ def _decided(one: Hypothesis, policy: Policy, alpha: float) -> Finding:
 
 def _is_vague(finding: Finding) -> bool:
     """Whether the rows could hardly have shown a gross excess."""
-    if finding.n < FEW_ROWS:
+    if finding.n < FEW_ROWS or finding.few_clusters:
         return True
     if finding.quantity == "brier":
         return False
@@ -486,6 +492,13 @@ def _worst_slices(slices: list[Hypothesis], policy: Policy, alpha: float) -> lis
             most = max(one.finding.needed or 0 for one in mine)
             findings[-1] = replace(findings[-1], needed=most)
     return findings
+
+
+def few_clusters(evidence: Evidence) -> int:
+    """The number of clusters, if no test by their signs reaches 0.05; otherwise 0."""
+    if evidence.dependent and evidence.units < FEWEST_CLUSTERS:
+        return evidence.units
+    return 0
 
 
 def rows_needed(finding: Finding) -> int | None:
