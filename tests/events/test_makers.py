@@ -32,6 +32,12 @@ def test_the_coverage_may_differ_by_row():
     ("changes", "message"),
     [
         ({"lower": [0, 3]}, "`lower` must lie at or below `upper`; 1 of 2 values does not.*row 1"),
+        ({"lower": [np.inf] * 2, "upper": [np.inf] * 2}, "`lower` must lie below infinity; 2 of 2"),
+        ({"y": [np.inf, 1]}, "`y` must be finite; 1 of 2 values is not, the first is inf at row 0"),
+        (
+            {"cluster": ["a", None]},
+            "`cluster` must not have .* row 1. Leave such rows out of every",
+        ),
         ({"coverage": 90}, "`coverage` must lie strictly between 0 and 1; got 90"),
         ({"coverage": [0.9, 1.0]}, "`coverage` must lie strictly between 0 and 1"),
         ({"y": [np.nan, 1]}, "`y` must not have missing values; 1 of 2 rows has one.*row 0"),
