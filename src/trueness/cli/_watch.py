@@ -302,10 +302,13 @@ def _count(watch: "tn.Watch", unit: Unit, options: dict[str, Any]) -> None:
 
     Without --time, a file that begins with one that was counted would count its rows twice.
     """
+    from trueness.sources._files import is_address
+
     name = unit.name
     digest = ""
     size = 0
-    if not watch.about["time"] and unit.files == (name,) and not options["again"]:
+    is_file = unit.files == (name,) and not is_address(name)
+    if is_file and not watch.about["time"] and not options["again"]:
         counted = watch.about["files"]
         size = Path(name).stat().st_size
         digests = _digests(name, {size, *(known for known in counted.values() if known <= size)})
