@@ -169,3 +169,21 @@ def test_a_watch_of_intervals_takes_days_and_keeps_its_columns(call, fails, colu
     )
     message = fails("watch", "r.json", "d.csv", *HORIZON, "--time", "day")
     assert "`--time` is not for risks by a horizon" in message
+
+
+def test_intervals_are_moved_by_fit_and_apply(call, fails, file, columns, tmp_path):
+    result = call("fit", file, *INTERVAL, "-o", "map.json")
+    assert result.exit_code == 0, result.stderr
+    ends = columns["lo"], columns["hi"]
+    expected = tn.IntervalCalibration(0.8).fit(columns["y"], *ends)
+    assert tn.load_calibrator(tmp_path / "map.json").upper_change_ == expected.upper_change_
+    assert call("apply", file, "--calibrator", "map.json", "-o", "moved.csv").exit_code == 0
+    with (tmp_path / "moved.csv").open() as moved:
+        rows = list(csv.DictReader(moved))
+    for name, values in zip(("lo", "hi"), expected.predict(*ends), strict=True):
+        found = [float(row[f"{name}_calibrated"]) for row in rows]
+        assert found == pytest.approx(values.tolist())
+    assert "must map scores" in fails("export", "map.json")
+    assert "is for scores" in fails("apply", file, "--calibrator", "map.json", "--prob", "risk")
+    typed = ["--calibrator", "platt-scaling", "-o", "m.json"]
+    assert "`--calibrator` is not for intervals" in fails("fit", file, *INTERVAL, *typed)
