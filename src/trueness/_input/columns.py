@@ -15,6 +15,8 @@ from trueness.errors import InputError, Place, Remedy
 from trueness.typing import Bools, Ints
 
 DROP_MISSING = Remedy("drop-missing", '`missing="drop"` leaves such rows out.')
+LEAVE_OUT = "Leave such rows out of every argument."
+"""The remedy where there is no `missing`."""
 
 # Libraries whose containers narwhals reads. The type of a container names its library, so that none
 # is imported here.
@@ -239,15 +241,10 @@ def is_decimal(entry: Any) -> bool:
     return decimal is not None and isinstance(entry, decimal.Decimal)
 
 
-def refuse_missing(name: str, missing: Bools) -> NoReturn:
+def refuse_missing(name: str, missing: Bools, remedy: Remedy | str = DROP_MISSING) -> NoReturn:
     """Raise for rows with missing values."""
-    refuse_bad(
-        name,
-        "must not have missing values",
-        missing,
-        "rows have one, the first",
-        remedy=DROP_MISSING,
-    )
+    demand = "must not have missing values"
+    refuse_bad(name, demand, missing, "rows have one, the first", remedy=remedy)
 
 
 def refuse_bad(

@@ -5,10 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from trueness._input.columns import Column, column, refuse_bad, refuse_missing
+from trueness._input.columns import (
+    DROP_MISSING,
+    Column,
+    column,
+    refuse_bad,
+    refuse_missing,
+)
 from trueness._input.labels import check_pos_label, labels_missing
 from trueness._input.scores import numeric
-from trueness.errors import InputError
+from trueness.errors import InputError, Remedy
 from trueness.typing import ArrayLike, Bools, Floats
 
 _WORDS = "Write 1 for right and 0 for wrong"
@@ -22,15 +28,16 @@ def zero_one(
     gaps: bool = False,
     pos_label: Any = None,
     remedy: str = "",
+    if_missing: Remedy | str = DROP_MISSING,
 ) -> Floats:
     """A column of 0 and 1, or of two labels of which `pos_label` is 1; nan where a value is missing.
 
-    Without `gaps` missing values are an error.
+    Without `gaps` missing values are an error, with the remedy `if_missing`.
     """
     given = one_column(values, name, n)
     gone = _gaps(given)
     if gone.any() and not gaps:
-        refuse_missing(name, gone)
+        refuse_missing(name, gone, if_missing)
     if pos_label is not None:
         return _events(given, gone, name, pos_label)
     if given.values.dtype.kind in "US" or any(
@@ -56,7 +63,12 @@ def zero_one(
 
 
 def finite_numbers(
-    values: ArrayLike, name: str, n: int | None = None, *, gaps: bool = False
+    values: ArrayLike,
+    name: str,
+    n: int | None = None,
+    *,
+    gaps: bool = False,
+    if_missing: Remedy | str = DROP_MISSING,
 ) -> Floats:
     """A column of numbers; infinite ones are an error, and without `gaps` missing ones, too."""
     read = numeric(one_column(values, name, n), name)
@@ -65,7 +77,7 @@ def finite_numbers(
         numbers = np.where(read.missing, np.nan, numbers)
     gone = np.isnan(numbers)
     if gone.any() and not gaps:
-        refuse_missing(name, gone)
+        refuse_missing(name, gone, if_missing)
     infinite = np.isinf(numbers)
     if infinite.any():
         refuse_bad(name, "must be finite", infinite, "values are not, the first")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._input.columns import Column, column, refuse_missing
+from trueness._input.columns import LEAVE_OUT, Column, column, refuse_missing
 from trueness._input.labels import labels_missing
 from trueness._input.sample import Sample, by_pixel, refuse_shuffled_index
 from trueness._numerics.clustered import effective_number
@@ -208,7 +208,10 @@ def codes_of(cluster: Any, n: int) -> Ints | None:
     """The clusters of the rows, as numbers; None without."""
     if cluster is None:
         return None
-    return cluster_codes(cluster_column(None, cluster, n), np.arange(n))
+    names = cluster_column(None, cluster, n)
+    if names.missing is not None and names.missing.any():
+        refuse_missing("cluster", names.missing, LEAVE_OUT)
+    return cluster_codes(names, np.arange(n))
 
 
 def distinct_clusters(names: Column, position: Ints) -> tuple[list[Any], Ints]:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from trueness._input.arguments import checked_number, checked_whole
-from trueness._input.columns import column
+from trueness._input.columns import LEAVE_OUT, column, refuse_missing
 from trueness._input.labels import labels_missing
 from trueness._input.numbers import numbers, probabilities, refuse
 from trueness._input.scores import numeric
@@ -236,7 +236,9 @@ def _causes(event: ArrayLike, n: int, cause: int) -> Ints:
     wanted = checked_whole(cause, "cause")
     if not (codes == wanted).any():
         got = f"the codes are {[int(code) for code in np.unique(codes)[:9]]}"
-        raise InputError("event", f"must have rows with the predicted event, {wanted}", got)
+        remedy = "" if codes.any() else "All rows are censored."
+        demand = f"must have rows with the predicted event, {wanted}"
+        raise InputError("event", demand, got, remedy=remedy)
     return codes.astype(np.int64)
 
 
@@ -258,9 +260,7 @@ def _strata(strata: Any, rows: Followup, risk: Floats) -> tuple[Ints, str]:
         raise InputError("strata", demand, f"got shape {given.values.shape}")
     missing = labels_missing(given)
     if missing is not None and missing.any():
-        raise InputError(
-            "strata", "must not have missing values", f"{int(missing.sum()):,} rows do"
-        )
+        refuse_missing("strata", missing, LEAVE_OUT)
     names, codes = np.unique(given.values, return_inverse=True)
     codes = codes.reshape(-1).astype(np.int64)
     followed = rows.is_followed(codes)

@@ -280,6 +280,10 @@ class Savable:
         text = self.to_json()
         replace_file(target, lambda file: file.write(text.encode("utf-8", "backslashreplace")))
 
+    def _is_whole(self) -> bool:
+        """Whether what was stored makes a map, beyond the checks of each value."""
+        return _predicts(self)
+
     @classmethod
     def _fields(cls) -> dict[str, Field]:
         return {**COMMON, **cls._state}
@@ -313,7 +317,7 @@ def _restored(stored: Any) -> Any:
         calibrator._check()
         for name, field in calibrator._fields().items():
             field.check(calibrator, name)
-        fault = "" if _predicts(calibrator) else "some probabilities are no probabilities"
+        fault = "" if calibrator._is_whole() else "some probabilities are no probabilities"
     except (
         ArithmeticError,
         AssertionError,

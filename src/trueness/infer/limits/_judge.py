@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from trueness._input.arguments import checked_fraction
-from trueness._input.columns import column
+from trueness._input.columns import LEAVE_OUT, column
 from trueness._input.sample import refuse_shuffled_index
 from trueness._input.segment_columns import SegmentColumn, read_by
 from trueness._input.zero_one import zero_one
@@ -160,7 +160,15 @@ def _read(y_human: ArrayLike, judge: ArrayLike, cluster: Any, pos_label: Any) ->
     columns: list[Any] = list(given.values.T) if given.values.ndim == 2 else [judge]
     remedy = "Scores need a cut first, such as `score >= 0.5`."
     repeats = [
-        zero_one(each, "judge", human.size, gaps=i > 0, pos_label=pos_label, remedy=remedy)
+        zero_one(
+            each,
+            "judge",
+            human.size,
+            gaps=i > 0,
+            pos_label=pos_label,
+            remedy=remedy,
+            if_missing=LEAVE_OUT,
+        )
         for i, each in enumerate(columns)
     ]
     codes = None

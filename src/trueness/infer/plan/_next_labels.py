@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from trueness._input.arguments import Seed, checked_whole, whole_seed
-from trueness._input.columns import refuse_bad
+from trueness._input.columns import LEAVE_OUT, refuse_bad
 from trueness._input.sample import refuse_shuffled_index
 from trueness._input.zero_one import finite_numbers, zero_one
 from trueness._numerics.streams import stream
@@ -136,18 +136,20 @@ class _Rows:
 
 def _read(y_prob: ArrayLike, judge: ArrayLike | None, labelled: ArrayLike | None) -> _Rows:
     refuse_shuffled_index(y_prob, {"judge": judge, "labelled": labelled})
-    p = finite_numbers(y_prob, "y_prob")
+    p = finite_numbers(y_prob, "y_prob", if_missing=LEAVE_OUT)
     outside = (p < 0) | (p > 1)
     if outside.any():
         refuse_bad("y_prob", "must lie in [0, 1]", outside, "values do not, the first")
     if p.size == 0:
         raise InputError("y_prob", "must have at least one row", "it is empty")
     remedy = "Scores need a cut first, such as `score >= 0.5`."
-    labels = None if judge is None else zero_one(judge, "judge", p.size, remedy=remedy)
+    labels = None
+    if judge is not None:
+        labels = zero_one(judge, "judge", p.size, remedy=remedy, if_missing=LEAVE_OUT)
     known = np.zeros(p.size, bool)
     if labelled is not None:
         remedy = "True where there is a human label: `~np.isnan(y_human)`."
-        known = zero_one(labelled, "labelled", p.size, remedy=remedy) == 1
+        known = zero_one(labelled, "labelled", p.size, remedy=remedy, if_missing=remedy) == 1
     return _Rows(p, labels, known)
 
 

@@ -99,9 +99,7 @@ def test_of(
         return _each_label(evidence, method, bins, resamples, fitted, seed)
     if evidence.dependent:
         if evidence.weights == "fractional":
-            raise InputError(
-                "sample_weight", "must be whole numbers with `cluster`: they count rows"
-            )
+            _refuse_weights_in_clusters(evidence, method)
         if evidence.rows is None:
             evidence.tally_in(options.rule)  # refuses bins
         rows = evidence.clustered
@@ -124,6 +122,16 @@ def test_of(
     if evidence.note:
         return replace(found, assumptions=f"{found.assumptions} {evidence.note}")
     return found
+
+
+def _refuse_weights_in_clusters(evidence: Evidence, method: TestMethod) -> None:
+    """Raise for weights in clusters that do not count rows, but for those of events."""
+    demand = "must be whole numbers with `cluster`: they count rows"
+    if evidence.events is None:
+        raise InputError("sample_weight", demand)
+    if method != "omnibus":
+        got = f"got those of {evidence.events.words}"
+        raise InputError("sample_weight", demand, got, remedy="Use `method='omnibus'`.")
 
 
 def _quantiles_significance(

@@ -20,16 +20,18 @@ from scipy import sparse
 
 from trueness._numerics.runs import NestedRuns
 from trueness._numerics.streams import stream
+from trueness._tally.cells import Cells
 from trueness._tally.clusters import ClusteredRows
 from trueness.infer.interval._residuals import BinnedResiduals, residuals_in
 from trueness.infer.null._redrawn_labels import (
     label_batches,
     monte_carlo_pvalue,
     moved_inside,
+    moved_scores,
     sign_batches,
 )
 from trueness.infer.test._cumulative import ks_statistic, kuiper_statistic
-from trueness.infer.test._method import Options, Outcome
+from trueness.infer.test._method import Options, Outcome, entries_of_rows, entry_of_each_row
 from trueness.infer.test._omnibus import (
     OmnibusTest,
     combined_pvalues,
@@ -208,20 +210,34 @@ def clustered_omnibus_test(
 ) -> OmnibusTest:
     """The omnibus test by labels of independent rows and by signs of the clusters, each with all its statistics.
 
-    Each p-value is the larger of the two.
+    Each p-value is the larger of the two. Rows of importance weights are drawn one by one, as
+    without clusters.
     """
     cells = rows.cells
-    by_labels = omnibus_test(cells, draws, seed, rounded_to=rounded_to)
+    entries = None
+    grouped = cells
+    if rows.importance:
+        entries = entries_of_rows(np.asarray(rows.top.y), rows.p, rows.w)
+        grouped = Cells(cells.score, cells.count, cells.count, np.zeros_like(cells.count))
+    by_labels = omnibus_test(cells, draws, seed, entries, rounded_to=rounded_to)
     if not by_labels.alone:
         return by_labels
-    p = rows.p
+    if entries is None:
+        at = np.searchsorted(cells.score, rows.p)
+    else:
+        at = entry_of_each_row(rows.p, rows.w)
     if by_labels.unit is not None:
-        cells = moved_inside(cells, by_labels.unit)
-        p = cells.score[np.searchsorted(rows.cells.score, p)]
-    u = rows.w * (np.asarray(rows.top.y, np.float64) - p)
-    statistics = Statistics(cells, pooled=False)
-    at = np.searchsorted(cells.score, p)
-    sums = sparse.csr_array((u, (at, rows.cluster)), shape=(cells.size, rows.clusters))
+        if entries is None:
+            grouped = moved_inside(grouped, by_labels.unit)
+        else:
+            moved = moved_scores(entries.z, entries.rows, entries.hits, by_labels.unit)
+            entries = entries._replace(z=moved)
+            grouped = Cells(np.unique(moved), cells.count, cells.count, np.zeros_like(cells.count))
+    statistics = Statistics(grouped, entries, pooled=False)
+    z = statistics.entries.z
+    p = z[at]
+    u = rows.w * (rows.y - p)
+    sums = sparse.csr_array((u, (at, rows.cluster)), shape=(z.size, rows.clusters))
     of_rows = np.searchsorted(statistics.low, p, side="right") - 1
     finest = sparse.csr_array(
         (u, (of_rows, rows.cluster)), shape=(statistics.low.size, rows.clusters)

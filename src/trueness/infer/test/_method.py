@@ -59,6 +59,15 @@ def entries_of_rows(y: NDArray[Any], p: Floats, w: Floats) -> Entries:
     return Entries(p[first], count, w[first], np.add.reduceat(y.astype(np.int64), first))
 
 
+def entry_of_each_row(p: Floats, w: Floats) -> Ints:
+    """The place of each row among the entries of :func:`entries_of_rows`; no weight is 0."""
+    order = np.lexsort((w, p))
+    is_new = (np.diff(p[order]) != 0) | (np.diff(w[order]) != 0)
+    place = np.empty(p.size, dtype=np.int64)
+    place[order] = np.concatenate([[0], np.cumsum(is_new)])
+    return place
+
+
 class Options(NamedTuple):
     """The checked options of a test; None where the default applies."""
 

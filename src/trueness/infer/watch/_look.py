@@ -103,7 +103,7 @@ def read_look(
         binned = any(isinstance(sums, Binned) for sums in groups)
         largest = np.array([_largest(sums) for sums in groups])
         # A cluster may have rows in every segment.
-        shares: Any = (
+        shares = (
             (share, share)
             if share < 1 or largest.max() == 1
             else (1 / largest.sum(), 1 / largest[code])
@@ -119,7 +119,7 @@ def read_look(
     cluster = clusters_of(data, cluster)
     evidence = Evidence.of(data, y_prob, rows, kind="confidence", cluster=beside)
     evidence.require_one("a watch")
-    if not evidence.whole:
+    if not evidence.whole and not isinstance(data, Events):
         raise counts_needed(evidence.weight_type)
     cells_of_rows(evidence.sample)  # checks every value
     y, p = (np.asarray(v, dtype=np.float64) for v in (evidence.sample.y, evidence.sample.p))
@@ -145,12 +145,20 @@ def read_look(
         values = column.parts or tuple((name,) for name in names)
         if [one.name for one in columns] != ["by"]:  # an array without a name
             keys = tuple(one.name for one in columns)
-    shares = 1.0, 1.0
+    largest = 1.0
+    size = w
+    if isinstance(data, Events) and data.kind == "horizon" and data.weight is not None:
+        # A power of a ratio has a mean of at most 1 if it is at most 1. Weights of censoring depend
+        # on the labels, so that a cluster is as large as its rows are many.
+        largest = data.largest_weight
+        size = np.ones(y.size)
+    shares: Any = (1 / largest, 1 / largest)
     if cluster is not None:
         assert evidence.position is not None
         given = cluster_column(data, cluster, y.size + evidence.dropped)
         clusters = cluster_codes(given, evidence.position, least=1)
-        shares = _share(clusters, w), _share(clusters * (code.max() + 1) + code, w)
+        inside = clusters * (code.max() + 1) + code
+        shares = _share(clusters, size) / largest, _share(inside, size) / largest
     cells = np.stack([p, w, w * y])
     piece = _piece(cells, code, names, is_text, eps, shares, False)
     piece = piece._replace(keys=keys, parts=values if keys else ())
