@@ -678,7 +678,7 @@ def test_many_small_groups_have_the_sums_of_each_batch_added_one_by_one(buckets,
     assert seen.groups == expected
     again = tn.Accumulator.from_bytes(seen.to_bytes())
     assert again.groups == expected
-    with pytest.raises(tn.InputError, match="the first is 1.5 at row 1"):
+    with pytest.raises(tn.InputError, match=r"the first is 1\.5 at row 1"):
         seen.update(
             [0, 1], [0.5, 1.5], group={"country": ["FR", "US"], "app": [1, 1]},
             **({} if buckets is None else {"cluster": [1, 2]}),
