@@ -32,11 +32,16 @@ def labels_missing(given: Column) -> Bools | None:
     found = None
     if values.dtype.kind == "f":
         found = np.isnan(values)
-    elif values.dtype.kind == "O":
+    elif values.dtype.kind == "O" and not _are_plain(values):
         found = np.fromiter((is_missing(v) for v in values), dtype=bool, count=values.size)
     if found is None or not found.any():
         return missing
     return found if missing is None else np.asarray(found | missing)
+
+
+def _are_plain(values: NDArray[Any]) -> bool:
+    """Whether all are text or whole numbers, which are never missing."""
+    return values.ndim == 1 and set(map(type, values.tolist())) <= {str, int, bool}
 
 
 def binary_labels(

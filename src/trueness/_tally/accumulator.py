@@ -25,6 +25,7 @@ from trueness._tally.rows_or_sums import binned_of, by_bucket, sample_and_kind, 
 from trueness._tally.rules import BinsLike, EqualWidth, as_rule
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally, list_classes
+from trueness._tally.waiting import FEW_ROWS, WaitingRows
 from trueness.errors import InputError, in_context
 from trueness.typing import ArrayLike, Ints, Kind, Missing, WeightType
 
@@ -159,8 +160,22 @@ class Accumulator:
             check_pos_label(self._options["pos_label"])
         for name in ("labels", "pos_label"):
             store.json_ready(self._options.get(name), name)
-        self._sums: dict[Group, Sums] = {}
+        self._settled: dict[Group, Sums] = {}
+        self._waiting: WaitingRows | None = None
         self._other_label: Any = None
+
+    @property
+    def _sums(self) -> dict[Group, Sums]:
+        """The sums of each group, in any order."""
+        if self._waiting is not None:
+            earlier: Any = self._settled
+            self._sums = self._waiting.added_to(earlier)  # type: ignore[assignment]  # all are sketches
+        return self._settled
+
+    @_sums.setter
+    def _sums(self, sums: dict[Group, Sums]) -> None:
+        self._settled = sums
+        self._waiting = None
 
     @suggests_keywords
     def update(
@@ -234,8 +249,14 @@ class Accumulator:
         clusters = (
             None if cluster is None else read_clusters(y_true, cluster, sample, self.buckets, kind)
         )
-        added = self._with(self._pieces(sample, kind, group, clusters))
-        self._sums = added
+        found: list[Any] = [(None, np.arange(sample.n))]
+        if group is not None:
+            found = group_keys.rows_by_group(group, sample.n, self.by)
+        waiting = self._waiting_with(sample, found, clusters)
+        if waiting is None:
+            self._sums = self._with(self._pieces(sample, kind, found, clusters))
+        else:
+            self._waiting = waiting
         self._other_label = other
         self.position = where
 
@@ -279,12 +300,36 @@ class Accumulator:
             got = f"earlier batches have {known}, {where} has {found!r}"
             raise InputError("y_true", "must hold two labels in all batches", got)
 
+    def _waiting_with(
+        self, sample: Sample, found: list[tuple[Group, Ints]], clusters: RowClusters | None
+    ) -> WaitingRows | None:
+        """The rows that wait, with those of a batch; None if its groups and buckets are added one by one."""
+        n_places = len(found) * (self.buckets or 1)
+        if self.bins != "sketch" or sample.w is not None or sample.p.ndim > 1:
+            return None
+        if n_places == 1 or not 0 < sample.n < n_places * FEW_ROWS:
+            return None
+        waiting = self._waiting
+        if waiting is None:
+            earlier: Any = self._settled
+            waiting = WaitingRows.beside(earlier, self.buckets)
+        if waiting is None:
+            return None
+        known = next(iter(waiting.groups), found[0][0])
+        for key, _ in found:
+            group_keys.refuse_other_type(known, key)
+        try:
+            return waiting.plus(sample, found, clusters)
+        except InputError:  # which is raised again, with more about it, for the group or the bucket
+            return None
+
     def _pieces(
-        self, sample: Sample, kind: Kind, group: Any, clusters: RowClusters | None
+        self,
+        sample: Sample,
+        kind: Kind,
+        found: list[tuple[Group, Ints]],
+        clusters: RowClusters | None,
     ) -> list[tuple[Group, Sums]]:
-        found: list[Any] = (
-            [(None, None)] if group is None else group_keys.rows_by_group(group, sample.n, self.by)
-        )
         if len(found) == 1:
             if sample.n:
                 return [(found[0][0], by_bucket(self._summed, sample, kind, clusters))]
@@ -333,6 +378,8 @@ class Accumulator:
     @property
     def n(self) -> int:
         """Rows of positive weight."""
+        if self._waiting is not None:
+            return self._waiting.n
         return sum(sums.n for sums in self._sums.values())
 
     def compute(self, measure: Callable[..., Any], **options: Any) -> Any:

@@ -222,12 +222,11 @@ def distinct_clusters(names: Column, position: Ints) -> tuple[list[Any], Ints]:
     if values.dtype.kind != "O":
         found, codes = np.unique(values, return_inverse=True)
         return found.tolist(), codes.reshape(-1).astype(np.int64)
-    seen: dict[Any, int] = {}  # in order of appearance, since objects need not be ordered
+    of_row = values.tolist()
     try:
-        codes = np.fromiter(
-            (seen.setdefault(name, len(seen)) for name in values), dtype=np.int64, count=values.size
-        )
+        distinct = list(dict.fromkeys(of_row))  # as they appear: objects need not have an order
     except TypeError as reason:
         demand = "must hold names that can be compared, such as numbers or strings"
         raise InputError("cluster", demand, str(reason)) from None
-    return list(seen), codes
+    number = {name: i for i, name in enumerate(distinct)}
+    return distinct, np.fromiter(map(number.__getitem__, of_row), np.int64, len(of_row))

@@ -68,9 +68,10 @@ class Memory:
         self._position.setdefault(batch.digest, []).append(batch.position)
         self._rows[batch.position] = self._rows.get(batch.position, 0) + batch.rows
 
-    def keep(self, batch: Batch) -> None:
-        """Remember a batch."""
-        counted = Counted(batch.piece.digest, batch.position, batch.piece.rows)
+    def keep(self, batch: Batch, *, is_counted: bool = True) -> None:
+        """Remember a batch; of one that was left out, no row was counted."""
+        rows = batch.piece.rows if is_counted else 0
+        counted = Counted(batch.piece.digest, batch.position, rows)
         self.batches.append(counted)
         self._note(counted)
 

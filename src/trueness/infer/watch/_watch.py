@@ -273,7 +273,8 @@ class Watch:
             same rows as before are skipped in any case.
         again : bool, default False
             Count rows even if the same rows were counted before. By default a look is skipped, with
-            a warning, if an earlier one has the same sums, and 1,000 rows or 200 distinct scores.
+            a warning, if an earlier one has the same sums, and 1,000 rows (at three scores or more)
+            or 200 distinct scores.
         cluster : array-like of shape (n,), optional
             A cluster name for each row; rows of one cluster may depend on each other.
         kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
@@ -370,8 +371,10 @@ class Watch:
         for place, piece in entries:
             self._enter(place, piece)
         self._is_text = types
-        for batch in (*arrivals.new, *arrivals.late, *arrivals.dropped):
+        for batch in (*arrivals.new, *arrivals.late):
             self._memory.keep(batch)
+        for batch in arrivals.dropped:
+            self._memory.keep(batch, is_counted=False)
         self.late_rows += sum(batch.piece.rows for batch in arrivals.late)
         self.dropped_rows += sum(batch.piece.rows for batch in arrivals.dropped)
 
