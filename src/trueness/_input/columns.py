@@ -93,7 +93,8 @@ def _remedy(passed: Any, name: str) -> str:
         return f"Use `{name}.toarray()`."
     if isinstance(passed, dict):
         several = any(
-            hasattr(one, "__len__") and not isinstance(one, _TEXT) for one in passed.values()
+            hasattr(values, "__len__") and not isinstance(values, _TEXT)
+            for values in passed.values()
         )
         if several:
             return f"Pass one of its {len(passed):,} entries."
@@ -163,10 +164,10 @@ def _refuse_ragged(passed: Any, name: str) -> None:
     if not isinstance(passed, Sequence):
         return
     lengths = [len(row) if isinstance(row, Sequence | np.ndarray) else 1 for row in passed]
-    at = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
-    if at is not None:
-        got = f"the first row has length {lengths[0]}, another has length {lengths[at]}"
-        raise InputError(name, "must have rows of equal length", got, place=Place(at))
+    place = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
+    if place is not None:
+        got = f"the first row has length {lengths[0]}, another has length {lengths[place]}"
+        raise InputError(name, "must have rows of equal length", got, place=Place(place))
 
 
 def _from_frame(passed: Any, name: str) -> Column:

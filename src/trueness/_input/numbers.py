@@ -12,8 +12,8 @@ from trueness.typing import ArrayLike, Bools, Floats
 
 def numbers(passed: ArrayLike, name: str, n: int | None = None) -> Floats:
     """One number per row; missing values are refused."""
-    found = numeric(column(passed, name), name)
-    values = found.values
+    read = numeric(column(passed, name), name)
+    values = read.values
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:
@@ -22,7 +22,7 @@ def numbers(passed: ArrayLike, name: str, n: int | None = None) -> Floats:
         raise InputError(name, "must have at least one row", "it is empty")
     if n is not None and values.size != n:
         raise InputError(name, f"must have one entry per row ({n:,})", f"got {values.size:,}")
-    refuse_nan(np.asarray(values, np.float64), name, found.missing)
+    refuse_nan(np.asarray(values, np.float64), name, read.missing)
     return np.asarray(values, np.float64)
 
 

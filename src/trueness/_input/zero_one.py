@@ -34,14 +34,14 @@ def zero_one(
 
     Without `gaps` missing values are an error, with the remedy `if_missing`.
     """
-    given = one_column(values, name, n)
-    gone = _gaps(given)
+    read = one_column(values, name, n)
+    gone = _gaps(read)
     if gone.any() and not gaps:
         refuse_missing(name, gone, if_missing)
     if pos_label is not None:
-        return _events(given, gone, name, pos_label)
-    if given.values.dtype.kind in "US" or any(
-        isinstance(value, str | bytes) for value in _objects(given)
+        return _events(read, gone, name, pos_label)
+    if read.values.dtype.kind in "US" or any(
+        isinstance(value, str | bytes) for value in _objects(read)
     ):
         raise InputError(
             name,
@@ -49,7 +49,7 @@ def zero_one(
             "got text",
             remedy=f"{_WORDS}, or name the label that is 1 where there is `pos_label`.",
         )
-    numbers = np.where(gone, np.nan, numeric(given, name).values.astype(np.float64))
+    numbers = np.where(gone, np.nan, numeric(read, name).values.astype(np.float64))
     bad = ~gone & (numbers != 0) & (numbers != 1)
     if bad.any():
         refuse_bad(
@@ -86,13 +86,13 @@ def finite_numbers(
 
 def one_column(values: ArrayLike, name: str, n: int | None = None) -> Column:
     """A vector with an entry per row."""
-    given = column(values, name)
-    shape = given.values.shape
+    read = column(values, name)
+    shape = read.values.shape
     if len(shape) != 1:
         raise InputError(name, "must have one value per row", f"got shape {shape}")
     if n is not None and shape[0] != n:
         raise InputError(name, f"must have one entry per row ({n:,})", f"got {shape[0]:,}")
-    return given
+    return read
 
 
 def _gaps(given: Column) -> Bools:

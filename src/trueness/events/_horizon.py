@@ -46,14 +46,14 @@ class Followup(NamedTuple):
 
     def weights(self, strata: Ints) -> Floats:
         """One over the probability of being uncensored; 0 for rows that were lost."""
-        found = np.zeros(self.time.size)
+        weight_of_row = np.zeros(self.time.size)
         for stratum in range(int(strata.max()) + 1):
             rows = np.flatnonzero(strata == stratum)
-            at = np.minimum(self.time[rows], self.horizon)
-            stays = uncensored_before(self.time[rows], self.cause[rows] == 0, at)
+            until = np.minimum(self.time[rows], self.horizon)
+            stays = uncensored_before(self.time[rows], self.cause[rows] == 0, until)
             kept = ~self.lost[rows]
-            found[rows[kept]] = 1 / stays[kept]
-        return found
+            weight_of_row[rows[kept]] = 1 / stays[kept]
+        return weight_of_row
 
     def is_followed(self, strata: Ints) -> Bools:
         """Whether each stratum has a row that was followed up to the horizon, or lost none."""
@@ -210,9 +210,9 @@ def at_horizons(
     if risks.ndim != 2 or risks.shape[1] != times.size:
         demand = f"must have a column per horizon ({times.size})"
         raise InputError("risk", demand, f"got shape {risks.shape}")
-    how: Any = {"strata": strata, "cause": cause, "cluster": cluster}
+    options: Any = {"strata": strata, "cause": cause, "cluster": cluster}
     return {
-        float(time): at_horizon(followup, event, risks[:, place], horizon=time, **how)
+        float(time): at_horizon(followup, event, risks[:, place], horizon=time, **options)
         for place, time in enumerate(times)
     }
 
@@ -254,14 +254,14 @@ def _strata(strata: Any, rows: Followup, risk: Floats) -> tuple[Ints, str]:
             demand = "must be 'auto', None or a column with the stratum of each row"
             raise InputError("strata", demand, f"got {strata!r}")
         return _strata_of_risk(rows, risk)
-    given = column(strata, "strata")
-    if given.values.shape != (n,):
+    read = column(strata, "strata")
+    if read.values.shape != (n,):
         demand = f"must have one entry per row ({n:,})"
-        raise InputError("strata", demand, f"got shape {given.values.shape}")
-    missing = labels_missing(given)
+        raise InputError("strata", demand, f"got shape {read.values.shape}")
+    missing = labels_missing(read)
     if missing is not None and missing.any():
         refuse_missing("strata", missing, LEAVE_OUT)
-    names, codes = np.unique(given.values, return_inverse=True)
+    names, codes = np.unique(read.values, return_inverse=True)
     codes = codes.reshape(-1).astype(np.int64)
     followed = rows.is_followed(codes)
     short = "" if followed.all() else f"stratum {names[int(np.argmin(followed))]!s}"

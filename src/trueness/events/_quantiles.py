@@ -100,8 +100,8 @@ def _words(levels: Floats) -> str:
 
 def _matrix(q: ArrayLike, n: int, size: int) -> Floats:
     """The forecasts, a row per outcome and a column per level."""
-    found = numeric(column(q, "q"), "q")
-    values: Any = found.values
+    read = numeric(column(q, "q"), "q")
+    values: Any = read.values
     if values.ndim == 1 and size == 1:
         values = values[:, np.newaxis]
     if values.ndim != 2 or values.shape != (n, size):
@@ -109,7 +109,7 @@ def _matrix(q: ArrayLike, n: int, size: int) -> Floats:
         remedy = "Transpose it: `q.T`." if values.shape == (size, n) else ""
         raise InputError("q", demand, f"got shape {values.shape}", remedy=remedy)
     forecasts: Floats = np.asarray(values, np.float64)
-    refuse_nan(forecasts, "q", found.missing)
+    refuse_nan(forecasts, "q", read.missing)
     return forecasts
 
 

@@ -225,16 +225,16 @@ def _estimate(
     y_true: ArrayLike | Tally, y_prob: ArrayLike | None, rows: RowOptions, name: str
 ) -> float:
     fixed = name == "intercept"
-    found = as_rows_or_cells(y_true, y_prob, rows)
-    parts, certain, wrong = zip(*(_inside(part) for part in found.parts), strict=True)
+    sums = as_rows_or_cells(y_true, y_prob, rows)
+    parts, certain, wrong = zip(*(_inside(part) for part in sums.parts), strict=True)
     if any(certain):
-        total = sum(float(part.totals.weight) for part in found.parts)
+        total = sum(float(part.totals.weight) for part in sums.parts)
         rest = "Observed/expected, Brier score and ECE use all rows."
         warn(
             left_out(total, sum(certain), sum(wrong), "Slope and intercept leave", rest),
             CertainScoresWarning,
         )
-    inside = Parts(found.kind, parts, found.classes)
+    inside = Parts(sums.kind, parts, sums.classes)
     value = math.nan
     if any(part.size for part in inside.parts):
         value = inside.average(
