@@ -3,6 +3,7 @@
 import math
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -166,18 +167,20 @@ def centres(
         )
     if by is None:
         raise InputError("by", "must have a centre for each row", "got None")
-    column, *others = evidence.columns(by, y_true, whole="names")
-    if others:
-        raise InputError("by", "must be one column", f"got {1 + len(others)}")
+    column, *further_columns = evidence.columns(by, y_true, whole="names")
+    if further_columns:
+        raise InputError("by", "must be one column", f"got {1 + len(further_columns)}")
     cells_of_rows(evidence.sample)  # checks every value
     groups = [
-        (name, cells_of_rows(evidence.at(rows_of).sample))
-        for name, rows_of in _rows_by_value(column.code, column.values)
-        if evidence.has_weight(rows_of)
+        (name, cells_of_rows(evidence.at(place).sample))
+        for name, place in _rows_by_value(column.code, column.values)
+        if evidence.has_weight(place)
     ]
     table = tuple(_centre(name, cells, level) for name, cells in groups)
     spreads: dict[str, Heterogeneity] = {}
-    notes = [*evidence.notes, column.note] if column.note else [*evidence.notes]
+    notes = [*evidence.notes]
+    if column.note:
+        notes.append(column.note)
     ratios = _ratios(groups)
     if ratios is None:
         notes.append(
@@ -185,29 +188,29 @@ def centres(
         )
     else:
         spreads["observed_expected"] = _exponential(random_effects(*ratios, level))
-    sloped = [centre for centre in table if not math.isnan(centre.slope_error)]
+    slopes = np.array([centre.slope for centre in table])
+    errors = np.array([centre.slope_error for centre in table])
+    sloped = ~np.isnan(errors)
+    if sloped.sum() >= 2:
+        spreads["slope"] = random_effects(slopes[sloped], errors[sloped] ** 2, level)
     without = [centre.centre for centre in table if math.isnan(centre.slope_error)]
-    if len(sloped) >= 2:
-        slopes = np.array([centre.slope for centre in sloped])
-        errors = np.array([centre.slope_error for centre in sloped])
-        spreads["slope"] = random_effects(slopes, errors**2, level)
     if without:
-        notes.append(
-            few_in_words(without, "Centres without a slope, which are left out of its mean")
-        )
+        text = "Centres without a slope, which are left out of its mean"
+        notes.append(few_in_words(without, text))
     return Centres(centres=table, heterogeneity=spreads, level=level, notes=tuple(notes))
 
 
 def _rows_by_value(code: Any, names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
-    """The numbers of the rows of each value."""
+    """The numbers of the rows of each value that has rows."""
     order = np.argsort(code, kind="stable")
     ends = np.searchsorted(code[order], np.arange(len(names) + 1)).tolist()
-    for i, name in enumerate(names):
-        if ends[i] < ends[i + 1]:
-            yield name, np.sort(order[ends[i] : ends[i + 1]])
+    for name, (start, stop) in zip(names, pairwise(ends), strict=True):
+        if start < stop:
+            yield name, np.sort(order[start:stop])
 
 
 def _centre(name: str, cells: Cells, level: float) -> Centre:
+    """One line of the table."""
     totals = _totals(cells)
     limits = ratio_limits(cells, level)
     slope = slope_error = math.nan
@@ -257,19 +260,19 @@ def _ratios(groups: list[tuple[str, Cells]]) -> tuple[Floats, Floats] | None:
         return None
     overall = events.sum() / expected.sum()
     # Where scores are far too low, the expected rate at the overall ratio may exceed 1.
-    others = np.maximum(1 - overall * expected / weight, inflation / (2 * weight))
+    non_event_rate = np.maximum(1 - overall * expected / weight, inflation / (2 * weight))
     values = np.log((events + inflation / 2) / expected)
-    return values, inflation * others / (overall * expected)
+    return values, inflation * non_event_rate / (overall * expected)
 
 
-def _exponential(found: Heterogeneity) -> Heterogeneity:
-    """What was found on the log scale, as ratios; the variance stays on the log scale."""
+def _exponential(log_ratio: Heterogeneity) -> Heterogeneity:
+    """Mean and limits of log ratios as those of ratios; the variance stays on the log scale."""
     return replace(
-        found,
-        mean=math.exp(found.mean),
-        low=math.exp(found.low),
-        high=math.exp(found.high),
-        prediction_low=math.exp(found.prediction_low),
-        prediction_high=math.exp(found.prediction_high),
+        log_ratio,
+        mean=math.exp(log_ratio.mean),
+        low=math.exp(log_ratio.low),
+        high=math.exp(log_ratio.high),
+        prediction_low=math.exp(log_ratio.prediction_low),
+        prediction_high=math.exp(log_ratio.prediction_high),
         scale="log",
     )
