@@ -26,12 +26,12 @@ _MOST = 512
 _ENDS = 32
 
 
-def curve_limits(key: str, asked: Asked) -> Limits:
+def curve_limits(key: str, question: Asked) -> Limits:
     """ICI, E50, E90 and Emax: no interval, but all four values of one fit."""
-    cells = asked.evidence.one
+    cells = question.evidence.one
     if not isinstance(cells, Cells):
         return Limits(note=BIASED)
-    value = float(_distances(asked.evidence, cells, asked.options)[CURVE_ERRORS.index(key)])
+    value = float(_distances(question.evidence, cells, question.options)[CURVE_ERRORS.index(key)])
     none = "No calibration curve can be fitted to these rows."
     return Limits(note=none if math.isnan(value) else BIASED, value=value, known=True)
 

@@ -322,35 +322,35 @@ def gaps_of(function: str, options: Options) -> Gaps | None:
     return Gaps(as_rule(bins), norm, 1 if loss == "absolute" else 2)
 
 
-def gap_limits(function: str, asked: Asked) -> Limits:
+def gap_limits(function: str, question: Asked) -> Limits:
     """Two one-sided limits of the l1 error, those of `ece_interval` for the l2 error.
 
     None for other norms.
     """
-    gaps = gaps_of(function, asked.options)
+    gaps = gaps_of(function, question.options)
     if gaps is None or not gaps.blind or (gaps.norm, gaps.power) not in ((1, 1), (2, 1), (1, 2)):
-        return biased(asked)
+        return biased(question)
     if gaps.norm * gaps.power == 2:
-        return _l2_limits(asked, gaps.rule, squared=gaps.power == 2)._replace(
+        return _l2_limits(question, gaps.rule, squared=gaps.power == 2)._replace(
             value=math.nan, known=False
         )
-    if asked.evidence.one is None:
+    if question.evidence.one is None:
         return Limits(note=SEVERAL)
-    found = quietly(bin_gaps, asked.evidence, gaps.rule)
-    low = found.low(asked.tail, asked.seed)
-    high = found.high(asked.tail)
+    found = quietly(bin_gaps, question.evidence, gaps.rule)
+    low = found.low(question.tail, question.seed)
+    high = found.high(question.tail)
     return Limits(low, high, "signed sums of gaps, and redrawn labels")
 
 
-def largest_gap(asked: Asked) -> Limits:
+def largest_gap(question: Asked) -> Limits:
     """No limits of the largest gap.
 
     A note says to which rows it belongs, unless there is one in every class.
     """
-    data = asked.evidence
-    bins = asked.options.get("bins", 10)
+    data = question.evidence
+    bins = question.options.get("bins", 10)
     if data.one is None:
-        return biased(asked)
+        return biased(question)
     (part,) = quietly(data.binned, bins, moments=False).parts
     worst = int(np.argmax(np.where(part.weight > 0, np.abs(part.gap), -1)))
     low, high = part.edges[worst : worst + 2]
@@ -387,13 +387,13 @@ def squared_error_of(
     return squared_ece(evidence.sums, bins=bins, smoothness=smoothness)
 
 
-def squared_limits(asked: Asked, *, squared: bool) -> Limits:
+def squared_limits(question: Asked, *, squared: bool) -> Limits:
     """Limits of the l2 error or of its square."""
-    k, bins, smoothness = (asked.options.get(name) for name in ("k", "bins", "smoothness"))
+    k, bins, smoothness = (question.options.get(name) for name in ("k", "bins", "smoothness"))
     if smoothness is not None and k in (None, 1):
-        bins = default_width(asked.evidence.weight, checked_smoothness(smoothness, bins))
+        bins = default_width(question.evidence.weight, checked_smoothness(smoothness, bins))
         smoothness = None
-    found = _l2_limits(asked, bins, squared=squared, k=k, smoothness=smoothness)
+    found = _l2_limits(question, bins, squared=squared, k=k, smoothness=smoothness)
     # The typical error is the estimate of its confidence set; its square has a function of its own.
     if squared:
         return found._replace(value=math.nan, known=False)
@@ -401,10 +401,10 @@ def squared_limits(asked: Asked, *, squared: bool) -> Limits:
 
 
 def _l2_limits(
-    asked: Asked, bins: Any, *, squared: bool, k: Any = None, smoothness: Any = None
+    question: Asked, bins: Any, *, squared: bool, k: Any = None, smoothness: Any = None
 ) -> Limits:
     """The score set of `ece_interval`; with zero, its hull."""
-    data = asked.evidence
+    data = question.evidence
     if k in (None, 1) and data.one is None:
         return Limits(note=SEVERAL)
     if data.rows is None and not data.whole:
@@ -420,9 +420,9 @@ def _l2_limits(
         bins = Distinct() if buckets is None else Edges(part.edges)
     settings: Any = {
         "smoothness": smoothness,
-        "level": asked.level,
+        "level": question.level,
         "squared": squared,
-        "seed": asked.seed,
+        "seed": question.seed,
     }
     found = quietly(interval_of, data, k=k, bins=bins, **settings)
     low, high = found.hull

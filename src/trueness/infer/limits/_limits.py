@@ -84,21 +84,21 @@ biased = no_limits(BIASED)
 
 def of_one(
     limits: Callable[[Any, float, ClusteredRows | None], Limits],
-    asked: Asked,
+    question: Asked,
     *,
     bins: bool = False,
 ) -> Limits:
     """Limits from the sums of the only score of each row, per distinct score or perhaps per bin, and its clusters."""
-    sums = asked.evidence.one
+    sums = question.evidence.one
     if sums is None or (isinstance(sums, Bins) and not bins):
         return Limits(note=SEVERAL)
-    return limits(sums, asked.level, asked.evidence.in_clusters)
+    return limits(sums, question.level, question.evidence.in_clusters)
 
 
-def limits_or_note(limits: LimitsOf, asked: Asked) -> Limits:
+def limits_or_note(limits: LimitsOf, question: Asked) -> Limits:
     """The limits; where these rows do not allow any, a note that says why."""
     try:
-        return limits(asked)
+        return limits(question)
     except InputError as reason:
         return Limits(note=f"No interval: {str(reason)[:1].lower()}{str(reason)[1:]}")
 
@@ -115,13 +115,13 @@ def wald_limits(
 _RESAMPLES = 999
 
 
-def bootstrap_limits(function: Callable[[Any], float], asked: Asked) -> Limits:
+def bootstrap_limits(function: Callable[[Any], float], question: Asked) -> Limits:
     """Limits reflected about the value: 2 · value − quantiles of the resampled values.
 
     They make up for a bias that is the same for rows and resamples, as percentile limits do not.
     """
-    value = asked.value
-    draw = _resampler(asked.evidence, stream(asked.seed, "resample"))
+    value = question.value
+    draw = _resampler(question.evidence, stream(question.seed, "resample"))
     if draw is None:
         return Limits(
             note="No bootstrap: these sums do not keep the rows apart. Pass labels and scores."
@@ -130,8 +130,8 @@ def bootstrap_limits(function: Callable[[Any], float], asked: Asked) -> Limits:
     known = drawn[~np.isnan(drawn)]
     if known.size < 2 or math.isnan(value):
         return Limits(note="No bootstrap: the measure is undefined for the resampled rows.")
-    low, high = basic_interval(value, known, asked.level)
-    what = "clusters" if asked.evidence.dependent else "rows"
+    low, high = basic_interval(value, known, question.level)
+    what = "clusters" if question.evidence.dependent else "rows"
     return Limits(low, high, f"basic bootstrap of {what}", float(known.std(ddof=1)))
 
 
