@@ -285,7 +285,7 @@ def _pvalue(problem: Evidence, draws: int | None, seed: int) -> float | None:
 def _events_pvalue(cells: Cells) -> float:
     """Twice the smaller binomial tail of the number of events.
 
-    It bounds the tail for different scores if at least one event is too many or too few (Hoeffding).
+    It bounds the tail for different scores from one event too many or too few on (Hoeffding).
     """
     n = cells.totals.weight
     events = cells.totals.events

@@ -151,7 +151,8 @@ def powered(
     the row's cluster, N rows, and human labels of weight :math:`w_i`, the inverse of `human_prob`,
     any mean of :math:`b(p)(Y - p)` is
 
-    .. math:: \frac1N \sum_{i=1}^N b(p_i) (\hat m_i - p_i) + \frac{\sum_i w_i b(p_i) (Y_i - \hat m_i)}{\sum_i w_i} .
+    .. math:: \frac1N \sum_{i=1}^N b(p_i) (\hat m_i - p_i)
+              + \frac{\sum_i w_i b(p_i) (Y_i - \hat m_i)}{\sum_i w_i} .
 
     Errors of :math:`\hat m` cancel, whatever the judge does. Bins have the level
     ``level**(1/bins)``; limits and test are derived in ``docs/methods/powered.md``.

@@ -334,7 +334,7 @@ def rate_limits(
 
 
 def uncertainty_limits(question: Asked) -> Limits:
-    """The Brier score r(1 − r) of the event rate r, or its log score, from the limits of the rate."""
+    """The Brier score r(1 − r) of the event rate r, or its log score, by the limits of the rate."""
     sums = question.evidence.one
     score = question.options.get("score", "brier")
     if sums is None:
@@ -375,7 +375,7 @@ def class_log_loss_limits(tally: Tally, mean: float, level: float) -> Limits:
 
 
 class _Moments(NamedTuple):
-    """Sums over independent units, rows or clusters, of powers of weight × deviation from the mean."""
+    """Sums over rows or clusters of powers of weight × deviation from the mean."""
 
     total: float
     """Σw."""
