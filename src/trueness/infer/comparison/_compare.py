@@ -272,7 +272,7 @@ def _chosen(
     # Limits at level 1 − α/k hold for all k models together, so for the one that looks best, too.
     # The multiplier of the largest of k means is shorter, but fell to .91 where this kept .93.
     model_level = 1 - (1 - comparison.level) / len(models)
-    options: dict[str, BinsLike] = {} if bins is None else {"bins": bins}
+    options: Any = {} if bins is None else {"bins": bins}
     with collected_warnings():  # the comparison has given them
         estimates = estimates_of(
             {"": measure}, models[best], level=model_level, floor=False, seed=seed, **options
@@ -515,11 +515,8 @@ def _mean_loss(evidence: Evidence, measure: str) -> _Estimate:
     if w is not None:
         mean = float(np.average(losses, weights=w))
         return _Estimate(mean, lambda count: math.nan, losses)  # noqa: ARG005  # weighted rows are never resampled
-    sums = losses
-    sizes = np.ones(losses.size)
-    if cluster is not None:
-        sums = np.bincount(cluster, losses)
-        sizes = np.bincount(cluster).astype(np.float64)
+    sums = losses if cluster is None else np.bincount(cluster, losses)
+    sizes = np.ones(losses.size) if cluster is None else np.bincount(cluster).astype(np.float64)
     # Not `@`: the threads of a linear algebra library cost far more than this sum.
     return _Estimate(
         value=float(losses.mean()),

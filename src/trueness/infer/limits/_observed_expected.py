@@ -116,14 +116,14 @@ class _Strata:
         middle = np.cumsum(weight) - weight / 2
         self.number: Ints = np.minimum((middle / self.total * size).astype(np.int64), size - 1)
 
-        def sums(values: Any) -> Floats:
+        def by_stratum(values: Any) -> Floats:
             return np.asarray(np.bincount(self.number, values, size), np.float64)
 
-        self.weight = sums(weight)
-        self.events = sums(cells.events)
-        self.count = sums(weight if self.whole else cells.count)
-        self.squares = sums(squares)
-        self.event_squares = sums(event_squares)
+        self.weight = by_stratum(weight)
+        self.events = by_stratum(cells.events)
+        self.count = by_stratum(weight if self.whole else cells.count)
+        self.squares = by_stratum(squares)
+        self.event_squares = by_stratum(event_squares)
 
     @property
     def rate(self) -> Floats:

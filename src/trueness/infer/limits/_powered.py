@@ -289,7 +289,8 @@ def _label_weights(human_prob: ArrayLike | None, has_label: Bools, position: Int
     if never_left_out.any():
         demand = "must be below 1 where no human looked"
         refuse_bad("human_prob", demand, never_left_out, "values are 1, the first", position)
-    return weight / chance
+    weight /= chance
+    return weight
 
 
 def _strata_of(labels: NextLabels, n: int) -> Ints:
@@ -660,7 +661,7 @@ class _BinLine(NamedTuple):
 def _bin_line(rows: _Rows, inside: Bools, level: float) -> tuple[_BinLine, tuple[float, float]]:
     """The numbers of one bin, and its variance that falls with human labels, and the rest."""
     p = rows.p[inside]
-    labels = np.count_nonzero(rows.share[inside])
+    labels = int(np.count_nonzero(rows.share[inside]))
     rate = math.nan
     low = 0.0
     high = 1.0
