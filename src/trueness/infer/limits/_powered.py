@@ -277,7 +277,7 @@ def powered(
 
 def _label_weights(human_prob: ArrayLike | None, has_label: Bools, position: Ints) -> Floats:
     """The weight of the human label of each row, the inverse of its probability; 0 without one."""
-    weight = has_label[position] * 1.0
+    weight = has_label[position].astype(np.float64)
     if human_prob is None:
         return weight
     if isinstance(human_prob, Number):
