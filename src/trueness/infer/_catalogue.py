@@ -100,6 +100,7 @@ def _l2(sums: Any, *, k: Any = None, bins: Any = None, smoothness: Any = None) -
 
 
 def _distance(method: Literal["ks", "kuiper"]) -> Callable[..., float]:
+    """The statistic of a test of cumulative sums."""
     return lambda sums: test_of(Evidence.of_sums(sums), method=method, seed=0).statistic
 
 
@@ -116,6 +117,7 @@ def _event_rate(key: str, views: tuple[str, ...], demand: str, remedy: str) -> C
 
 
 def _free_intercept(sums: Any) -> float:
+    """The intercept of the line whose slope is free."""
     return as_tally(sums, None, {}).average(lambda cells: fit_line(cells).intercept)
 
 

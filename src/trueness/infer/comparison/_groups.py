@@ -6,8 +6,6 @@ from functools import cache, partial
 from itertools import combinations
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-import numpy as np
-
 from trueness._input.arguments import Seed, checked_word, whole_seed
 from trueness._keywords import suggests_keywords
 from trueness._level import checked_level
@@ -17,6 +15,7 @@ from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.rows_or_sums import row_options
 from trueness.errors import InputError, OneClassWarning, collected_warnings, in_context
 from trueness.infer.comparison._pairs import PairDifference, multiplicity, with_adjustment
+from trueness.infer.group._segment_rows import event_rows, places_by_value
 from trueness.infer.interval._ece_interval import interval_of
 from trueness.infer.limits._observed_expected import EffectiveEvents
 from trueness.infer.limits._slope import fit_line
@@ -220,23 +219,17 @@ class _Group(NamedTuple):
 
 def _groups(y_true: Any, y_prob: Any, by: Any, rows: RowOptions) -> tuple[dict[str, Evidence], str]:
     """The rows of each group, by name, and how numbers were cut into groups."""
-    evidence = Evidence.of(y_true, y_prob, rows)
-    if evidence.view != "binary":
-        remedy = "For one class against the rest pass its column as a vector."
-        demand = "must be the probability of an event, or have two columns"
-        got = f"got {len(evidence.classes or ())} classes"
-        raise InputError("y_prob", demand, got, remedy=remedy)
+    evidence = event_rows(y_true, y_prob, rows)
     if by is None:
         raise InputError("by", "must have a group for each row", "got None")
     column, *further_columns = evidence.columns(by, y_true)
     if further_columns:
         raise InputError("by", "must be one column", f"got {1 + len(further_columns)}")
     cells_of_rows(evidence.sample)  # checks every value
-    places = {name: np.flatnonzero(column.code == i) for i, name in enumerate(column.values)}
-    weighted = {name: place for name, place in places.items() if evidence.has_weight(place)}
-    if not 2 <= len(weighted) <= _MOST_GROUPS:
-        raise InputError("by", f"must have 2 to {_MOST_GROUPS} groups", f"got {len(weighted)}")
-    return {name: evidence.at(place) for name, place in weighted.items()}, column.note
+    places = dict(places_by_value(column, evidence))
+    if not 2 <= len(places) <= _MOST_GROUPS:
+        raise InputError("by", f"must have 2 to {_MOST_GROUPS} groups", f"got {len(places)}")
+    return {name: evidence.at(place) for name, place in places.items()}, column.note
 
 
 def _log_ratio(group: Evidence, seed: int) -> _Group:  # noqa: ARG001  # one form for all measures

@@ -1,9 +1,8 @@
 """Calibration by centre: hospitals, sites, branches."""
 
 import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,11 +10,11 @@ import numpy as np
 from trueness._keywords import suggests_keywords
 from trueness._level import checked_level
 from trueness._tally.cells import Cells
-from trueness._tally.evidence import Evidence
 from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.rows_or_sums import row_options
 from trueness.errors import InputError
 from trueness.infer.group._heterogeneity import random_effects
+from trueness.infer.group._segment_rows import event_rows, places_by_value
 from trueness.infer.limits._observed_expected import ratio_limits
 from trueness.infer.limits._slope import fit_line
 from trueness.results import Centre, Centres, Heterogeneity
@@ -158,13 +157,7 @@ def centres(
         ignore_index,
     )
     level = checked_level(level)
-    evidence = Evidence.of(y_true, y_prob, rows)
-    if evidence.view != "binary":
-        remedy = "For one class against the rest pass its column as a vector."
-        demand = "must be the probability of an event, or have two columns"
-        raise InputError(
-            "y_prob", demand, f"got {len(evidence.classes or ())} classes", remedy=remedy
-        )
+    evidence = event_rows(y_true, y_prob, rows)
     if by is None:
         raise InputError("by", "must have a centre for each row", "got None")
     column, *further_columns = evidence.columns(by, y_true, whole="names")
@@ -173,8 +166,7 @@ def centres(
     cells_of_rows(evidence.sample)  # checks every value
     groups = [
         (name, cells_of_rows(evidence.at(place).sample))
-        for name, place in _rows_by_value(column.code, column.values)
-        if evidence.has_weight(place)
+        for name, place in places_by_value(column, evidence)
     ]
     table = tuple(_centre(name, cells, level) for name, cells in groups)
     spreads: dict[str, Heterogeneity] = {}
@@ -198,15 +190,6 @@ def centres(
         text = "Centres without a slope, which are left out of its mean"
         notes.append(few_in_words(without, text))
     return Centres(centres=table, heterogeneity=spreads, level=level, notes=tuple(notes))
-
-
-def _rows_by_value(code: Any, names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
-    """The numbers of the rows of each value that has rows."""
-    order = np.argsort(code, kind="stable")
-    ends = np.searchsorted(code[order], np.arange(len(names) + 1)).tolist()
-    for name, (start, stop) in zip(names, pairwise(ends), strict=True):
-        if start < stop:
-            yield name, np.sort(order[start:stop])
 
 
 def _centre(name: str, cells: Cells, level: float) -> Centre:
@@ -242,6 +225,7 @@ class _Totals(NamedTuple):
 
 
 def _totals(cells: Cells) -> _Totals:
+    """The sums of the rows of one centre."""
     weight = float(cells.weight.sum())
     squares, _ = cells.square_sums
     return _Totals(

@@ -25,6 +25,7 @@ from trueness._tally.rules import BinRule, BinsLike, Distinct, Edges, as_rule, b
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import DroppedRowsWarning, InputError, Remedy, dropped_rows, warn
+from trueness.infer.group._segment_rows import event_rows, places_by_value
 from trueness.infer.limits._slope import shift_limits
 from trueness.measure._slope import inside_cells
 from trueness.results import Estimate, Grade, GradePeriods, GradeTable
@@ -326,6 +327,7 @@ class _GradeSums(NamedTuple):
 
 
 def _checked_lights(lights: Any) -> tuple[float, float]:
+    """The levels of amber and red, checked."""
     if not isinstance(lights, tuple | list) or len(lights) != 2:
         raise InputError("lights", "must be two levels, for amber and red", f"got {lights!r}")
     amber, red = (checked_fraction(light, "lights") for light in lights)
@@ -341,7 +343,7 @@ def _by_score(y_true: Any, y_prob: Any, bins: Any, period: Any, rows: RowOptions
     names, rule = _names_and_rule(bins)
     if rule is not None:
         _check_number(rule.n_requested)
-    evidence = _read(y_true, y_prob, rows)
+    evidence = event_rows(y_true, y_prob, rows)
     if isinstance(y_true, Binned):
         if rule is None:
             demand = "must say which bins are grades"
@@ -412,25 +414,13 @@ def _by_period(
     """The sums of each period that has rows of any weight."""
     if column is None:
         return ()
-    places = ((name, np.flatnonzero(column.code == i)) for i, name in enumerate(column.values))
-    return tuple((name, sums_of(place)) for name, place in places if evidence.has_weight(place))
+    return tuple((name, sums_of(place)) for name, place in places_by_value(column, evidence))
 
 
 def _check_number(grades: int) -> None:
     """Raise if there are too many grades."""
     if grades > MOST_GRADES:
         raise InputError("bins", f"must be at most {MOST_GRADES:,} grades", f"got {grades:,}")
-
-
-def _read(y_true: Any, y_prob: Any, rows: RowOptions) -> Evidence:
-    """Rows or sums of one score each."""
-    evidence = Evidence.of(y_true, y_prob, rows)
-    if evidence.view != "binary":
-        demand = "must be the probability of an event, or have two columns"
-        got = f"got {len(evidence.classes or ())}"
-        remedy = "For one class against the rest pass its column as a vector."
-        raise InputError("y_prob", demand, f"{got} classes", remedy=remedy)
-    return evidence
 
 
 def _names_and_rule(bins: Any) -> tuple[tuple[str, ...], BinRule | None]:
@@ -488,7 +478,7 @@ def _by_column(y_true: Any, y_prob: Any, grades: Any, period: Any, rows: RowOpti
         raise InputError(
             "grades", "must be a column with the grade of each row", "got a dict", remedy=remedy
         )
-    evidence = _read(y_true, y_prob, rows)
+    evidence = event_rows(y_true, y_prob, rows)
     w = evidence.sample.w
     periods = _periods(evidence, y_true, period)
     if w is not None and not w.all():
@@ -722,6 +712,7 @@ def _exact_light(pvalue: float, model: _Model) -> Literal["green", "amber", "red
 
 
 def _light(amber: bool, red: bool) -> Literal["green", "amber", "red"]:
+    """The light of a grade beyond the limit of amber, or of red."""
     if red:
         return "red"
     if amber:

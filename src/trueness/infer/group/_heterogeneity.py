@@ -149,6 +149,7 @@ class _Centres(NamedTuple):
     variance: Floats
 
     def mean(self, tau2: float) -> float:
+        """The mean with the weights of a variance between centres."""
         weight = 1 / (self.variance + tau2)
         return float((weight * self.y).sum() / weight.sum())
 

@@ -1,9 +1,10 @@
 """Rows and the segments that they belong to: one table for rows, weighted rows and sums of rows."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
 from trueness.infer.null._redrawn_labels import moved_scores
 from trueness.infer.plan._power import log_odds_of
-from trueness.typing import Bools, Floats, Ints
+from trueness.typing import Bools, Floats, Ints, RowOptions
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,12 @@ class SegmentRows:
     def residual(self) -> Floats:
         """Σw(y − p)."""
         return np.asarray(self.events - self.weight * self.score)
+
+    @property
+    def common_excess(self) -> Floats:
+        """Σw(y − p) and Σw(y − p) logit p of all rows with scores strictly between 0 and 1."""
+        residual = self.residual * self.inside
+        return np.array([residual.sum(), residual @ self.log_odds])
 
     @property
     def inside(self) -> Bools:
@@ -207,7 +214,7 @@ class SegmentRows:
         return rank_by_sum(self.cluster, self._content(*self._codes_by_content))[self.cluster]
 
     def with_columns_by_content(self) -> "tuple[SegmentRows, list[int]]":
-        """The same, with columns and their values in an order that ignores names.
+        """These rows with columns and their values in an order that ignores names.
 
         The place that each column had before comes with it. A value is known by its labels; then
         also by what its labels have in other columns. Groups of numbers keep their order.
@@ -245,6 +252,27 @@ def _values_by_content(column: SegmentColumn, labels: NDArray[np.uint64]) -> Seg
     unused = range(rank.size, len(column.values))
     values = tuple(column.values[i] for i in (*order.tolist(), *unused))
     return column._replace(code=rank[column.code], values=values, is_text=())
+
+
+def event_rows(y_true: Any, y_prob: Any, rows: RowOptions) -> Evidence:
+    """Rows or sums of the probability of one event; several classes are refused."""
+    evidence = Evidence.of(y_true, y_prob, rows)
+    if evidence.view != "binary":
+        demand = "must be the probability of an event, or have two columns"
+        got = f"got {len(evidence.classes or ())} classes"
+        remedy = "For one class against the rest pass its column as a vector."
+        raise InputError("y_prob", demand, got, remedy=remedy)
+    return evidence
+
+
+def places_by_value(column: SegmentColumn, evidence: Evidence) -> Iterator[tuple[str, Ints]]:
+    """The values of a column that have rows of any weight, each with the places of its rows."""
+    order = np.argsort(column.code, kind="stable")
+    ends = np.searchsorted(column.code[order], np.arange(len(column.values) + 1)).tolist()
+    for name, (start, stop) in zip(column.values, pairwise(ends), strict=True):
+        place = order[start:stop]
+        if start < stop and evidence.has_weight(place):
+            yield name, place
 
 
 def of_rows(evidence: Evidence, columns: tuple[SegmentColumn, ...], what: str) -> SegmentRows:

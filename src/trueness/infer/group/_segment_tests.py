@@ -229,9 +229,7 @@ class _LabelStatistics:
         if self.exact:
             first = self.tails.of(np.rint(rows.members @ rows.events).astype(np.int64))
             return np.concatenate([first, self.slope_tail(slope) * (1 + _EQUAL)])
-        inside = rows.residual * rows.inside
-        common = np.array([inside.sum(), inside @ rows.log_odds])
-        return self._tails_of(gap, slope, common) * (1 + _EQUAL)
+        return self._tails_of(gap, slope, rows.common_excess) * (1 + _EQUAL)
 
     def _tails_of(self, gap: Floats, slope: Floats, common: Floats) -> Floats:
         """Tails of both statistics.

@@ -379,6 +379,7 @@ class _Tests:
 
 
 def _filled(tally: Tally) -> list[Cells]:
+    """The parts that have rows."""
     return [part for part in tally.parts if part.size]
 
 

@@ -357,8 +357,7 @@ def _overall_tails(rows: SegmentRows, top: SliceSums, tried: int) -> Floats:
         return np.full(top.n.size, np.nan)
     table, members = some_slices(fitted, [top.conditions(i) for i in range(top.n.size)])
     share, rest = common_part(fitted, members, table.variance)
-    moved = fitted.residual * fitted.inside
-    excess = table.excess - share @ np.array([moved.sum(), moved @ fitted.log_odds])
+    excess = table.excess - share @ fitted.common_excess
     inflation = np.maximum(1.0, table.spread / np.maximum(table.variance, _TINY))
     tail = ndtr(-np.abs(excess) / np.sqrt(rest * inflation))
     return np.asarray(np.minimum(1.0, tried * 2 * tail))

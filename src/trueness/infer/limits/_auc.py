@@ -52,7 +52,7 @@ class _Spread(NamedTuple):
     events: float
     """Effective number of independent events."""
     others: float
-    """The same of non-events."""
+    """Effective number of independent non-events."""
     freedom: float
     """Degrees of freedom of Student's t; infinite for rows that count alike."""
     pseudo: float = 1.0
@@ -60,6 +60,7 @@ class _Spread(NamedTuple):
 
 
 def _independent_spread(cells: Cells, auc: float) -> _Spread:
+    """The spread of independent rows, from the placements of both classes."""
     squares, event_squares = cells.square_sums
     placed = placements(cells)
     assert placed is not None

@@ -114,6 +114,7 @@ def _binomial_quantiles(n: int, p: Floats, share: float) -> Floats:
 
 
 def _levels(evidence: Evidence) -> Floats:
+    """The stated levels of quantiles."""
     assert evidence.events is not None
     assert evidence.events.levels is not None
     return evidence.events.levels

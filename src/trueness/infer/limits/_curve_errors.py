@@ -49,6 +49,7 @@ def _distances(evidence: Evidence, cells: Cells, options: Options) -> Floats:
 
 
 def _curve_of(options: Options) -> tuple[flexible.FlexibleMethod, int]:
+    """The method of the curve and the number of its knots, checked."""
     curve = options.get("curve", "spline")
     knots = options.get("knots", 5)
     checked_word(curve, "curve", flexible.METHODS)
@@ -76,6 +77,7 @@ def curve_draws(evidence: Evidence, options: Options, seed: int, draws: int) -> 
 def _drawn_distances(
     evidence: Evidence, curve: flexible.FlexibleMethod, knots: int, seed: int, draws: int
 ) -> Floats:
+    """The four distances of the curve of each set of drawn labels."""
     cells = evidence.one
     assert isinstance(cells, Cells)
     used = flexible.usable_cells(cells, curve)

@@ -258,6 +258,7 @@ class ClusteredGaps:
         self.ece = self._alone.ece
 
     def _quantile(self, alpha: float) -> float:
+        """The upper quantile of Student's t."""
         return -float(stdtrit(self._freedom, alpha))
 
     def low(self, alpha: float, seed: int) -> float:

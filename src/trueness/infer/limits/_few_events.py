@@ -207,9 +207,10 @@ def _forms(rows: JudgedRows, cell: Ints) -> Floats:
     ends = np.vstack([root * triangle, root * triangle.T])
     slope = np.bincount(cell, np.clip(logit(rows.p), -_STEEPEST, _STEEPEST)) / size
     slope = slope - variance @ slope / variance.sum()
-    forms = (ends, np.ones((1, size.size)), slope[None, :])
-    totals = [max(float((form**2 @ variance).sum()), 1e-300) for form in forms]
-    scaled = [form / math.sqrt(total) for form, total in zip(forms, totals, strict=True)]
+    scaled = []
+    for form in (ends, np.ones((1, size.size)), slope[None, :]):
+        total = float((form**2 @ variance).sum())
+        scaled.append(form / math.sqrt(max(total, 1e-300)))
     return np.vstack(scaled)
 
 

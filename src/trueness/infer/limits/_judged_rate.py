@@ -79,6 +79,7 @@ def judged_rate_at(
 
 
 def _covariance(a: Floats, b: Floats) -> float:
+    """The covariance, divided by the number of rows."""
     return float(((a - a.mean()) * (b - b.mean())).mean())
 
 

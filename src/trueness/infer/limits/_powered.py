@@ -526,38 +526,53 @@ def _test(rows: _Rows, cell: Ints, rng: np.random.Generator) -> float:
 
     They are compared with their normal law.
     """
-    n = rows.p.size
     units = rows.units
-    lead = rows.m - rows.p
-    error = rows.share * (rows.y - rows.m)
-    terms = csr_array((lead / n + error, (rows.cluster, cell)))
-    share = np.bincount(cell) / n
-    square = np.ones((share.size, share.size))
-    ends = np.vstack([np.tril(square), np.triu(square)])
-    ends *= np.sqrt(np.tile(share, 2))[:, None]
-    # If the scores are calibrated, predictions are right on average at every score. Human labels
-    # vary at least as much as labels drawn from these; what is short is added: the rows' own part,
-    # all there is of a good judge, is known.
-    fit = np.column_stack([np.ones(n), rows.p])
-    m = np.clip(rows.m - fit @ np.linalg.lstsq(fit, lead, rcond=None)[0], 0, 1)
-    floor = np.bincount(cell, m * (1 - m)) / n / units
-    short = max(0.0, 1 - float(error @ error) / max(float(floor.sum()), 1e-300))
-    covariance = (terms.T @ terms).toarray() + np.diag(short * floor)
-    # Cumulative sums see a wrong mean and slope late: these have terms of their own, one apart from
-    # the other.
-    slope = np.bincount(cell, np.clip(logit(rows.p), -_STEEPEST, _STEEPEST)) / n / share
-    slope -= (covariance @ slope).sum() / max(covariance.sum(), 1e-300)
-    forms = [ends, np.ones((1, share.size)), slope[None, :]]
-    variances = [max(float(np.trace(form @ covariance @ form.T)), 1e-300) for form in forms]
-    ends = np.vstack(
-        [form / math.sqrt(variance) for form, variance in zip(forms, variances, strict=True)]
-    )
-    law = np.linalg.eigvalsh(ends @ covariance @ ends.T) * units / (units - 1)
+    terms = (rows.m - rows.p) / rows.p.size + rows.share * (rows.y - rows.m)
+    sums = csr_array((terms, (rows.cluster, cell)))
+    covariance = _covariance_of_cells(rows, cell, (sums.T @ sums).toarray())
+    forms = _unit_forms(rows, cell, covariance)
+    law = np.linalg.eigvalsh(forms @ covariance @ forms.T) * units / (units - 1)
     law = law[law > 1e-6 * law.max()]
-    value = float(((ends @ terms.sum(axis=0)) ** 2).sum())
+    value = float(((forms @ sums.sum(axis=0)) ** 2).sum())
     squares = rng.standard_normal((_DRAWS, law.size)) ** 2
     drawn = squares @ law * (units - 1) / rng.chisquare(units - 1, _DRAWS)
     return (1 + int((drawn >= value).sum())) / (_DRAWS + 1)
+
+
+def _covariance_of_cells(rows: _Rows, cell: Ints, covariance: Floats) -> Floats:
+    """The covariance of the sums of cells, with what it lacks if the scores are calibrated.
+
+    Predictions are then right on average at every score. Human labels vary at least as much as
+    labels drawn from these; what is short is added: the rows' own part, all there is of a good
+    judge, is known.
+    """
+    n = rows.p.size
+    error = rows.share * (rows.y - rows.m)
+    design = np.column_stack([np.ones(n), rows.p])
+    line = np.linalg.lstsq(design, rows.m - rows.p, rcond=None)[0]
+    m = np.clip(rows.m - design @ line, 0, 1)
+    floor = np.bincount(cell, m * (1 - m)) / n / rows.units
+    short = max(0.0, 1 - float(error @ error) / max(float(floor.sum()), 1e-300))
+    return covariance + np.diag(short * floor)
+
+
+def _unit_forms(rows: _Rows, cell: Ints, covariance: Floats) -> Floats:
+    """Cumulative sums from both ends, the mean and the slope, each of unit variance in all.
+
+    Cumulative sums see a wrong mean and slope late: these have terms of their own, one apart from
+    the other.
+    """
+    share = np.bincount(cell) / cell.size
+    square = np.ones((share.size, share.size))
+    ends = np.vstack([np.tril(square), np.triu(square)])
+    ends *= np.sqrt(np.tile(share, 2))[:, None]
+    slope = np.bincount(cell, np.clip(logit(rows.p), -_STEEPEST, _STEEPEST)) / cell.size / share
+    slope -= (covariance @ slope).sum() / max(covariance.sum(), 1e-300)
+    scaled = []
+    for form in (ends, np.ones((1, share.size)), slope[None, :]):
+        variance = float(np.trace(form @ covariance @ form.T))
+        scaled.append(form / math.sqrt(max(variance, 1e-300)))
+    return np.vstack(scaled)
 
 
 def _record(

@@ -190,8 +190,9 @@ def _contradicted(evidence: Evidence) -> str:
 def _joined(tally: Tally) -> Cells:
     """The cells of parts that share no rows, one after another; scores need not ascend."""
     parts = [part for part in tally.parts if part.size]
-    columns: list[Any] = [(part.score, part.count, part.weight, part.events) for part in parts]
-    if not all(part.whole for part in parts):
+    if all(part.whole for part in parts):
+        columns: list[Any] = [(part.score, part.count, part.weight, part.events) for part in parts]
+    else:
         columns = [part.as_floats().columns().values() for part in parts]
     return Cells(*map(np.concatenate, zip(*columns, strict=True)))
 
@@ -398,6 +399,7 @@ class _Moments(NamedTuple):
 def _moments(
     sums: Cells | Bins, pair: _Pair, mean: float, cluster_rows: ClusteredRows | None
 ) -> _Moments:
+    """The moments of the losses of rows in clusters, or of the cells of sums."""
     if cluster_rows is not None:
         event, other = pair(cluster_rows.p)
         deviation = np.where(cluster_rows.top.y, event, other) - mean
@@ -421,7 +423,12 @@ def _moments(
 def _row_moments(
     deviation: Floats, w: Floats, cluster: Ints | None, w2: Floats | None = None
 ) -> _Moments:
-    w2 = w * w if w2 is None else w2
+    """The moments of rows with these deviations, or of the sums of their clusters.
+
+    `w2` is the sum of squared weights in each row, if that is not the square of the weight.
+    """
+    if w2 is None:
+        w2 = w * w
     total = float(w.sum())
     squares = float(w2.sum())
     rows = w * deviation
@@ -503,7 +510,8 @@ def _within_bins(bins: Bins) -> float:
     p = np.asarray(bins.score, np.float64)[filled]
     spread = np.clip(bins.sum_square[filled] / w - p**2, 0, None)
     squares = w if bins.whole else bins.squares[filled]
-    return float((4 * squares / w * (e * (1 - p) ** 2 + (w - e) * p**2) * spread).sum())
+    residual_squares = e * (1 - p) ** 2 + (w - e) * p**2
+    return float((4 * squares / w * residual_squares * spread).sum())
 
 
 def _log_pair(p: Floats) -> tuple[Floats, Floats]:
@@ -544,31 +552,35 @@ def discrimination_limits(question: Asked) -> Limits:
     freedom = total - blocks
     if freedom <= 0 or rate in (0, 1):
         return limits
-    event = (1 - rate) ** 2 - (1 - fitted) ** 2
-    other = rate**2 - fitted**2
+    event, other = _brier_gains(fitted, rate)
     e = cells.events
     o = cells.weight - cells.events
     mean = float(e @ event + o @ other) / total
     error = math.sqrt(float(e @ (event - mean) ** 2 + o @ (other - mean) ** 2) / freedom / total)
     reach = t_quantile(question.level, freedom) * error
     rng = stream(question.seed, "resample")
-    gains = [_gain(cells, fitted, rng) for _ in range(_DRAWS)]
-    low = max(value - float(np.mean(gains)) - reach, 0.0)
-    high = min(value + reach, 0.25)
-    return limits._replace(low=low, high=high, standard_error=error)
+    bias = float(np.mean([_gain(cells, fitted, rng) for _ in range(_DRAWS)]))
+    return limits._replace(
+        low=max(value - bias - reach, 0.0), high=min(value + reach, 0.25), standard_error=error
+    )
 
 
 def _isotonic(cells: Cells) -> tuple[Floats, int]:
     """The isotonic regression at each cell, and the number of its blocks."""
     first = Isotonic().group(cells).start[:-1]
     rate = segment_sums(cells.events, first) / segment_sums(cells.weight, first)
-    return np.repeat(rate, np.diff(np.append(first, cells.size))), first.size
+    sizes = np.diff(np.append(first, cells.size))
+    return np.repeat(rate, sizes), first.size
 
 
 def _gain(cells: Cells, rate: Floats, rng: np.random.Generator) -> float:
     """By how much the isotonic fit to labels drawn from a rate beats that rate."""
     drawn = rng.binomial(cells.weight.astype(np.int64), rate)
     fitted, _ = _isotonic(Cells(cells.score, cells.count, cells.weight, drawn))
-    event = (1 - rate) ** 2 - (1 - fitted) ** 2
-    other = rate**2 - fitted**2
+    event, other = _brier_gains(fitted, rate)
     return float(drawn @ event + (cells.weight - drawn) @ other) / float(cells.weight.sum())
+
+
+def _brier_gains(fitted: Floats, rate: Floats | float) -> tuple[Floats, Floats]:
+    """By how much a fit beats a rate in the Brier score, if the event occurs and if it does not."""
+    return (1 - rate) ** 2 - (1 - fitted) ** 2, rate**2 - fitted**2
