@@ -49,11 +49,14 @@ def change_point(days: Sequence[Cells], draws: int, seed: int) -> tuple[float, i
     strata = _Strata(days)
     scan = _Scan(strata)
     largest, start, stop = (part[0] for part in scan(strata.observed[np.newaxis]))
-    size = max(1, _BATCH // strata.count.size)
     rng = stream(seed, "labels")
-    batches = [min(size, draws - begin) for begin in range(0, draws, size)]
-    drawn = np.concatenate([scan(strata.draw(batch, rng))[0] for batch in batches])
-    return float(monte_carlo_pvalue(largest, drawn)), int(start), int(stop)
+    batch_size = max(1, _BATCH // strata.count.size)
+    drawn = []
+    for first in range(0, draws, batch_size):
+        labels = strata.draw(min(batch_size, draws - first), rng)
+        drawn.append(scan(labels)[0])
+    pvalue = monte_carlo_pvalue(largest, np.concatenate(drawn))
+    return float(pvalue), int(start), int(stop)
 
 
 class _Strata:

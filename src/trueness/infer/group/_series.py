@@ -170,19 +170,21 @@ def calibration_series(
     if several:
         change, change_pvalue = _change(filled, np.flatnonzero(filled_days), tests, rule, level)
     report(len(days) + 1, len(days) + 1)
-    too_few_draws = (
-        f"{tests.draws:,} resamples cannot show a change at this level: it takes "
-        f"`resamples={needed}`."
-    )
-    ks_tests = (
-        f"There are {tests.number:,} tests of days and classes: p-values are those of the KS test."
-    )
-    notes = {
-        too_few_draws: several and tests.draws + 1 < needed,
-        _BINS: isinstance(total, Binned),
-        "Weights do not count rows: there is no noise floor.": not tests.counted,
-        ks_tests: tests.asymptotic,
-    }
+    notes = []
+    if several and tests.draws + 1 < needed:
+        notes.append(
+            f"{tests.draws:,} resamples cannot show a change at this level: it takes "
+            f"`resamples={needed}`."
+        )
+    if isinstance(total, Binned):
+        notes.append(_BINS)
+    if not tests.counted:
+        notes.append("Weights do not count rows: there is no noise floor.")
+    if tests.asymptotic:
+        notes.append(
+            f"There are {tests.number:,} tests of days and classes: p-values are those of the KS "
+            "test."
+        )
     return Series(
         name=tuple(days),
         **columns,
@@ -191,7 +193,7 @@ def calibration_series(
         change=change,
         change_pvalue=change_pvalue,
         level=level,
-        notes=tuple(text for text, holds in notes.items() if holds),
+        notes=tuple(notes),
     )
 
 

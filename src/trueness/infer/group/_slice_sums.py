@@ -248,10 +248,46 @@ def _row_sums(matrix: Any) -> Floats:
     return np.asarray(matrix.sum(axis=1)).reshape(-1)
 
 
+class _Crossing(NamedTuple):
+    """The values of some columns together: cells, of which some are slices."""
+
+    code: Ints
+    """The cell of each row."""
+    n: Ints
+    """Rows of each cell."""
+    is_slice: Bools
+    """Whether a cell has enough rows of frequent values, and fewer than each value alone."""
+    values: Ints
+    """The values of each slice, of shape (slices, columns)."""
+
+
+def _crossing(rows: SegmentRows, columns: list[_Frequent], fewest: int) -> _Crossing:
+    """Every combination of the frequent values of some columns, and which of them are slices."""
+    sizes = [column.value.size + 1 for column in columns]
+    # The values of a row as digits of one number; cells are the numbers there may be.
+    code = columns[0].code.astype(np.int64)
+    for column, size in zip(columns[1:], sizes[1:], strict=True):
+        code *= size
+        code += column.code
+    cells = np.arange(int(np.prod(sizes)))
+    if cells.size > max(1 << 16, 4 * rows.size):
+        cells, code = np.unique(code, return_inverse=True)
+        code = code.reshape(-1)
+    n = _counts(code, rows.rows, cells.size)
+    digits = np.unravel_index(cells, sizes)
+    is_slice = n >= fewest
+    for column, digit in zip(columns, digits, strict=True):
+        is_slice &= digit < column.value.size
+        if len(columns) > 1:
+            is_slice &= n < np.append(column.n, 0)[digit]
+    values = [column.value[digit[is_slice]] for column, digit in zip(columns, digits, strict=True)]
+    return _Crossing(code, n, is_slice, np.stack(values, axis=1))
+
+
 def all_slices(
     rows: SegmentRows, depth: int, fewest: int, *, members: bool = False
 ) -> tuple[SliceSums, Members | None]:
-    """All slices of one column, or of up to `depth` columns, of at least `least` rows.
+    """All slices of one column, or of up to `depth` columns, of at least `fewest` rows.
 
     A slice of two columns that has the rows of one of its values alone is that slice.
     """
@@ -261,41 +297,24 @@ def all_slices(
     parts = list[SliceSums]()
     index = list[tuple[Ints, Ints]]()
     for columns in chain.from_iterable(combinations(usable, k) for k in range(1, depth + 1)):
-        sizes = [frequent[i].value.size + 1 for i in columns]
-        # The values of a row as digits of one number; cells are the numbers there may be.
-        code = frequent[columns[0]].code.astype(np.int64)
-        for i, size in zip(columns[1:], sizes[1:], strict=True):
-            code *= size
-            code += frequent[i].code
-        cells = np.arange(int(np.prod(sizes)))
-        if cells.size > max(1 << 16, 4 * rows.size):
-            cells, code = np.unique(code, return_inverse=True)
-            code = code.reshape(-1)
-        n = _counts(code, rows.rows, cells.size)
-        digits = np.unravel_index(cells, sizes)
-        kept = n >= fewest
-        for i, digit in zip(columns, digits, strict=True):
-            kept &= digit < frequent[i].value.size
-            if len(columns) > 1:
-                kept &= n < np.append(frequent[i].n, 0)[digit]
+        crossing = _crossing(rows, [frequent[i] for i in columns], fewest)
+        kept = crossing.is_slice
         if not kept.any():
             continue
-        values = np.stack(
-            [frequent[i].value[digit[kept]] for i, digit in zip(columns, digits, strict=True)],
-            axis=1,
-        )
-        sums = [np.bincount(code, term, cells.size)[kept].astype(np.float64) for term in terms]
+        code = crossing.code
+        sums = [np.bincount(code, term, kept.size)[kept].astype(np.float64) for term in terms]
+        place = code
         if members or rows.cluster is not None:
             place = np.where(kept, np.cumsum(kept) - 1, -1)[code]
-        else:
-            place = code
         here = np.flatnonzero(place >= 0)
 
         def by_cluster(term: Floats, place: Ints = place, here: Ints = here) -> Any:
             assert rows.cluster is not None
             return sparse.csr_array((term[here], (place[here], rows.cluster[here])))
 
-        part = _with_sums(rows, np.array(columns), values, n[kept], sums, by_cluster)
+        part = _with_sums(
+            rows, np.array(columns), crossing.values, crossing.n[kept], sums, by_cluster
+        )
         enough = part.clusters >= part.fewest_clusters
         if not enough.all():
             place = np.append(np.where(enough, np.cumsum(enough) - 1, -1), -1)[place]

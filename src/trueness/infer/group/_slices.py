@@ -306,11 +306,13 @@ def _described(rows: SegmentRows, table: SliceSums, tests: _Tests, plan: SlicePl
     flagged = tests.adjusted[order] <= alpha
     finding = np.where(flagged, np.where(gap < 0, "over-predicted", "under-predicted"), "")
     excludes_zero = ((low > 0) | (high < 0))[order]
-    notes = {
-        _FEW: rows.cluster is not None,
-        _BY_WEIGHT: not np.array_equal(top.n, top.weight),
-        _APART: bool((excludes_zero & ~flagged).any()),
-    }
+    notes = []
+    if rows.cluster is not None:
+        notes.append(_FEW)
+    if not np.array_equal(top.n, top.weight):
+        notes.append(_BY_WEIGHT)
+    if (excludes_zero & ~flagged).any():
+        notes.append(_APART)
     brier = float((rows.events * (1 - 2 * rows.score) + rows.weight * rows.score**2).sum())
     saved = np.maximum(top.excess**2 - top.spread, 0.0) / top.weight
     conditions = [
@@ -346,7 +348,7 @@ def _described(rows: SegmentRows, table: SliceSums, tests: _Tests, plan: SlicePl
         all_flagged=int((tests.adjusted <= alpha).sum()),
         worst_gap_high=float(reach.max()),
         worst_impact_high=float((reach * table.weight).max() / total),
-        notes=tuple(note for note, holds in notes.items() if holds),
+        notes=tuple(notes),
     )
 
 

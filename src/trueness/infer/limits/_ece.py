@@ -207,7 +207,8 @@ class BinGaps(NamedTuple):
         rate = np.where(observed_varies_more, self.rate, self.score)
         size = np.rint(self.rows * self.share).astype(np.int64)
         draws = max(199, min(_DRAWS, int(_DRAWN / size.size)))
-        noise = stream(seed, "resample").binomial(size, rate, (draws, size.size)) - size * rate
+        events = stream(seed, "resample").binomial(size, rate, (draws, size.size))
+        noise = events - size * rate
         spread = math.sqrt(float(size @ (rate * (1 - rate)))) / self.rows
         gap = self.share * (self.rate - self.score)
         return max(_lower_limit(gap, noise / self.rows, spread, alpha), 0.0)
