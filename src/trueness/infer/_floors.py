@@ -361,8 +361,8 @@ def _in_threads(
 def _redraw(evidence: Evidence, *, pooled: bool) -> Redraw | None:
     """How labels are redrawn.
 
-    None without distinct scores, or where rows of one score may differ in weight. `pooled` takes up to 1,024 pools of neighbouring scores, for functions that do not depend on
-    single scores.
+    None without distinct scores, or where rows of one score may differ in weight. `pooled` takes up
+    to 1,024 pools of neighbouring scores, for functions that do not depend on single scores.
     """
     tally = evidence.tally
     if tally is None or (tally.kind == "classwise" and evidence.rows is None):

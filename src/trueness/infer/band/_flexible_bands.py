@@ -208,7 +208,8 @@ def _cluster_terms(terms: Floats, rows: ClusteredRows, kept: Ints) -> Floats:
 def critical_value(path: Floats, level: float, freedom: float, *, simultaneous: bool) -> float:
     """The multiple of the standard error for each row of `path` by itself.
 
-    If `simultaneous`, that for the largest |t| along all of them. The rows have standard errors as lengths and correlations as cosines; see :func:`curve_band`.
+    If `simultaneous`, that for the largest |t| along all of them. The rows have standard errors as
+    lengths and correlations as cosines; see :func:`curve_band`.
     """
     normal = math.isinf(freedom)
     pointwise = t_quantile(level, freedom)

@@ -179,9 +179,9 @@ def compare(
 
     with the mean and the mean over pairs of the other rows in the bin of row i; with clusters,
     without pairs of rows of one cluster. The variance of the difference is that of the mean of
-    :math:`d`, :math:`\frac{n}{n-1} \sum w_i^2 (d_i - \bar d)^2 / (\sum w)^2` with importance weights :math:`w`, or 1, or its
-    analogue for sums over clusters. Intervals use Student's t with rows − 1, or clusters − 1,
-    degrees of freedom. Weights need many rows, none of which dominates.
+    :math:`d`, :math:`\frac{n}{n-1} \sum w_i^2 (d_i - \bar d)^2 / (\sum w)^2` with importance
+    weights :math:`w`, or 1, or its analogue for sums over clusters. Intervals use Student's t with
+    rows − 1, or clusters − 1, degrees of freedom. Weights need many rows, none of which dominates.
 
     Influences count the contribution of each pair of rows to the squared error twice (Efron and
     Stein 1981). The variance :math:`V_2` of the difference if both models were right on average in
@@ -412,7 +412,9 @@ def _catalogued(measure: Any, bins: BinsLike | None) -> Measure:
     if not entry.bins:
         demand = "needs a measure in bins, by its name, such as 'ece'"
         raise InputError("bins", demand, f"{entry.name} has none")
-    return entry._replace(preset=entry.asked(as_rule(bins)).keywords)  # type: ignore[union-attr]  # it has bins
+    in_bins = entry.asked(as_rule(bins))
+    assert isinstance(in_bins, partial)
+    return entry._replace(preset=in_bins.keywords)
 
 
 def _function_entry(function: Any) -> Measure:
@@ -424,7 +426,16 @@ def _function_entry(function: Any) -> Measure:
             name = entry.name
             better = entry.better
             break
-    return Measure("", name, "", "", "", function, biased, better=better)  # type: ignore[arg-type]  # as there
+    return Measure(
+        key="",
+        name=name,
+        definition="",
+        meaning="",
+        brief="",
+        function=function,
+        limits=biased,
+        better=better,  # type: ignore[arg-type]  # as in the catalogue
+    )
 
 
 def _named_entry(measure: Any) -> Measure:
@@ -513,8 +524,11 @@ def _mean_loss(evidence: Evidence, measure: str) -> _Estimate:
         remedy = "Keep scores off 0 and 1 (`np.clip(p, 1e-6, 1 - 1e-6)`), or use `measure='brier'`."
         raise InputError("y_prob", demand, got, place=Place(int(place)), remedy=remedy)
     if w is not None:
-        mean = float(np.average(losses, weights=w))
-        return _Estimate(mean, lambda count: math.nan, losses)  # noqa: ARG005  # weighted rows are never resampled
+        return _Estimate(
+            value=float(np.average(losses, weights=w)),
+            resampled=lambda count: math.nan,  # noqa: ARG005  # weighted rows are never resampled
+            influence=losses,
+        )
     sums = losses if cluster is None else np.bincount(cluster, losses)
     sizes = np.ones(losses.size) if cluster is None else np.bincount(cluster).astype(np.float64)
     # Not `@`: the threads of a linear algebra library cost far more than this sum.

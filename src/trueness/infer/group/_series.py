@@ -410,7 +410,9 @@ def _change(
     if pvalue > 1 - level:
         return None, pvalue
     # Parts of their own kind, which mypy cannot know.
-    parts = [type(sums)("binary", (sums.parts[k],)) for sums in days.values()]  # type: ignore[arg-type]
+    parts = []
+    for sums in days.values():
+        parts.append(type(sums)("binary", (sums.parts[k],)))  # type: ignore[arg-type]
     inside = sum(parts[start : last + 1])
     outside = sum(parts[:start] + parts[last + 1 :])
     ece_in_bins = partial(ece, bins=rule)
