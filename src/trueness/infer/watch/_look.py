@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from trueness._input.arguments import checked_whole, is_number
+from trueness._input.arguments import checked_fraction, checked_whole, is_number
 from trueness._input.segment_columns import crossing
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.clusters import cluster_codes, cluster_column
@@ -69,8 +69,12 @@ def read_look(
     """Read the arguments of one look; `keys` names the columns of a dict of sums."""
     share = 1 / checked_whole(largest_cluster, "largest_cluster")
     if isinstance(data, Accumulator):
-        keys = names_of(data.by) if data.by else ()
-        data = data.groups if data.by else data.total
+        if data.by:
+            keys = names_of(data.by)
+            data = data.groups
+        else:
+            keys = ()
+            data = data.total
     if isinstance(data, Tally | Binned | Sketch):
         if by is not None:
             raise InputError(
@@ -293,8 +297,15 @@ def pooled(looks: list[Any]) -> Any:
     total: dict[Any, Any] = {}
     for look in looks:
         for key, sums in look.items():
-            total[key] = total[key] + sums if key in total else sums
+            _add(total, key, sums)
     return total
+
+
+def _add(groups: dict[Any, Any], key: Any, sums: Any) -> None:
+    """Add sums to those of their group."""
+    if key in groups:
+        sums = groups[key] + sums
+    groups[key] = sums
 
 
 def by_time(groups: Any, time: str, before: Any, after: Any) -> list[tuple[Any, Any]]:
@@ -317,12 +328,19 @@ def by_time(groups: Any, time: str, before: Any, after: Any) -> list[tuple[Any, 
         rest = parts[:k] + parts[k + 1 :]
         late = end is not None and not precedes(place, end, "before")
         if not late and (start is None or precedes(start, place, "after")):
-            look = looks.setdefault(place, {})
             # One instant may have several texts.
-            look[rest] = look[rest] + sums if rest in look else sums
-    return [
-        (place, looks[place] if len(names) > 1 else looks[place][()]) for place in sorted(looks)
-    ]
+            _add(looks.setdefault(place, {}), rest, sums)
+    if len(names) == 1:
+        return [(place, looks[place][()]) for place in sorted(looks)]
+    return [(place, looks[place]) for place in sorted(looks)]
+
+
+def checked_eps(eps: Any) -> float:
+    """How far scores stay away from 0 and 1."""
+    eps = checked_fraction(eps, "eps")
+    if eps >= 0.5:
+        raise InputError("eps", "must be below 1/2", f"got {eps}")
+    return eps
 
 
 def checked_position(position: Any, last: Position | None) -> Position:
@@ -369,9 +387,10 @@ def plain_position(position: Any, argument: str = "position") -> Position:
 
     Times with a zone are in UTC, and midnight without a zone is the date.
     """
-    is_time = isinstance(position, date | np.datetime64)
-    if is_time and position == position:  # not a time that is missing
-        position = str(position) if isinstance(position, np.datetime64) else position.isoformat()
+    if isinstance(position, np.datetime64) and not np.isnat(position):
+        position = str(position)
+    elif isinstance(position, date) and position == position:  # not pandas' missing time
+        position = position.isoformat()
     elif isinstance(position, np.generic):
         position = position.item()
     if isinstance(position, str) and position:
@@ -388,7 +407,8 @@ def _plain_text(text: str) -> str:
         return text
     try:
         moment = datetime.fromisoformat(text)
-        moment = moment if moment.tzinfo is None else moment.astimezone(UTC)
+        if moment.tzinfo is not None:
+            moment = moment.astimezone(UTC)
     except (ValueError, OverflowError):
         return text
     return moment.isoformat().removesuffix("T00:00:00")

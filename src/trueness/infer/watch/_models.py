@@ -14,7 +14,7 @@ from trueness._tally.models import model_context
 from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.rows_or_sums import row_options
 from trueness.errors import InputError, OneClassWarning, collected_warnings
-from trueness.infer.watch._look import Position, checked_position, plain_position
+from trueness.infer.watch._look import Position, checked_eps, checked_position, plain_position
 from trueness.typing import ArrayLike, Floats, Kind, Missing, WeightType
 
 # The shares of the evidence that are staked, all at once; on no row more than this part of what it
@@ -92,9 +92,7 @@ class ModelWatch:
 
     def __init__(self, alpha: float = 0.05, *, eps: float | None = None, name: str = "") -> None:
         self.alpha = checked_fraction(alpha, "alpha")
-        self.eps = _EPS if eps is None else checked_fraction(eps, "eps")
-        if self.eps >= 0.5:
-            raise InputError("eps", "must be below 1/2", f"got {self.eps}")
+        self.eps = checked_eps(_EPS if eps is None else eps)
         self.name = str(name)
         self.position: Position | None = None
         self.models: tuple[str, ...] = ()
@@ -239,7 +237,9 @@ class ModelWatch:
     @property
     def difference(self) -> float:
         """Mean log loss of the second model minus that of the first."""
-        return self._sum / self.n if self.n else math.nan
+        if self.n == 0:
+            return math.nan
+        return self._sum / self.n
 
     @property
     def _log_evidence(self) -> Floats:

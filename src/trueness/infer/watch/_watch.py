@@ -27,6 +27,7 @@ from trueness.infer.watch._look import (
     Piece,
     Position,
     by_time,
+    checked_eps,
     checked_position,
     keys_beside,
     plain_position,
@@ -156,7 +157,9 @@ class Watch:
     def __new__(cls, *options: Any, compare: bool = False, **named: Any) -> Any:
         """With `compare`, a watch of two models, which has methods of its own."""
         check_flag(compare, "compare")
-        return ModelWatch(*options, **named) if compare else super().__new__(cls)
+        if compare:
+            return ModelWatch(*options, **named)
+        return super().__new__(cls)
 
     def __init__(
         self,
@@ -170,14 +173,12 @@ class Watch:
         compare: bool = False,  # noqa: ARG002  # read when the object is made
     ) -> None:
         self.alpha = checked_fraction(alpha, "alpha")
-        self.alternatives = _checked_alternatives(
-            ALTERNATIVES if alternatives is None else alternatives
-        )
+        if alternatives is None:
+            alternatives = ALTERNATIVES
+        self.alternatives = _checked_alternatives(alternatives)
         self.rate = checked_fraction(rate, "rate")
         self.segments = _checked_names(segments)
-        self.eps = None if eps is None else checked_fraction(eps, "eps")
-        if self.eps is not None and self.eps >= 0.5:
-            raise InputError("eps", "must be below 1/2", f"got {self.eps}")
+        self.eps = None if eps is None else checked_eps(eps)
         self.name = str(name)
         self.about: dict[str, Any] = {}
         """Anything for JSON that is to be kept beside the state, such as the names of columns."""
@@ -192,7 +193,8 @@ class Watch:
 
     def _begin(self) -> None:
         self.alarm = False
-        self._segmented: bool | None = True if self.segments else None
+        self._segmented: bool | None = bool(self.segments) or None
+        """Whether looks have segments; None as long as that is open."""
         self._names = list(self.segments)
         self._is_text: dict[str, list[bool]] = {}
         """Whether the name of a segment was text, in each column: 1 and "1" are different values of
@@ -338,8 +340,12 @@ class Watch:
             raise InputError("position", "must not be given beside `time`", f"got {position!r}")
         checked_late(late)
         check_flag(again, "again")
-        looks = [(position, y_true)] if time is None else by_time(y_true, time, before, after)
-        keys = () if time is None else keys_beside(y_true, time)
+        if time is None:
+            looks = [(position, y_true)]
+            keys: tuple[str, ...] = ()
+        else:
+            looks = by_time(y_true, time, before, after)
+            keys = keys_beside(y_true, time)
         read = partial(
             read_look,
             y_prob=y_prob,
@@ -440,7 +446,8 @@ class Watch:
             stream[name] = len(stream) + 1
         self._names = list(stream)
         self._segmented = bool(piece.names)
-        self._first = len(new) if self._first is None else self._first
+        if self._first is None:
+            self._first = len(new)
         self._keys = list(piece.keys)
         self._parts |= dict(zip(piece.names, map(list, piece.parts), strict=False))
         self._streams.grow(len(new))
@@ -565,8 +572,8 @@ class Watch:
         shift, slope = self.alternatives[int(np.argmax(streams.mass[i]))]
         if slope != 1:
             return since, "overconfident" if slope < 1 else "underconfident"
-        history = self._history.get(self._names[i - 1] if i else "", ())
-        looks = [look[2:4] for look in history if look[0] >= first]
+        name = ("", *self._names)[i]
+        looks = [look[2:4] for look in self._history.get(name, ()) if look[0] >= first]
         observed, expected = np.sum(looks or streams.sums[[i], 1:], axis=0).tolist()
         ratio = observed / expected if expected else math.inf
         if shift > 0 and not ratio > 1:
@@ -616,9 +623,10 @@ class Watch:
         up: after k resets at most (k + 1) alpha, if resets have other reasons than the watch
         itself. `resets` counts them.
         """
-        last = self.position if position is None else plain_position(position)
+        last = self.position
         segmented = self._segmented
         if position is not None:
+            last = plain_position(position)
             batches = self._memory.batches
             kept = [batch for batch in batches if not precedes(last, batch.position, "position")]
             self._memory = Memory(kept)
