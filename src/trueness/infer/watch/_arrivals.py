@@ -17,7 +17,7 @@ three scores do so about once in 10⁸ pairs, at two once in 10⁵, at one score
 
 
 def checked_late(late: Any) -> Late:
-    """One of the three words."""
+    """Refuse other words."""
     checked_word(late, "late", get_args(Late))
     word: Late = late
     return word
@@ -147,7 +147,7 @@ class Arrivals:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was not simply counted, in sentences."""
+        """Sentences about rows that were skipped, late or left out."""
         sentences = []
         if self.repeated:
             which = in_words([batch.position for batch in self.repeated])
