@@ -205,7 +205,8 @@ def estimate(
         estimates = answers({"": question}, evidence, a.level, a.seed, floor=floor, draws=draws)
     except InputError as error:
         about_options = error.argument in options or error.argument not in (*_ABOUT_ROWS, "bins")
-        if strict or about_options:
+        no_measure = error.argument == "measure" and not question.measure.key
+        if strict or about_options or no_measure:
             raise
         return unknown_estimate(question, evidence, a.level, str(error))
     return estimates[""]

@@ -25,18 +25,23 @@ _NEED_MATRIX = Remedy("matrix", "Several classes need a matrix of scores, one co
 _KINDS: dict[str, Any] = {"strings": str, "bytes": bytes, "numbers": numbers.Number | np.bool_}
 
 
-def labels_missing(given: Column) -> Bools | None:
+def labels_missing(labels: Column) -> Bools | None:
     """Mask of the missing labels: masked, null, None or nan."""
-    values = given.values
-    missing = given.missing
-    found = None
+    values = labels.values
+    missing = labels.missing
+    is_nan = None
     if values.dtype.kind == "f":
-        found = np.isnan(values)
-    elif values.dtype.kind == "O":
-        found = np.fromiter((is_missing(v) for v in values), dtype=bool, count=values.size)
-    if found is None or not found.any():
+        is_nan = np.isnan(values)
+    elif values.dtype.kind == "O" and not _are_plain(values):
+        is_nan = np.fromiter((is_missing(v) for v in values), dtype=bool, count=values.size)
+    if is_nan is None or not is_nan.any():
         return missing
-    return found if missing is None else np.asarray(found | missing)
+    return is_nan if missing is None else np.asarray(is_nan | missing)
+
+
+def _are_plain(values: NDArray[Any]) -> bool:
+    """Whether all are text or whole numbers, which are never missing."""
+    return values.ndim == 1 and set(map(type, values.tolist())) <= {str, int, bool}
 
 
 def binary_labels(
@@ -66,13 +71,14 @@ def binary_labels(
         return values
     if values.size == 0:
         return np.zeros(0, dtype=np.uint8)
-    found = _distinct_labels(values)
-    text = (
-        f"With a vector of scores, say which of them the scores predict: `pos_label={found[-1]!r}`."
-    )
-    remedy = Remedy("pos-label", text, found[-1]) if len(found) < 3 else _NEED_MATRIX
+    distinct = _distinct_labels(values)
+    text = f"With a vector of scores, say which of them the scores predict: `pos_label={distinct[-1]!r}`."
+    remedy = Remedy("pos-label", text, distinct[-1]) if len(distinct) < 3 else _NEED_MATRIX
     raise InputError(
-        NAME, "must be 0 or 1", f"it holds {_kind_of(values)} ({list_labels(found)})", remedy=remedy
+        NAME,
+        "must be 0 or 1",
+        f"it holds {_kind_of(values)} ({list_labels(distinct)})",
+        remedy=remedy,
     )
 
 
@@ -103,18 +109,18 @@ def _events(values: NDArray[Any], pos_label: Any) -> NDArray[np.uint8]:
         demand = f"must be a value of `{NAME}`, which holds {kind}"
         remedy = did_you_mean(pos_label, _distinct_labels(values))
         raise InputError("pos_label", demand, f"got {pos_label!r}", remedy=remedy)
-    found = _distinct_labels(values)
-    others = [v for v in found if v != pos_label]
-    if len(others) > 1:
-        if len(others) == len(found):
-            demand = f"must be a value of `{NAME}` ({list_labels(found)})"
-            remedy = did_you_mean(pos_label, found)
+    distinct = _distinct_labels(values)
+    rest = [v for v in distinct if v != pos_label]
+    if len(rest) > 1:
+        if len(rest) == len(distinct):
+            demand = f"must be a value of `{NAME}` ({list_labels(distinct)})"
+            remedy = did_you_mean(pos_label, distinct)
             raise InputError("pos_label", demand, f"got {pos_label!r}", remedy=remedy)
-        got = f"got {len(found):,} ({list_labels(found)})"
+        got = f"got {len(distinct):,} ({list_labels(distinct)})"
         raise InputError(
             NAME, "must hold two values when the scores are a vector", got, remedy=_NEED_MATRIX
         )
-    if pos_label not in found:  # it may be a number that the array cannot hold
+    if pos_label not in distinct:  # it may be a number that the array cannot hold
         return np.zeros(values.size, np.uint8)
     if kind == "objects":  # a pos_label such as a tuple would be compared as an array
         return np.fromiter((v == pos_label for v in values), dtype=np.uint8, count=values.size)
@@ -149,16 +155,16 @@ def class_labels(
     if values.size == 0 or values.dtype.kind in "biuf":
         refuse_permuted_codes(names)
         return _codes(values, n_classes, rows), tuple(range(n_classes))
-    found = _distinct_labels(values)
-    if names is not None and set(found) & set(names):
+    distinct = _distinct_labels(values)
+    if names is not None and set(distinct) & set(names):
         return _positions(values, list(names), rows, "the columns of `y_prob`"), names
-    if len(found) != n_classes:
-        got = f"got {len(found):,} ({list_labels(found)}) for {n_classes} columns"
+    if len(distinct) != n_classes:
+        got = f"got {len(distinct):,} ({list_labels(distinct)}) for {n_classes} columns"
         remedy = Remedy("labels-order", "`labels=` names the columns in order.")
         raise InputError(
             NAME, "must have one distinct value per column of `y_prob`", got, remedy=remedy
         )
-    return _positions(values, found, rows), tuple(found)
+    return _positions(values, distinct, rows), tuple(distinct)
 
 
 def multilabel_names(
@@ -245,14 +251,14 @@ def _codes(values: NDArray[Any], n_classes: int, rows: Ints | None) -> Ints:
     if values.dtype.kind == "f":
         bad |= values != np.floor(values)
     if bad.any():
-        found = _distinct_labels(values)
-        fits = len(found) == n_classes
-        hint = f"`labels=[{list_labels(found)}]`" if fits else "`labels=` with their names"
+        distinct = _distinct_labels(values)
+        fits = len(distinct) == n_classes
+        hint = f"`labels=[{list_labels(distinct)}]`" if fits else "`labels=` with their names"
         text = f"Other labels are named in column order: {hint}."
         wrong = np.unique(values[bad])
         if wrong.size == 1 and not fits:
             text = f"`ignore_index={wrong[0]}` leaves rows without a class out. {text}"
-        remedy = Remedy("labels-order", text, found if fits else None)
+        remedy = Remedy("labels-order", text, distinct if fits else None)
         demand = f"must hold class codes 0 to {n_classes - 1}, one per column of `y_prob`"
         _refuse_labels(demand, values, bad, rows, remedy)
     return np.require(values, dtype=np.int64, requirements=["C", "A"])
@@ -284,17 +290,17 @@ def explain_labels(y: NDArray[Any], p: NDArray[Any], rows: Ints | None = None) -
     if not bad.any():
         return
     refuse_swapped(y, p)
-    found = _distinct_labels(y)
+    distinct = _distinct_labels(y)
     remedy: Remedy | str = _NEED_MATRIX
     if y.dtype.kind == "f" and (y != np.floor(y)).any():
         remedy = "Labels say what happened, not how likely it was."
-    elif len(found) == 2:
+    elif len(distinct) == 2:
         remedy = Remedy(
-            "pos-label", f"Say which value is the event: `pos_label={found[1]}`.", found[1]
+            "pos-label", f"Say which value is the event: `pos_label={distinct[1]}`.", distinct[1]
         )
-    elif len(found) == 1:
-        text = f"Say what it means: `pos_label={found[0]}`, or `labels=[…]` with the event last."
-        remedy = Remedy("pos-label", text, found[0])
+    elif len(distinct) == 1:
+        text = f"Say what it means: `pos_label={distinct[0]}`, or `labels=[…]` with the event last."
+        remedy = Remedy("pos-label", text, distinct[0])
     _refuse_labels("must be 0 or 1", y, bad, rows, remedy)
 
 
@@ -356,11 +362,11 @@ def checked_order(labels: Sequence[Any]) -> list[Any]:
     demand = "must be a list of the classes in column order"
     if isinstance(labels, str | bytes | Set | Mapping) or not hasattr(labels, "__len__"):
         raise InputError("labels", demand, f"got {reprlib.repr(labels)}")
-    given = column(labels, "labels")
-    if given.values.ndim != 1:
-        raise InputError("labels", demand, f"got shape {given.values.shape}")
-    order: list[Any] = given.values.tolist()
-    if given.missing is not None or any(is_missing(v) for v in order):
+    names = column(labels, "labels")
+    if names.values.ndim != 1:
+        raise InputError("labels", demand, f"got shape {names.values.shape}")
+    order: list[Any] = names.values.tolist()
+    if names.missing is not None or any(is_missing(v) for v in order):
         raise InputError("labels", demand, f"got {list_labels(order)}, of which one is missing")
     if len(set(order)) != len(order):
         raise InputError("labels", "must name each class once", f"got {list_labels(order)}")
@@ -376,8 +382,8 @@ def _positions(
             (position.get(v, -1) for v in values), dtype=np.int64, count=values.size
         )
     else:
-        found, inverse = np.unique(values, return_inverse=True)
-        codes = np.array([position.get(v, -1) for v in found.tolist()], dtype=np.int64)[
+        distinct, inverse = np.unique(values, return_inverse=True)
+        codes = np.array([position.get(v, -1) for v in distinct.tolist()], dtype=np.int64)[
             inverse.ravel()
         ]
     bad = codes < 0
@@ -391,7 +397,8 @@ def _positions(
 def _kind_of(values: NDArray[Any]) -> str:
     kinds = {type(v) for v in values} if values.dtype.kind == "O" else {values.dtype.type}
     return next(
-        (name for name, of in _KINDS.items() if all(issubclass(t, of) for t in kinds)), "objects"
+        (name for name, kind in _KINDS.items() if all(issubclass(t, kind) for t in kinds)),
+        "objects",
     )
 
 

@@ -97,10 +97,14 @@ def with_crossings(columns: tuple[SegmentColumn, ...], crossed: int) -> tuple[Se
     """The columns, then the crossings of up to `crossed` of them."""
     if not columns:
         raise InputError("by", "must hold at least one column", "it has none")
-    most = min(checked_whole(crossed, "crossed"), len(columns))
+    depth = min(checked_whole(crossed, "crossed"), len(columns))
     return (
         *columns,
-        *(crossing(some) for k in range(2, most + 1) for some in combinations(columns, k)),
+        *(
+            crossing(crossed_columns)
+            for k in range(2, depth + 1)
+            for crossed_columns in combinations(columns, k)
+        ),
     )
 
 
@@ -109,40 +113,44 @@ def _columns(by: Any, y_true: ArrayLike, kept: Bools, cuts: Cuts) -> tuple[Segme
         if not by:
             raise InputError("by", "must hold at least one column", "the dict is empty")
         return tuple(_read(str(name), values, y_true, kept, cuts) for name, values in by.items())
-    given = column(by, "by")
-    if given.values.ndim == 2 and given.names is not None:
+    read = column(by, "by")
+    if read.values.ndim == 2 and read.names is not None:
         # One by one, since an array of the whole frame would turn numbers beside text into objects.
-        return tuple(_read(str(name), by[name], y_true, kept, cuts) for name in given.names)
-    if given.values.ndim == 2:
+        return tuple(_read(str(name), by[name], y_true, kept, cuts) for name in read.names)
+    if read.values.ndim == 2:
         return tuple(
             _read(f"column {j}", values, y_true, kept, cuts)
-            for j, values in enumerate(given.values.T)
+            for j, values in enumerate(read.values.T)
         )
     return (_read(str(getattr(by, "name", None) or "by"), by, y_true, kept, cuts),)
 
 
 def _read(name: str, values: Any, y_true: ArrayLike, kept: Bools, cuts: Cuts) -> SegmentColumn:
     refuse_shuffled_index(y_true, {f"by[{name!r}]": values})
-    given = column(values, "by")
-    if given.values.ndim != 1 or given.values.shape[0] != kept.size:
-        got = f"{name!r} has shape {given.values.shape} and there are {kept.size:,} rows"
+    read = column(values, "by")
+    if read.values.ndim != 1 or read.values.shape[0] != kept.size:
+        got = f"{name!r} has shape {read.values.shape} and there are {kept.size:,} rows"
         raise InputError("by", "must have one entry per row", got)
-    if given.values.dtype.kind == "V":
+    if read.values.dtype.kind == "V":
         raise InputError("by", "must hold names or numbers", f"{name!r} holds records")
-    gone = labels_missing(given)
+    gone = labels_missing(read)
     gone = np.zeros(kept.size, dtype=bool) if gone is None else gone
-    found = _cut(name, given.values[kept], gone[kept], cuts)
-    if cuts[0] != "names" and np.array_equal(given.values, column(y_true, "y_true").values):
-        return found._replace(
+    segments = _cut(name, read.values[kept], gone[kept], cuts)
+    if cuts[0] != "names" and np.array_equal(read.values, column(y_true, "y_true").values):
+        return segments._replace(
             note=f"{name!r} equals the labels: its segments say nothing about the scores."
         )
-    return found
+    return segments
 
 
 def _continuous(numbers: NDArray[Any], whole_numbers: WholeNumbers) -> bool:
     """Whether numbers are measurements rather than codes: many values, not whole or hardly ever repeated."""
-    some = np.unique(numbers[:1000])
-    if numbers.dtype.kind == "f" and some.size > _MOST_NUMBERS and (some != np.floor(some)).any():
+    first = np.unique(numbers[:1000])
+    if (
+        numbers.dtype.kind == "f"
+        and first.size > _MOST_NUMBERS
+        and (first != np.floor(first)).any()
+    ):
         return True  # without sorting all of them
     distinct = np.unique(numbers).size
     whole = numbers.dtype.kind in "iu" or bool((numbers == np.floor(numbers)).all())
@@ -156,7 +164,7 @@ def _cut(name: str, values: NDArray[Any], gone: Bools, cuts: Cuts) -> SegmentCol
     there = values[~gone]
     note = ""
     edges = tuple[float, ...]()
-    if there.dtype.kind == "O" and all(type(one) in (int, float) for one in there):
+    if there.dtype.kind == "O" and all(type(value) in (int, float) for value in there):
         there = np.array(there.tolist(), dtype=np.float64)  # numbers beside a missing value
     if (
         there.dtype.kind == "f"
@@ -174,14 +182,16 @@ def _cut(name: str, values: NDArray[Any], gone: Bools, cuts: Cuts) -> SegmentCol
             there = there.astype("datetime64[D]")
         inner, names, is_text = _distinct_texts(there)
     names = tuple(
-        repr(one) if one == MISSING else one for one in names
+        repr(value) if value == MISSING else value for value in names
     )  # a text, which is not missing
     code = np.full(values.size, len(names), dtype=np.int64)
     if gone.any():
         names = (*names, MISSING)
         is_text = (*is_text, False)
     code[~gone] = inner
-    return SegmentColumn(name, code, names, note, edges, is_text=tuple((one,) for one in is_text))
+    return SegmentColumn(
+        name, code, names, note, edges, is_text=tuple((value,) for value in is_text)
+    )
 
 
 def _distinct_texts(values: NDArray[Any]) -> tuple[Ints, tuple[str, ...], tuple[bool, ...]]:
@@ -195,12 +205,12 @@ def _distinct_texts(values: NDArray[Any]) -> tuple[Ints, tuple[str, ...], tuple[
     if values.dtype.kind in "OU":
         # Not an array of text, which drops NUL at the end.
         seen: dict[tuple[str, bool], int] = {}
-        keys = ((str(one), isinstance(one, str)) for one in values.tolist())
+        keys = ((str(value), isinstance(value, str)) for value in values.tolist())
         code = np.fromiter((seen.setdefault(key, len(seen)) for key in keys), np.int64, values.size)
         distinct = list(seen)
     else:
-        found, code = np.unique(values, return_inverse=True)
-        distinct = [(text, False) for text in found.astype(str).tolist()]
+        distinct_values, code = np.unique(values, return_inverse=True)
+        distinct = [(text, False) for text in distinct_values.astype(str).tolist()]
     rank = {key: i for i, key in enumerate(sorted(set(distinct)))}
     names = tuple(
         repr(text) if is_text and (text, False) in rank else text for text, is_text in rank
@@ -245,18 +255,22 @@ def short_edge(below: float, first: float) -> float:
 
 def crossing(columns: tuple[SegmentColumn, ...]) -> SegmentColumn:
     """The combinations of values that occur."""
-    distinct, code = np.unique(np.stack([one.code for one in columns]), axis=1, return_inverse=True)
+    distinct, code = np.unique(
+        np.stack([part.code for part in columns]), axis=1, return_inverse=True
+    )
     pairs = [list(zip(columns, pair, strict=True)) for pair in distinct.T]
     is_text: tuple[tuple[bool, ...], ...] = ()
-    if all(one.is_text for one in columns):
-        is_text = tuple(tuple(text for one, i in pair for text in one.is_text[i]) for pair in pairs)
+    if all(part.is_text for part in columns):
+        is_text = tuple(
+            tuple(text for part, i in pair for text in part.is_text[i]) for pair in pairs
+        )
     return SegmentColumn(
-        TIMES.join(one.name for one in columns),
+        TIMES.join(part.name for part in columns),
         code.reshape(-1),
-        values=tuple(joined(one.values[i] for one, i in pair) for pair in pairs),
+        values=tuple(joined(part.values[i] for part, i in pair) for pair in pairs),
         crossed=len(columns),
         is_text=is_text,
-        parts=tuple(tuple(one.values[i] for one, i in pair) for pair in pairs),
+        parts=tuple(tuple(part.values[i] for part, i in pair) for pair in pairs),
     )
 
 
@@ -279,20 +293,20 @@ class GradeColumn(NamedTuple):
 def read_grades(grades: Any, y_true: ArrayLike, rows: Ints, *, drop: bool) -> GradeColumn:
     """Read ``grades=`` for some of the rows; with `drop`, rows without a grade are left out."""
     refuse_shuffled_index(y_true, {"grades": grades})
-    given = column(grades, "grades")
+    read = column(grades, "grades")
     n = column(y_true, "y_true").values.shape[0]
-    if given.values.shape != (n,):
+    if read.values.shape != (n,):
         raise InputError(
-            "grades", f"must have one entry per row ({n:,})", f"got shape {given.values.shape}"
+            "grades", f"must have one entry per row ({n:,})", f"got shape {read.values.shape}"
         )
-    gone = labels_missing(given)
+    gone = labels_missing(read)
     kept = np.ones(rows.size, dtype=bool) if gone is None else ~gone[rows]
     if gone is not None and not kept.all() and not drop:
         refuse_missing("grades", gone)
     if not kept.any():
         raise InputError("grades", "must not be missing in every row")
     seen: dict[Any, int] = {}
-    values = given.values[rows[kept]].tolist()
+    values = read.values[rows[kept]].tolist()
     try:
         code = np.fromiter(
             (seen.setdefault(value, len(seen)) for value in values), np.int64, len(values)

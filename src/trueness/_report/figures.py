@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
+from trueness._assess.page_pictures import joint_axes
 from trueness._report.charts import courses_chart, mark, path, round_step, svg, tag, title
-from trueness._report.pictures import joint_axes
-from trueness._report.records import Model
 from trueness._report.tables import shown_segments
-from trueness._text.numbers import count, points, ratio, signed, span
+from trueness._text.numbers import count, points, ratio, signed_with_limits, span
 from trueness._text.strings import shorten, visible
+from trueness.results._page import Model
 from trueness.results._remedies import Course
 
 _LINE = 21.0
@@ -19,6 +19,7 @@ _TOP = 4.0
 _LETTER = 7.2
 _TICK = 46.0  # room for one
 _REACH = 3.0  # limits farther out than this multiple of the farthest estimate are cut off
+_LEAST_RATIO = 0.005  # where smaller ones, and zero, are drawn
 _RATIO_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.8, 1.0, 1.25, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 
 
@@ -52,7 +53,7 @@ class Scale(NamedTuple):
 
     def along(self, value: float) -> float:
         if self.ratios:
-            return math.log(max(value, 1e-9))
+            return math.log(max(value, _LEAST_RATIO))
         return self.times * value
 
 
@@ -112,9 +113,15 @@ def _gap_line(
 ) -> Line:
     """A difference of probabilities, with limits if these are known, in percentage points."""
     values = (value, low, high) if math.isfinite(high) else (value,)
-    texts = [f"+{text}" if sign and not text.startswith("−") else text for text in points(*values)]
+    texts = [_with_sign(text) if sign else text for text in points(*values)]
     limits = f" ({texts[1]} to {texts[2]})" if len(texts) > 1 else ""
     return Line(name, value, low, high, f"{texts[0]}{limits}", kind)
+
+
+def _with_sign(text: str) -> str:
+    if text.startswith("−") or not text.strip("0."):
+        return text
+    return f"+{text}"
 
 
 def _ratio_line(name: str, kind: str, value: float, low: float, high: float) -> Line:
@@ -220,7 +227,8 @@ def remedy_charts(model: Model) -> dict[str, str]:
     courses = [("before", fixes.before.course), (f"after {best.name}", best.course)]
     gains = []
     for one in fixes.after:
-        text = f"{signed(one.gain)} ({span(one.gain_low, one.gain_high, signed)})"
+        gain, low, high = signed_with_limits(one.gain, one.gain_low, one.gain_high)
+        text = f"{gain} ({low} to {high})"
         gains.append(
             Line(
                 one.name, one.gain, one.gain_low, one.gain_high, text, "best" if one is best else ""
@@ -302,10 +310,24 @@ def _ticks(low: float, high: float, scale: Scale, most: int) -> list[tuple[float
             step = round_step(most_ratio - least, min(5, max(2, most)))
             whole = range(math.ceil(least / step), math.floor(most_ratio / step) + 1)
             ticks = [i * step for i in whole if i > 0]
+        ticks = _apart(ticks, (high - low) / max(2, most))
         return [(math.log(value), f"{round(value, 9):g}") for value in ticks]
     step = round_step(high - low, min(8, max(2, most)))
     numbers = range(math.ceil(low / step), math.floor(high / step) + 1)
     return [(i * step, f"{round(i * step, 9):g}".replace("-", "−")) for i in numbers]
+
+
+def _apart(ticks: Sequence[float], least: float) -> list[float]:
+    """The ticks that are so far from each other in logarithms, of which 1 is one if it is among them."""
+    start = min(ticks, key=lambda value: abs(math.log(value)), default=1.0)
+    kept = [start]
+    for value in sorted(ticks):
+        if math.log(value / kept[-1]) >= least:
+            kept.append(value)
+    for value in sorted(ticks, reverse=True):
+        if math.log(kept[0] / value) >= least:
+            kept.insert(0, value)
+    return kept if ticks else []
 
 
 def _line(line: Line, y: float, x: Callable[[float], float], left: float, right: float) -> str:

@@ -9,21 +9,20 @@ from functools import partial
 from typing import NamedTuple, TypeAlias
 
 from trueness._assess.remedies import AUTOMATIC
-from trueness._report.records import Model, Summary
 from trueness._text.numbers import (
     level_percent,
     number,
     p_value,
     percentage,
     points,
-    signed,
+    signed_with_limits,
     span,
 )
 from trueness._text.table import Cell, Column, Table
 from trueness.infer._catalogue import MEASURES
-from trueness.measure._slope import contradicted_in_words
 from trueness.results import Estimate, Interval
-from trueness.results._inference import INDEPENDENT_FLOOR
+from trueness.results._inference import INDEPENDENT_FLOOR, contradicted_in_words
+from trueness.results._page import Model, Summary
 
 Form: TypeAlias = Callable[[float], str]
 
@@ -214,12 +213,12 @@ def _proper_scores(model: Model) -> Iterator[_Line]:
         )
         # Equal outcomes show no gain.
         if line.key == "uncertainty" and gain is not None and s.rate not in (0, 1):
-            limits = span(gain.gain_low, gain.gain_high, signed)
+            value, low, high = signed_with_limits(gain.gain, gain.gain_low, gain.gain_high)
             yield _Line(
                 "gain",
                 "– gain on held-out rows",
-                signed(gain.gain),
-                limits,
+                value,
+                f"{low} to {high}",
                 "",
                 f"cross-fitted {gain.name}",
             )

@@ -14,27 +14,24 @@ import numpy as np
 
 from trueness._assess.asked import Asked
 from trueness._assess.assessment import Assessment, assess
-from trueness._assess.makers import MAKERS, joint_levels
+from trueness._assess.page_subject import (
+    Options,
+    Subject,
+    asked_of_rows,
+    asked_of_sums,
+    kept_bins,
+    read_sums,
+    require_same_labels,
+    subject_of,
+)
 from trueness._assess.picture import MOST_BINS
-from trueness._assess.rows import ModelRows
 from trueness._input.arguments import Seed, labels_and_scores, whole_seed
-from trueness._input.segment_columns import SegmentColumn, read_by
 from trueness._keywords import suggests_keywords
 from trueness._level import check_drawn_level, checked_level
 from trueness._progress import Progress, reporter
 from trueness._report.contents import compute_contents
 from trueness._report.document import brief, markdown, text
 from trueness._report.page import framed, page
-from trueness._report.records import Contents, Provenance, as_json
-from trueness._report.subject import (
-    Options,
-    Subject,
-    first_labels,
-    kept_bins,
-    read_rows,
-    read_sums,
-    subject_of,
-)
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.atomic import as_path, replace_file
 from trueness._tally.events import Events
@@ -44,8 +41,8 @@ from trueness._tally.rules import BinRule, BinsLike, Distinct, as_rule, blind_to
 from trueness._tally.tally import Parts
 from trueness._text.strings import visible_json
 from trueness.errors import InputError
-from trueness.infer.group._segment_rows import of_groups
 from trueness.results import Series
+from trueness.results._page import Contents, Provenance, as_json
 from trueness.results._statements import KINDS
 from trueness.typing import ArrayLike, Kind, Missing, RowOptions, WeightType
 
@@ -380,7 +377,7 @@ def report_assessments(
     """The report of models that are being assessed, from the records that they hold."""
     asked = {name: one.asked for name, one in models.items()}
     first = next(iter(asked.values()))
-    alike = {(one.level, one.seed, repr(one.rule)) for one in asked.values()}
+    alike = {(one.level, one.seed, one.rule) for one in asked.values()}
     if len(alike) > 1:
         raise InputError(
             "y_true",
@@ -393,15 +390,36 @@ def report_assessments(
             raise InputError("y_true", "must be one assessment of sums", f"got {len(models)}")
         return report_sums(first.rows.given, origin=origin, bins=first.rule, **settings)
     options, others = _checked(None, bins=first.rule, **settings)
+    require_same_labels(asked)
+    return _report_of(asked, options, origin, others)
+
+
+def _report_of(
+    asked: dict[str, Asked],
+    options: Options,
+    origin: Provenance,
+    others: Mapping[str, Any],
+    notes: Sequence[str] = (),
+) -> Report:
+    """The report of rows of which something is asked."""
     subject = subject_of(asked)
-    named = subject.first.classes is not None and first.rows.labels.named
-    arguments = _fit_arguments(subject, {"labels": ()} if named else {})
-    cluster = "" if subject.cluster is None else "cluster=cluster"
+    first = next(iter(asked.values()))
+    labels = first.rows.labels
+    subject = replace(subject, notes=(*notes, *subject.notes))
     event = None if subject.event is None else str(subject.event)
     if subject.first.events is not None:
         event = KINDS[subject.first.events.kind].event
         origin = replace(origin, label=None)
-    origin = replace(origin, event=event, arguments=arguments, cluster=cluster, other=subject.other)
+    rows = subject.first.rows
+    has_clusters = subject.cluster is not None and rows is not None and not rows.pixels
+    origin = replace(
+        origin,
+        event=event,
+        arguments=_fit_arguments(subject, named=labels.named),
+        cluster="cluster=cluster" if has_clusters else "",
+        cluster_name=origin.cluster_name or labels.cluster,
+        other=subject.other,
+    )
     if subject.view == "multilabel":
         each = first.ask("classes")
         asked = {name: each[name.removeprefix("label ")] for name in subject.models}
@@ -423,28 +441,17 @@ def report_rows(
 ) -> Report:
     """The report of rows; `origin` says where they were read, `settings` are those of every report."""
     options, others = _checked(None, **settings)
-    subject = read_rows(y_true, y_prob, rows, cluster, rounded_to)
-    kept = subject.kept
-    assert kept is not None
-    subject = replace(subject, notes=(*notes, *subject.notes))
-    own = origin.cluster if origin.commands or cluster is None else "cluster=cluster"
-    event = None if subject.event is None else str(subject.event)
-    origin = replace(
-        origin,
-        event=event,
-        arguments=_fit_arguments(subject, rows),
-        cluster=own,
-        cluster_name=origin.cluster_name or str(getattr(cluster, "name", None) or ""),
-        other=subject.other,
+    asked = asked_of_rows(
+        y_true,
+        y_prob,
+        rows,
+        options,
+        by=by,
+        crossed=crossed,
+        cluster=cluster,
+        rounded_to=rounded_to,
     )
-    first: Any = next(iter(subject.models.values())).rows
-    columns = () if by is None else read_by(by, first_labels(y_true), kept, crossed, weight=first.w)
-    slice_columns: tuple[SegmentColumn, ...] = ()
-    if sum(column.crossed == 1 for column in columns) > 1:
-        how: Any = {"whole": "measured", "weight": first.w}
-        slice_columns = read_by(by, first_labels(y_true), kept, **how)
-    asked = asked_models(subject, options, columns=columns, slice_columns=slice_columns)
-    return Report(compute_contents(subject, asked, options, origin, **others))
+    return _report_of(asked, options, origin, others, notes)
 
 
 def report_sums(
@@ -453,33 +460,8 @@ def report_sums(
     """The report of sums; `origin` says where they were read, `settings` are those of every report."""
     options, others = _checked(kept_bins(sums), **settings)
     subject = read_sums(sums, options.rule, notes)
-    return Report(
-        compute_contents(subject, asked_models(subject, options), options, origin, **others)
-    )
-
-
-def asked_models(
-    subject: Subject,
-    options: Options,
-    columns: tuple[SegmentColumn, ...] = (),
-    slice_columns: tuple[SegmentColumn, ...] = (),
-) -> dict[str, Asked]:
-    """What is asked about each model; several labels are judged at the levels of Holm's method."""
-    settings: Any = {
-        "makers": MAKERS,
-        "level": options.level,
-        "seed": options.seed,
-        "rule": options.rule,
-    }
-    of_columns: Any = {"columns": columns, "slice_columns": slice_columns}
-    asked = {}
-    for name, evidence in subject.models.items():
-        groups = subject.groups.get(name)
-        read = of_groups(subject.by, groups) if groups else None
-        asked[name] = Asked(ModelRows(evidence, groups=read, **of_columns), **settings)
-    if subject.view == "multilabel":
-        return joint_levels(asked, options.level)
-    return asked
+    asked = asked_of_sums(subject, options)
+    return Report(compute_contents(subject, asked, options, origin, **others))
 
 
 def _checked(
@@ -514,7 +496,7 @@ def _checked(
     return Options(rule, checked, whole_seed(seed), bool(intervals)), others | series
 
 
-def _fit_arguments(subject: Subject, rows: RowOptions) -> str:
+def _fit_arguments(subject: Subject, *, named: bool) -> str:
     """What the calibrators that were tried take in `fit`, as Python."""
     event = subject.event.item() if isinstance(subject.event, np.generic) else subject.event
     if subject.first.two_columns:
@@ -525,7 +507,7 @@ def _fit_arguments(subject: Subject, rows: RowOptions) -> str:
         column = ""
     typed = [f"y_prob{column}", f"y_true{column if subject.view == 'multilabel' else ''}"]
     typed += [] if event is None or event == 1 else [f"pos_label={event!r}"]
-    typed += ["labels=labels"] if event is None and rows.get("labels") is not None else []
+    typed += ["labels=labels"] if event is None and named else []
     return ", ".join(
         [*typed, "sample_weight=sample_weight"] if subject.first.weights != "none" else typed
     )

@@ -3,13 +3,12 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
+from trueness._assess.page_parts import adjusted_pvalues
 from trueness._level import Level
-from trueness._report.answers import adjusted_pvalues
 from trueness._report.measure_tables import (
     bracketed,
     measure_with_limits,
@@ -17,7 +16,6 @@ from trueness._report.measure_tables import (
     panel_table,
     summary_table,
 )
-from trueness._report.records import Blocks, Clusters, Contents, Model, Segments
 from trueness._text import numbers
 from trueness._text.numbers import (
     bin_name,
@@ -25,12 +23,15 @@ from trueness._text.numbers import (
     count,
     level_percent,
     ratio,
-    signed,
+    signed_with_limits,
+    small_share,
     span,
 )
 from trueness._text.strings import shorten
 from trueness._text.table import Cell, Column, Kind, Table
 from trueness.results import Comparison, Interval, Judge, Series
+from trueness.results._first_screen import Picture
+from trueness.results._page import Blocks, Clusters, Contents, Model, Segments
 from trueness.results._remedies import Remedies, Remedy
 from trueness.results._segments import ClassRow, Slices
 from trueness.results._verdict_words import typical_error
@@ -79,8 +80,6 @@ _COLUMNS: dict[Kind, str] = {
     "share": "share Share, cost Cost, damage Share of ECE, rejected Rejected",
     "p": "p p, adjusted Adjusted p, overall p against all rows",
 }
-_THREE = partial(signed, decimals=3)
-_FIVE = partial(signed, decimals=5)
 
 
 def _titles(text: str) -> dict[str, str]:
@@ -262,9 +261,9 @@ def _bins(model: Model) -> Table:
             b.score[i],
             b.rate[i],
             Cell(picture.interval_low[i], span(picture.interval_low[i], picture.interval_high[i])),
-            b.gap[i],
+            _gap_of_bin(picture, int(i)),
             bracketed(b.ratio[i], ratio_low[i], ratio_high[i], ratio),
-            float(picture.shares[i]),
+            _share(float(picture.shares[i])),
         )
         for i in np.flatnonzero(b.n > 0)
     ]
@@ -281,6 +280,18 @@ def _bins(model: Model) -> Table:
     return Table.from_lines(
         columns, lines, notes=[note], name="bins", caption=f"Bins: {picture.words}"
     )
+
+
+def _gap_of_bin(picture: Picture, i: int) -> Cell:
+    """The gap of a bin, with the digits that the limits of its rate justify."""
+    bins = picture.bins
+    score = float(bins.score[i])
+    ends = picture.interval_low[i] - score, picture.interval_high[i] - score
+    return Cell(bins.gap[i], signed_with_limits(float(bins.gap[i]), *ends)[0])
+
+
+def _share(value: float) -> Cell:
+    return Cell(value, small_share(value))
 
 
 _MOST_SEGMENTS = 40
@@ -316,6 +327,12 @@ def shown_segments(segments: Segments) -> list[Mapping[str, Any]]:
     return [segments.rows[i] for i in sorted(order[:_MOST_SEGMENTS])]
 
 
+def _with_limits(value: float, low: float, high: float, decimals: int) -> Cell:
+    """A difference with its limits in brackets."""
+    text, *limits = signed_with_limits(value, low, high, decimals)
+    return Cell(value, f"{text} [{limits[0]} to {limits[1]}]")
+
+
 def _segments(segments: Segments, brier: float) -> Table:
     columns = _columns("column value flag n score rate gap shrunk ratio adjusted overall cost")
     shown = shown_segments(segments)
@@ -324,10 +341,11 @@ def _segments(segments: Segments, brier: float) -> Table:
         cells = {"adjusted": one["adjusted_pvalue"], "overall": one["overall_pvalue"]}
         cells["flag"] = _flag(one["flagged"], one["finding"])
         cells["ratio"] = bracketed(one["ratio"], one["ratio_low"], one["ratio_high"], ratio)
-        cells["shrunk"] = bracketed(
-            one["shrunk_gap"], one["shrunk_low"], one["shrunk_high"], _THREE
-        )
-        rows.append({**one, **cells, "cost": one["cost"] / brier if brier > 0 else math.nan})
+        gap, *_ = signed_with_limits(one["gap"], one["gap_low"], one["gap_high"])
+        cells["gap"] = Cell(one["gap"], gap)
+        cells["shrunk"] = _with_limits(one["shrunk_gap"], one["shrunk_low"], one["shrunk_high"], 3)
+        cells["cost"] = _share(one["cost"] / brier if brier > 0 else math.nan)
+        rows.append({**one, **cells})
     terms = _SEGMENT_TERMS.format(level=level_percent(Level.of_alpha(segments.alpha).confidence))
     notes = [f"Tested: {segments.test} {terms}"]
     others = len(segments.rows) - len(shown)
@@ -347,7 +365,8 @@ def _slices(slices: Slices) -> Table:
     for one in (every[i] for i in slices.shown):
         cells = {"n": one["rows"], "adjusted": one["adjusted_p"], "overall": one["overall_p"]}
         cells["flag"] = _flag(one["flagged"], one["finding"])
-        cells["limits"] = bracketed(one["gap"], one["gap_low"], one["gap_high"], _THREE)
+        cells["limits"] = _with_limits(one["gap"], one["gap_low"], one["gap_high"], 3)
+        cells["share"] = _share(one["share"])
         cells["expected"] = Cell(one["expected"], f"{one['expected']:,.1f}")
         rows.append(
             {**one, **cells, "observed": Cell(one["observed"], numbers.total(one["observed"]))}
@@ -392,7 +411,10 @@ def _remedies(remedies: Remedies, model: Model, level: float, views: tuple[str, 
 
 
 def _remedy_row(one: Remedy, word: str) -> dict[str, Any]:
-    gain = "" if math.isnan(one.gain) else span(one.gain_low, one.gain_high, _FIVE)
+    gain = ""
+    if not math.isnan(one.gain):
+        _, low, high = signed_with_limits(one.gain, one.gain_low, one.gain_high, 5)
+        gain = f"{low} to {high}"
     if math.isnan(one.chance):
         chance = ""
     elif one.chance > 0.99:
@@ -445,11 +467,25 @@ def _classes(classes: Iterable[ClassRow], level: float) -> Table:
 def _top_k(found: tuple[Mapping[str, Any], ...]) -> Table:
     columns = _columns("k l2 set bins", set=f"{level_percent(found[0]['interval'].level)} set")
     sets = ((one["k"], one["interval"]) for one in found)
-    lines = ((k, one.estimate, Cell(math.nan, confidence_set(one)), one.bins) for k, one in sets)
-    note = "The k largest scores of each row, taken jointly."
+    lines = (
+        (
+            k,
+            _points_cell(one),
+            Cell(math.nan, confidence_set(one, _one_in_points)),
+            _cells(one.bins),
+        )
+        for k, one in sets
+    )
+    note = "The k largest scores of each row, taken jointly. Errors are in percentage points."
     return Table.from_lines(
         columns, lines, notes=[note], name="top-k", caption="The largest scores jointly"
     )
+
+
+def _cells(bins: str) -> str:
+    """The cells of an interval in words: "25 bins of equal mass, …: 44 bins with rows"."""
+    rule, *filled = bins.split(": ")
+    return ": ".join([numbers.rule_in_words(rule), *filled])
 
 
 def _comparison(comparison: Comparison) -> Table:
@@ -464,10 +500,10 @@ def _comparison(comparison: Comparison) -> Table:
         if differs:
             words = f"{shorten(better, _LONGEST_RESULT)} is better"
             cells["result"] = Cell(words, None, "good")
-        cells["difference"] = Cell(pair.difference, _FIVE(pair.difference))
-        rows.append(
-            vars(pair) | cells | {"interval": Cell(pair.low, span(pair.low, pair.high, _FIVE))}
-        )
+        difference, low, high = signed_with_limits(pair.difference, pair.low, pair.high, 5)
+        cells["difference"] = Cell(pair.difference, difference)
+        cells["interval"] = Cell(pair.low, f"{low} to {high}")
+        rows.append(vars(pair) | cells)
     adjusted = " P-values are adjusted by Holm's method." if len(comparison) > 1 else ""
     note = (
         f"Difference: squared typical error of the first − that of the second, debiased.{adjusted}"

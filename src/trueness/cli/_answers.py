@@ -1,6 +1,6 @@
 """``trueness answers``, and the answers of several models side by side for ``trueness compare``."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -58,14 +58,19 @@ def paired_rows(request: Request) -> Rows:
 
     tables = [read_logs(request, [name], "input") for name in expand_paths(request.files)]
     note(*(table.note for table in tables))
-    answers, models = _answers_and_models(tables)
+    logs = [_answers(table) for table in tables]
+    models = _models(tables, logs)
     names = dict.fromkeys(models)
     spelled = " and ".join(map(repr, names))
     if len(names) < 2:
         raise InputError(
             "FILE", "must be logs of two models or more to compare", f"got {spelled or 'none'}"
         )
-    keys = ((answer["task"], answer["question"], answer["epoch"]) for answer in answers)
+    answers = []
+    keys = []
+    for table, log in zip(tables, logs, strict=True):
+        answers += log
+        keys += _questions(log, table.name, has_ids=request.id_field is not None)
     places = paired(models, keys, "question and epoch")
     by_model = {name: [answers[i] for i in place] for name, place in places.items()}
     for pair in zip(*by_model.values(), strict=True):
@@ -97,16 +102,48 @@ def paired_rows(request: Request) -> Rows:
     return Rows(read, choice, source, replace(request, files=())).validate()
 
 
-def _answers_and_models(tables: Sequence[Any]) -> tuple[list[dict[str, Any]], list[str]]:
-    """The answers in logs, and the model of each: the file's name unless logs name several."""
+def _answers(table: Any) -> list[dict[str, Any]]:
+    """The answers in a log, each by the names of its columns."""
+    columns = [table.array(name) for name in table.names]
+    return [dict(zip(table.names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+
+def _models(tables: Sequence[Any], logs: Sequence[Sequence[Mapping[str, Any]]]) -> list[str]:
+    """The model of each answer: the file's name unless logs name several."""
     models_by_log = [set(table.answers.model.tolist()) for table in tables]
     is_named = len(set.union(*models_by_log)) > 1 and all(models_by_log)
-    answers = list[dict[str, Any]]()
     models = list[str]()
-    for table in tables:
-        columns = {column: table.array(column) for column in table.names}
-        for values in zip(*columns.values(), strict=True):
-            answer = dict(zip(columns, values, strict=True))
-            answers.append(answer)
-            models.append(answer["model"] if is_named else Path(table.name).stem)
-    return answers, models
+    for table, log in zip(tables, logs, strict=True):
+        stem = Path(table.name).stem
+        models += [answer["model"] if is_named else stem for answer in log]
+    return models
+
+
+def _questions(
+    answers: Sequence[Mapping[str, Any]], file: str, *, has_ids: bool
+) -> list[tuple[str, str, int]]:
+    """Task, question and epoch of each answer, as other logs have them.
+
+    Where the log names no task, it is called by its file, which other logs are not. Then the ids of
+    questions alone pair them, but not the numbers of rows.
+    """
+    from trueness.sources._files import files_below
+
+    files = files_below(file) if Path(file).is_dir() else (file,)
+    stems = {Path(name).stem for name in files}
+    as_stored = []
+    without_file = []
+    for answer in answers:
+        task = answer["task"]
+        question = answer["question"]
+        epoch = answer["epoch"]
+        as_stored.append((task, question, epoch))
+        if task in stems:
+            without_file.append(("", question.removeprefix(f"{task}/"), epoch))
+        else:
+            without_file.append((task, question, epoch))
+    row_numbers = {str(i) for i in range(len(answers))}
+    is_numbered = all(question in row_numbers for _, question, _ in without_file)
+    if is_numbered and not has_ids:
+        return as_stored
+    return without_file

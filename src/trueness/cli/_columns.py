@@ -426,7 +426,9 @@ def paired(models: Iterable[Any], keys: Iterable[Any], what: str) -> dict[str, l
     first = next(iter(places.values()))
     shared = [key for key in first if all(key in place for place in places.values())]
     if not shared:
-        raise InputError("", f"{' and '.join(map(repr, places))} have no {what} in common")
+        remedy = "Of any JSON `--id-field` names the question." if "question" in what else ""
+        demand = f"{' and '.join(map(repr, places))} have no {what} in common"
+        raise InputError("", demand, remedy=remedy)
     for key in shared:
         times = {name: len(place[key]) for name, place in places.items()}
         if len({*times.values()}) > 1:

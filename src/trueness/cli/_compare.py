@@ -22,6 +22,7 @@ from trueness.cli._printing import (
     with_limits,
 )
 from trueness.errors import InputError
+from trueness.results._comparison import TOO_SMALL
 
 
 @opt.command("compare")
@@ -135,11 +136,12 @@ def _output(rows: Rows, results: Sequence[_Compared]) -> Output:
     first = results[0].comparison
     level = level_percent(first.level)
     several = len(first.pairs) > 1
+    difference = "difference of squares" if first.measure == "squared_ece" else "difference"
     columns = [
         *group_columns(rows.choice.by),
         Column("first", "first", "name"),
         Column("second", "second", "name"),
-        Column("difference", "difference", "fraction"),
+        Column("difference", difference, "fraction"),
         Column("low", f"{level} from", "fraction"),
         Column("high", "to", "fraction"),
         Column("pvalue", "p", "p"),
@@ -213,9 +215,13 @@ def _typical_error(square: float, estimate: "tn.results.Estimate | None") -> dic
     """The root of a squared error in percentage points, with its limits."""
     squares = (square,) if estimate is None else (square, estimate.low, estimate.high)
     error, *limits = points(*(max(0.0, value) ** 0.5 for value in squares))
-    cells = {"value": Cell(square, f"{error} points")}
-    if estimate is not None and math.isfinite(estimate.high):
-        cells["interval"] = Cell(estimate.low, " to ".join(limits))
+    cells = {"value": Cell(square, f"{error} points" if float(error) > 0 else TOO_SMALL)}
+    if estimate is None or not math.isfinite(estimate.high):
+        return cells
+    low, high = limits
+    # Whether zero is among the values is said by the verdict, from a test.
+    span = f"{low} to {high}" if float(low) > 0 else f"at most {high}"
+    cells["interval"] = Cell(estimate.low, span)
     return cells
 
 

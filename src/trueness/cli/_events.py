@@ -72,7 +72,7 @@ def statements_of(
 
     `guess` finds a column by its usual names, `check` refuses one that is not there.
     """
-    stated = _stated_kind(request)
+    stated = stated_kind(request)
     if stated is None:
         return None
     _refuse_labels(request)
@@ -101,7 +101,7 @@ def statements_of(
     return Statements("interval", outcome, models, coverage=coverage)
 
 
-def _stated_kind(request: Any) -> Literal["interval", "quantiles", "horizon"] | None:
+def stated_kind(request: Any) -> Literal["interval", "quantiles", "horizon"] | None:
     """Which options were typed; those of two kinds are refused."""
     kinds: list[Literal["interval", "quantiles", "horizon"]] = []
     if request.followup or request.event or request.horizon is not None:

@@ -8,7 +8,7 @@ import click
 
 import trueness as tn
 import trueness.cli._options as opt
-from trueness._text.numbers import level_percent, signed, span, total
+from trueness._text.numbers import level_percent, signed_with_limits, total
 from trueness._text.table import Cell, Column, Table
 from trueness.cli._columns import Group, Request, group_columns, model_if
 from trueness.cli._dataset import Arguments, Rows, as_numbers, read_rows
@@ -222,15 +222,15 @@ def _gap_output(
 
 
 def _cells(row: dict[str, Any], events: str) -> dict[str, Any]:
-    def points(value: float) -> str:
-        return signed(100 * value, 1)
-
+    gap, low, high = signed_with_limits(
+        100 * row["gap"], 100 * row["gap_low"], 100 * row["gap_high"], decimals=1
+    )
     return {
         **row,
         events: Cell(row[events], total(row[events])),
         "expected": Cell(row["expected"], f"{row['expected']:,.1f}"),
-        "gap": Cell(row["gap"], points(row["gap"])),
-        "limits": Cell(row["gap_low"], span(row["gap_low"], row["gap_high"], points)),
+        "gap": Cell(row["gap"], gap),
+        "limits": Cell(row["gap_low"], f"{low} to {high}"),
         "finding": row["finding"] or None,
     }
 

@@ -1,6 +1,5 @@
 """``trueness report``."""
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,8 +19,8 @@ from trueness.cli._watch import EVERY, period
 from trueness.errors import InputError, collected_warnings
 
 if TYPE_CHECKING:
-    from trueness._report.records import Provenance
     from trueness._report.report import Report
+    from trueness.results._page import Command, Provenance
 
 _LOG_OPTIONS = ("scorer", "confidence", *LOG_FIELDS)
 _USUAL = "trueness-report.html"
@@ -209,10 +208,10 @@ def report_of_sums(**options: Any) -> None:
 
     It names the sections that need the rows.
     """
-    from trueness._report.records import Provenance
     from trueness._report.report import report_sums, today
     from trueness.cli._measurements import Options
     from trueness.cli._measures_table import compare_files
+    from trueness.results._page import Command, Provenance
 
     target = Target.pop_from(options, _SUFFIXES, "html", file=_USUAL)
     rule = opt.bin_rule(options["bins"])  # before the files are read
@@ -222,10 +221,10 @@ def report_of_sums(**options: Any) -> None:
         files = compare_files(sums, total, Options(rule or own_bins(total), options["level"]))
         series = {"files": files.rows, "series": files.series}
     label, scores = (total.about.get(key) for key in ("label", "prob"))
-    command = ""
+    command = None
     if isinstance(label, str) and isinstance(scores, str):
-        # A report on the rows, whose columns the sums name.
-        command = shlex.join(["trueness", "report", "rows.csv", "--label", label, "--prob", scores])
+        # How a report reads the rows, whose columns the sums name.
+        command = Command(("rows.csv",), {"--label": label, "--prob": scores})
     origin = Provenance(
         _first_and_last(list(sums)),
         label if isinstance(label, str) else None,
@@ -308,23 +307,22 @@ def _segments(rows: Rows) -> dict[str, Any] | None:
 
 
 def _provenance(rows: Rows) -> "Provenance":
-    """Where the rows come from, and the commands that fit maps on them."""
-    from trueness._report.records import Provenance
+    """Where the rows come from, and how other commands read them."""
     from trueness._report.report import today
+    from trueness.results._page import Provenance
 
     choice = rows.choice
     several = rows.request.multilabel
     commands = {}
     for model in choice.models:
         name = f"label {model.name}" if several else model.name
-        commands[name] = _fit_command(rows, model)
+        commands[name] = _command(rows, model)
     return Provenance(
         rows.source,
         None if several or choice.models[0].label else choice.label,
         None,
         today(),
         commands,
-        cluster="" if choice.cluster is None else shlex.join(["--cluster", choice.cluster]),
         cluster_name=choice.cluster or "",
         of_answers=hasattr(rows.origin, "answers"),
     )
@@ -333,8 +331,8 @@ def _provenance(rows: Rows) -> "Provenance":
 def _report_of_statements(rows: Rows, settings: dict[str, Any]) -> "Report":
     """The report of intervals, quantiles or risks."""
     with rows.about(*rows.choice.models) as warned, progress_bar("Writing the report") as bar:
-        from trueness._report.records import Provenance
         from trueness._report.report import report_assessments, today
+        from trueness.results._page import Provenance
 
         statements = rows.choice.statements
         has_scores = statements is None or statements.followup
@@ -385,19 +383,18 @@ def _accepted(answers: "tn.results.Answers") -> list[dict[str, Any]]:
     return lines
 
 
-def _fit_command(rows: Rows, model: Model) -> str:
-    """The command that fits a map on these rows, without the name of the map.
+def _command(rows: Rows, model: Model) -> "Command | None":
+    """How these rows were read, for other commands; None for logits, which few maps take."""
+    from trueness.results._page import Command  # loads what a page needs
 
-    Empty for logits, which few maps take.
-    """
     request = rows.request
     choice = rows.choice
     if request.from_logits or request.pair:
-        return ""
+        return None
     # Standard input cannot be read again.
-    words = ["rows.csv" if file == "-" else file for file in request.files]
-    if not words:
-        words = ["--demo", "--rows", str(request.rows), "--seed", str(request.seed)]
+    files = tuple("rows.csv" if file == "-" else file for file in request.files)
+    if not files:
+        files = ("--demo", "--rows", str(request.rows), "--seed", str(request.seed))
     option = "--prob" if len(model.columns) == 1 else "--prob-columns"
     scores = model.name
     event = request.pos_label
@@ -425,9 +422,9 @@ def _fit_command(rows: Rows, model: Model) -> str:
         value = getattr(request, name)
         if value != getattr(Request, name):
             typed[f"--{name.replace('_', '-')}"] = value
-    for option, value in typed.items():
-        if value is not None:
-            words += [option, value]
-    if request.percent:
-        words.append("--percent")
-    return shlex.join(["trueness", "fit", *words])
+    return Command(
+        files=files,
+        options={option: value for option, value in typed.items() if value is not None},
+        flags=("--percent",) if request.percent else (),
+        cluster=choice.cluster,
+    )

@@ -65,8 +65,7 @@ _NUMBERS = ("share", "saved", "difference", "random")
 @opt.missing
 @opt.file_format
 @opt.text("--scorer", "Of logs: the scorer that says which answers are right.")
-@opt.text("--label-field", "For any JSON: the field that says whether it is right.", metavar="PATH")
-@opt.text("--confidence-field", "For any JSON: the field of the confidence.", metavar="PATH")
+@opt.log_fields
 @opt.output()
 def route(**options: Any) -> None:
     """From which confidence on a cheap model may answer instead of a strong one.

@@ -3,9 +3,10 @@
 import hashlib
 import json
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +19,8 @@ from trueness._progress import progress_bar
 from trueness._text.numbers import count
 from trueness._text.strings import json_ready
 from trueness.cli._printing import note, reword_messages, warning, wording, write
+from trueness.cli._watch_events import OPTIONS as STATED
+from trueness.cli._watch_events import read_statements, states_of
 from trueness.errors import InputError
 
 _SETTINGS = ("alpha", "rate", "name")
@@ -50,6 +53,7 @@ EVERY = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}
     "--pos-label", "The label that the scores predict, if labels are not 0/1.", metavar="LABEL"
 )
 @opt.missing
+@opt.statements
 @opt.number(
     "--alpha", "Largest probability of a false alarm, over all looks.  [default: 0.05]", metavar="X"
 )
@@ -105,6 +109,7 @@ def watch(state: str, files: tuple[str, ...], form: str, **options: Any) -> None
       trueness watch churn.json monday.csv --label churned --prob model
       trueness watch churn.json tuesday.csv
       trueness watch y.json year.csv --label y --prob p --time day --by region
+      trueness watch i.json may.csv --outcome y --lower lo --upper hi
       trueness watch churn.json --status
 
     Exit code 0: quiet. 1: an alarm, now or before (--fail-on new: only now). 2: the options or the
@@ -132,7 +137,9 @@ def watch(state: str, files: tuple[str, ...], form: str, **options: Any) -> None
             raise InputError("", f"{state} was changed by another process", remedy=remedy)
         watch.save(state)
     whole = watch.watched[0]
-    if before is None and not opt.is_typed("rate") and abs(whole.expected / whole.n - 0.5) > _FAR:
+    has_slopes = not states_of(watch.about) or "horizon" in watch.about
+    is_first = before is None and not opt.is_typed("rate") and has_slopes
+    if is_first and abs(whole.expected / whole.n - 0.5) > _FAR:
         rate = f"{whole.expected / whole.n:.2g}"
         note(
             f"The mean score is {rate}: `--rate {rate}` also sees scores that become too extreme "
@@ -213,6 +220,10 @@ def _opened(state: str, options: dict[str, Any]) -> "tn.Watch":
         for name in ("label", "prob", "by", "time", "every", "pos_label", "missing")
     }
     columns["by"] = list(columns["by"]) if opt.is_typed("by") else None  # sums may know it
+    for name in STATED:
+        if opt.is_typed(name):
+            value = options[name]
+            columns[name] = list(value) if isinstance(value, tuple) else value
     settings = {name: options[name] for name in _SETTINGS if options[name] is not None}
     _check_place(state)
     is_new = not _exists(state)
@@ -225,7 +236,7 @@ def _opened(state: str, options: dict[str, Any]) -> "tn.Watch":
         stored = getattr(watch, name) if name in _SETTINGS else watch.about.get(name)
         if opt.is_typed(name) and stored != value:
             remedy = "Another model, or another question, needs a state of its own."
-            option = f"--{name.replace('_', '-')}"
+            option = f"--{name.replace('_', '-')}".replace("quantiles", "quantile")
             wanted = "left out" if stored in (None, []) else repr(stored)
             demand = f"must be {wanted}, as in {state}"
             raise InputError(option, demand, f"got {value!r}", remedy=remedy)
@@ -311,10 +322,13 @@ def _count(watch: "tn.Watch", unit: Unit, options: dict[str, Any]) -> None:
 
     Without --time, a file that begins with one that was counted would count its rows twice.
     """
+    from trueness.sources._files import is_address
+
     name = unit.name
     digest = ""
     size = 0
-    if not watch.about["time"] and unit.files == (name,) and not options["again"]:
+    is_file = unit.files == (name,) and not is_address(name)
+    if is_file and not watch.about["time"] and not options["again"]:
         counted = watch.about["files"]
         size = Path(name).stat().st_size
         digests = _digests(
@@ -362,6 +376,16 @@ def _digests(name: str, sizes: set[int]) -> dict[int, str]:
 def _enter(watch: "tn.Watch", unit: Unit, options: dict[str, Any]) -> tuple[str, ...]:
     """Count the rows and the sums of the files of a unit, and say what was special about them."""
     columns = watch.about
+    before = None
+    if columns["time"] and options["before"] is not None:
+        before = period(options["before"], "--before", columns["every"])
+    update = partial(
+        watch.update,
+        time=columns["time"],
+        before=before,
+        late=options["late"],
+        again=options["again"],
+    )
     pieces = []
     rows = []
     for name in unit.files:
@@ -369,23 +393,34 @@ def _enter(watch: "tn.Watch", unit: Unit, options: dict[str, Any]) -> tuple[str,
             pieces.append(_stored_sums(name, columns))
         else:
             rows.append(name)
-    sums = _sums_of_rows(rows, columns) if rows else None
+    largest_cluster = options["largest_cluster"]
+    sums = None
+    if rows and states_of(columns):
+        columns["by"] = columns["by"] or []
+        stated = read_statements(rows, columns)
+        if stated.events.kind == "horizon":
+            _require_no_time(columns)
+            update(stated.events, by=stated.columns or None, largest_cluster=largest_cluster)
+            return watch.notes
+        largest_cluster *= stated.size
+        sums = _looks_of_groups(stated.sums, columns) if stated.columns else stated.sums
+    elif rows:
+        sums = _sums_of_rows(rows, columns)
     if sums is not None:
         pieces.append(sums)
-    before = None
-    if columns["time"] and options["before"] is not None:
-        before = period(options["before"], "--before", columns["every"])
     if not pieces:
         return ()
-    watch.update(
-        _pooled(pieces),
-        time=columns["time"],
-        before=before,
-        largest_cluster=options["largest_cluster"],
-        late=options["late"],
-        again=options["again"],
-    )
+    update(_pooled(pieces), largest_cluster=largest_cluster)
     return watch.notes
+
+
+def _require_no_time(columns: Mapping[str, Any]) -> None:
+    """Raise if looks are periods: the weights of risks by a horizon need all rows of a look."""
+    if columns["time"]:
+        demand = (
+            "is not for risks by a horizon, whose censoring is estimated from all rows of a look"
+        )
+        raise InputError("--time", demand, remedy="Give a FILE for each look.")
 
 
 def _stored_sums(name: str, columns: dict[str, Any]) -> Any:
@@ -433,9 +468,13 @@ def _sums_of_rows(files: list[str], columns: dict[str, Any]) -> Any:
     if not keys:
         sums = tn.scan(source, bins="sketch", **rows)
         return sums if sums.n else None
-    groups: Any = tn.scan_groups(source, by=keys, bins="sketch", **rows)
-    if time:
-        groups = _by_period(groups, time, columns["every"])
+    return _looks_of_groups(tn.scan_groups(source, by=keys, bins="sketch", **rows), columns)
+
+
+def _looks_of_groups(groups: Any, columns: Mapping[str, Any]) -> Any:
+    """Sums by time and segment as those of the looks of a watch; None without a row."""
+    if columns["time"]:
+        groups = _by_period(groups, columns["time"], columns["every"])
     if not groups:
         return None
     return _named_by_text(groups) if columns["by"] else groups

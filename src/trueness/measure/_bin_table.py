@@ -138,8 +138,8 @@ def bin_table(
     binned = as_binned(y_true, y_prob, bins, rows)
     exact = all(part.whole for part in binned.parts)
     ends = [_INTERVALS[interval](*effective_counts(part), level) for part in binned.parts]
-    of = interval if exact else f"{interval}, of effective counts"
-    return BinTable(**bin_columns(binned, ends), level=level, interval=of)
+    described = interval if exact else f"{interval}, of effective counts"
+    return BinTable(**bin_columns(binned, ends), level=level, interval=described)
 
 
 def bin_columns(binned: Binned, ends: Sequence[tuple[Floats, Floats]]) -> dict[str, Any]:

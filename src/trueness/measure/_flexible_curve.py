@@ -530,11 +530,11 @@ class SplineCurve:
 
     def at(self, score: Floats) -> Floats:
         """The curve; nan at scores of 0 and 1, and everywhere if there is no fit."""
-        found = np.full(score.size, np.nan)
+        fitted = np.full(score.size, np.nan)
         if self.fit is not None:
             inside = (score > 0) & (score < 1)
-            found[inside] = self.fit.probability(logits(score[inside]))
-        return found
+            fitted[inside] = self.fit.probability(logits(score[inside]))
+        return fitted
 
 
 @dataclass(frozen=True)
@@ -565,13 +565,16 @@ def usable_cells(cells: Cells, curve: FlexibleMethod) -> Cells:
 def fit_curve(cells: Cells, curve: FlexibleMethod, knots: int = 5) -> SplineCurve | LoessCurve:
     """The flexible curve of one binary problem."""
     used = usable_cells(cells, curve)
-    few = few_cells(used)
+    pooled = few_cells(used)
     if curve == "loess":
-        return LoessCurve(few, loess(few.score, few.weight) if few.size else None)
-    if not few.size:
-        return SplineCurve(few, None)
+        return LoessCurve(pooled, loess(pooled.score, pooled.weight) if pooled.size else None)
+    if not pooled.size:
+        return SplineCurve(pooled, None)
     return SplineCurve(
-        few, fit_spline(logits(few.score), few.weight, few.events, knot_candidates(used, knots))
+        pooled,
+        fit_spline(
+            logits(pooled.score), pooled.weight, pooled.events, knot_candidates(used, knots)
+        ),
     )
 
 

@@ -62,16 +62,16 @@ class Preset:
                 )
         evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", two_columns="keep")
         evidence.memory["one class"] = True  # all right, or all wrong, is an answer here
-        given = evidence.need_rows("A preset needs the rows").p
-        if self._matrix is not None and self._matrix != (given.ndim == 2):
-            got = "a matrix" if given.ndim == 2 else "a vector"
+        scores = evidence.need_rows("A preset needs the rows").p
+        if self._matrix is not None and self._matrix != (scores.ndim == 2):
+            got = "a matrix" if scores.ndim == 2 else "a vector"
             raise InputError(
                 "y_prob", f"must fit the preset {self.name!r}: {self.view}", f"got {got}"
             )
         if self._groups is None:  # of two columns, `brier` counts one
-            return brier(y_true, y_prob, **rows) * (2 if given.shape[1] == 2 else 1)
+            return brier(y_true, y_prob, **rows) * (2 if scores.shape[1] == 2 else 1)
         _ = evidence.sums  # checks every value
-        p = evidence.sample.p if given.ndim == 1 else evidence.sample.p.astype(self._matrix_type)
+        p = evidence.sample.p if scores.ndim == 1 else evidence.sample.p.astype(self._matrix_type)
         group = self._groups(p) + 1
         total = np.bincount(group, evidence.sample.y - p.astype(np.float64))
         size = np.bincount(group)
@@ -163,8 +163,8 @@ def _edges(of: Any) -> NDArray[Any]:
 
 def _closed_left(p: NDArray[Any]) -> Ints:
     """Bins [a, b), and one for scores of exactly 1."""
-    of = p.dtype.type if p.dtype.kind == "f" else np.float64
-    return np.searchsorted(_edges(of), p.astype(of), side="right") - 1
+    dtype = p.dtype.type if p.dtype.kind == "f" else np.float64
+    return np.searchsorted(_edges(dtype), p.astype(dtype), side="right") - 1
 
 
 def _closed_right(p: NDArray[Any]) -> Ints:

@@ -200,14 +200,14 @@ def squared_ece(
         kind="confidence",
         two_columns=two_columns,
     )
-    given = rule.rule(tally.n) if isinstance(rule, BySize) else rule
+    fixed = rule.rule(tally.n) if isinstance(rule, BySize) else rule
 
     def of_part(cells: Cells) -> float:
         rows, weight, _ = cells.totals
         if not cells.whole:
-            return _importance(cells, given or default_rule(cells, rows))
-        own = given or default_rule(cells, weight)
-        return _frequency(Bins.from_cells(cells, own.group(cells)))
+            return _importance(cells, fixed or default_rule(cells, rows))
+        chosen = fixed or default_rule(cells, weight)
+        return _frequency(Bins.from_cells(cells, chosen.group(cells)))
 
     return tally.average(of_part)
 
@@ -259,10 +259,10 @@ def _importance(cells: Cells, rule: BinRule) -> float:
     own_weight, own_product = _pairs_of_ties(
         *(c[lead].astype(np.float64) for c in (p, w, e, w2, e2, cells.count))
     )
-    others = np.ones(w.size)
-    others[lead] = 0.0
+    is_other = np.ones(w.size)
+    is_other[lead] = 0.0
     weight, weight2, excess, squares = (
-        segment_sums(np.asarray(others * s), first) for s in (w, w2, u, u2)
+        segment_sums(np.asarray(is_other * s), first) for s in (w, w2, u, u2)
     )
     together = own_weight + 2 * w[lead] * weight + np.maximum(weight**2 - weight2, 0)
     product = own_product + 2 * u[lead] * excess + (excess**2 - squares)
@@ -287,10 +287,10 @@ def _pairs_of_ties(
     """
     o = w - e
     o2 = w2 - e2
-    both = np.maximum(e**2 - e2, 0)
+    two_events = np.maximum(e**2 - e2, 0)
     none = np.maximum(o**2 - o2, 0)
     mixed = 2 * e * o
-    weight = both + none + mixed
+    weight = two_events + none + mixed
     resolved = (count >= 2) & (weight > count * 2.0**-51 * w**2)
-    product = (1 - p) ** 2 * both + p**2 * none - p * (1 - p) * mixed
+    product = (1 - p) ** 2 * two_events + p**2 * none - p * (1 - p) * mixed
     return np.where(resolved, weight, 0.0), np.where(resolved, product, 0.0)

@@ -308,14 +308,14 @@ def _refuted(k: NDArray[Any], n: NDArray[Any], score: Floats, test: str) -> Bool
 
 
 def _answer(test: Callable[..., Any], events: float, n: float, scores: Floats) -> NDArray[Any]:
-    found = np.asarray(test(events, n, scores))
-    good = found.shape == scores.shape and found.dtype.kind in "biuf"
-    if not good or not ((found >= 0) & (found <= 1)).all():  # whole numbers are then 0 and 1
+    pvalues = np.asarray(test(events, n, scores))
+    good = pvalues.shape == scores.shape and pvalues.dtype.kind in "biuf"
+    if not good or not ((pvalues >= 0) & (pvalues <= 1)).all():  # whole numbers are then 0 and 1
         rows = f"{events:g} events in {n:g} rows and {scores.size:,} scores"
-        got = f"it returned {reprlib.repr(found.tolist())} for {rows}"
+        got = f"it returned {reprlib.repr(pvalues.tolist())} for {rows}"
         demand = "must return a p-value between 0 and 1 for each score, or whether it is rejected"
         raise InputError("test", demand, got)
-    return found
+    return pvalues
 
 
 def _own_rejections(answers: Sequence[NDArray[Any]], alpha: float) -> Bools:
@@ -323,16 +323,16 @@ def _own_rejections(answers: Sequence[NDArray[Any]], alpha: float) -> Bools:
 
     What may be either is refused.
     """
-    found = np.concatenate(answers)
+    joined = np.concatenate(answers)
     decided = {answer.dtype.kind != "f" for answer in answers}
-    if len(decided) > 1 or (decided == {False} and set(np.unique(found)) == {0.0, 1.0}):
+    if len(decided) > 1 or (decided == {False} and set(np.unique(joined)) == {0.0, 1.0}):
         if len(decided) > 1:
             got = "it returned both"
         else:
             got = "it returned 0.0 and 1.0 only, which may be either"
         demand = "must return p-values, as floats, or rejections, as bools or whole numbers"
         raise InputError("test", demand, got, remedy="`p <= alpha` makes rejections of p-values.")
-    return np.asarray(found != 0 if True in decided else found <= alpha)
+    return np.asarray(joined != 0 if True in decided else joined <= alpha)
 
 
 def norm_function(norm: Norm | NormFunction) -> NormFunction | None:
@@ -540,7 +540,7 @@ def gce(
 
 
 def _own_losses(loss: Callable[[Bin], float], cells: Cells, bins: Bins, first: Any) -> Floats:
-    found = []
+    losses = []
     for b, i, j in zip(
         np.flatnonzero(bins.count > 0).tolist(),
         first,
@@ -552,14 +552,14 @@ def _own_losses(loss: Callable[[Bin], float], cells: Cells, bins: Bins, first: A
             float(sums[b]) for sums in (bins.weight, bins.events, bins.score, bins.rate)
         )
         count = int(bins.count[b])
-        some = slice(i, j)
-        one = Bin(
-            low, high, count, weight, events, score, rate, cells.score[some], cells.weight[some]
+        inside = slice(i, j)
+        single = Bin(
+            low, high, count, weight, events, score, rate, cells.score[inside], cells.weight[inside]
         )
-        found.append(
-            _number(loss(one), "loss", "must return a number for every bin", f" for bin {b}")
+        losses.append(
+            _number(loss(single), "loss", "must return a number for every bin", f" for bin {b}")
         )
-    return np.array(found)
+    return np.array(losses)
 
 
 def bins_with_rejections(cells: Cells, rule: BinRule, alpha: float, test: Test) -> TestedBins:

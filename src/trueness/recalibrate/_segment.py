@@ -1,7 +1,7 @@
 """One map for all rows, shifted in each segment as far as its rows justify."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, ClassVar, Self
 
@@ -115,8 +115,8 @@ class SegmentCalibration(base.Calibrator):
         sample_weight: ArrayLike | None = None,
         *,
         by: Any = None,
-        labels: Sequence[Any] | None = None,
-        pos_label: Any = None,
+        labels: Sequence[Hashable] | None = None,
+        pos_label: Hashable | None = None,
         cluster: ArrayLike | None = None,
     ) -> Self:
         """Learn the map.
@@ -169,12 +169,13 @@ class SegmentCalibration(base.Calibrator):
         p = self._accept(y_prob)
         columns, keys, code = _segments(by, y_prob, p.shape[0])
         if sorted(columns) != sorted(self.by_names_):
-            known, got = (
-                ", ".join(map(repr, some)) or "none" for some in (self.by_names_, columns)
+            expected, got = (
+                ", ".join(map(repr, column_names)) or "none"
+                for column_names in (self.by_names_, columns)
             )
             remedy = "A dict or frame names them, such as `by={'region': regions}`."
             raise InputError(
-                "by", f"must have the columns of `fit`: {known}", f"got {got}", remedy=remedy
+                "by", f"must have the columns of `fit`: {expected}", f"got {got}", remedy=remedy
             )
         keys = [tuple(key[columns.index(name)] for name in self.by_names_) for key in keys]
         shifts = dict(zip(self.segments_, self.shifts_.tolist(), strict=True))
@@ -274,8 +275,10 @@ def advice(
     found: Any, y_prob: ArrayLike, y_true: ArrayLike, columns: Mapping[str, Any], **rows: Any
 ) -> tuple[str, ...]:
     """A sentence on the columns of the first segment or slice with an error of its own, if a map by these gains."""
-    own = (found.column[i].split(TIMES) for i in np.flatnonzero(found.flagged & found.differs))
-    names = next((some for some in own if set(some) <= set(columns)), None)
+    parts = (found.column[i].split(TIMES) for i in np.flatnonzero(found.flagged & found.differs))
+    names = next(
+        (segment_columns for segment_columns in parts if set(segment_columns) <= set(columns)), None
+    )
     if names is None:
         return ()
     try:
@@ -297,17 +300,24 @@ def _segments(
 ) -> tuple[tuple[str, ...], list[tuple[str | None, ...]], Ints]:
     """The names of the columns, the values that occur together, None if missing, and which of these each row has."""
     columns = read_by(by, rows, np.ones(n, bool), whole="names")
-    if cut := [one.name for one in columns if one.edges]:
+    if cut := [column.name for column in columns if column.edges]:
         got = f"{cut[0]!r} has many other numbers"
         raise InputError(
             "by", "must hold names or whole numbers", got, remedy="Cut them into groups first."
         )
     if not columns:
         return (), [()], np.zeros(n, np.int64)
-    distinct, code = np.unique(np.stack([one.code for one in columns]), axis=1, return_inverse=True)
-    values = [[None if value == MISSING else value for value in one.values] for one in columns]
-    keys = [tuple(own[i] for own, i in zip(values, pair, strict=True)) for pair in distinct.T]
-    return tuple(one.name for one in columns), keys, code.reshape(-1)
+    distinct, code = np.unique(
+        np.stack([column.code for column in columns]), axis=1, return_inverse=True
+    )
+    values = [
+        [None if value == MISSING else value for value in column.values] for column in columns
+    ]
+    keys = [
+        tuple(column_values[i] for column_values, i in zip(values, pair, strict=True))
+        for pair in distinct.T
+    ]
+    return tuple(column.name for column in columns), keys, code.reshape(-1)
 
 
 def _shifted(q: Floats, shift: Floats) -> Floats:

@@ -14,6 +14,8 @@ from trueness.results._record import Record, Table, with_two_columns
 
 _SQUARED = "squared_ece"
 """The measure that is shown as the typical error, its root."""
+TOO_SMALL = "too small to be estimated"
+"""What is shown in place of a typical error of zero, which nobody has."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,7 @@ class Comparison(Table):
     0.012
     """
 
+    _text_first = True
     _columns = ("pairs",)
     _also = ("sentence",)
 
@@ -195,11 +198,14 @@ class Comparison(Table):
         several = len(self.pairs) > 1
         p = ("adjusted " if several else "") + p_value(pvalue)
         errors = points(*(max(0.0, self.estimates[name]) ** 0.5 for name in (best, rival)))
-        first = errors[0] if float(errors[0]) > 0 else "too small to be estimated"
-        sizes = f"typical error {first} against {errors[1]} percentage points"
+        first, second = (error if float(error) > 0 else TOO_SMALL for error in errors)
+        sizes = f"typical error {first} against {second} percentage points"
         others = "every other model" if several else quoted(rival)
         if self.winner is not None:
             return f"{quoted(best)} is better calibrated than {others}: {sizes} ({p})."
+        if second == TOO_SMALL:
+            both = f"{quoted(best)} and {quoted(rival)}"
+            return f"No difference is shown: typical errors of {both} are {TOO_SMALL} ({p})."
         return f"No difference is shown: {sizes} for {quoted(best)} and {quoted(rival)} ({p})."
 
     @property
@@ -238,9 +244,10 @@ class Comparison(Table):
         if self.measure == _SQUARED and self.compared == "models":
             title = "typical error, in percentage points,"
             roots = points(*(max(0.0, value) ** 0.5 for value in self.estimates.values()))
+            texts = (root if float(root) > 0 else TOO_SMALL for root in roots)
             models = [
                 ["model", "typical error"],
-                *(list(line) for line in zip(self.estimates, roots, strict=True)),
+                *(list(line) for line in zip(self.estimates, texts, strict=True)),
             ]
         lines = [
             f"{title} of {len(self.estimates)} {self.compared} ({', '.join(how)})",

@@ -59,7 +59,7 @@ class AcceptThreshold(Record):
             number_of = self.n if self.humans is None else self.humans
             more = f"more {labels}s would not help"
             if self.rows_needed is not None:
-                more = f"about {count(self.rows_needed, labels)} would be needed"
+                more = f"about {count(_in_round_numbers(self.rows_needed), labels)} would be needed"
             given = f"{count(number_of, labels)} at {level}"
             refusal = f"No threshold can be certified for {goal} with {given}: {more}."
             return f"{refusal} {self.note}".rstrip()
@@ -73,6 +73,14 @@ class AcceptThreshold(Record):
             digits = 2 + math.ceil(-math.log10(max(1 - self.threshold, 1e-12)))
         start = f"Accept from {number(self.threshold, digits)} on: {share} of {self.noun}s ({low.removesuffix(' %')} to {high})"
         return f"{start}, {goal}, certified at {level}. {self.note}".rstrip()
+
+
+def _in_round_numbers(rows: int) -> int:
+    """Thousands of rows with two digits, rounded up: they are a rough estimate."""
+    if rows < 1000:
+        return rows
+    unit: int = 10 ** (len(str(rows)) - 2)
+    return -(-rows // unit) * unit
 
 
 def by_model(one: Any) -> dict[str, Any]:
@@ -138,6 +146,7 @@ class RiskCoverage(_Curves):
 class NetBenefit(_Curves):
     """The net benefit of decisions at each threshold: arrays, or arrays by model."""
 
+    _text_first = True
     _columns = (
         *("threshold", "value", "low", "high", "band_low", "band_high"),
         *("gain", "gain_low", "gain_high", "treat_all"),
@@ -260,6 +269,8 @@ class Decision(Record):
     """Confidence level."""
     n: int
     """Rows."""
+    few_clusters: int = 0
+    """The number of clusters, if there are too few to split for a map; otherwise 0."""
 
     def __str__(self) -> str:
         shown = number(self.threshold, 4) if 0.001 <= self.threshold <= 0.999 else self.threshold
@@ -288,7 +299,8 @@ class Decision(Record):
     def saving(self) -> str:
         """What recalibration would save, in a sentence."""
         if math.isnan(self.miscalibration.value):
-            return "These rows are too few to tell what recalibration would save."
+            few = "rows" if not self.few_clusters else count(self.few_clusters, "cluster")
+            return f"These {few} are too few to tell what recalibration would save."
         value, low, high = _costs(
             self.miscalibration.value,
             self.miscalibration.low,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from trueness._text.numbers import count, level_percent, number, p_value, total
+from trueness._text.numbers import count, level_percent, p_value, points, total
 from trueness._text.strings import align
 from trueness.results._record import Record, Table, with_two_columns
 from trueness.typing import Bools, Floats, Ints
@@ -19,6 +19,8 @@ _NAMED = 6
 @dataclass(frozen=True)
 class _Gaps(Table):
     """What segments and slices share; the columns are arrays of equal length."""
+
+    _text_first = True
 
     column: tuple[str, ...]
     """The column, or the columns that are crossed."""
@@ -258,7 +260,8 @@ class Slices(_Gaps):
             text += f" {own:,} of these {'is' if own == 1 else 'are'} distinct; the others share their rows."
         if math.isnan(self.worst_gap_high):
             return text
-        within = f"{number(self.worst_gap_high)} ({level_percent(self.level)} confidence)"
+        (largest,) = points(self.worst_gap_high)
+        within = f"{largest} percentage points ({level_percent(self.level)} confidence)"
         return f"{text} On every slice of at least {self.min_rows:,} rows the scores are calibrated within {within}."
 
 

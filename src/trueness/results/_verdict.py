@@ -210,7 +210,9 @@ class Verdict(Record):
         """
         least = self.scores[0]
         most = self.scores[-1]
-        if self.top_label or self.n < 2 or (self.statement and not self.statement.is_score):
+        if self.top_label or self.n < 2:
+            return ""
+        if self.statement is not None and not self.statement.could_be_other_scores:
             return ""
         if not self.rejected:
             if least == most and self.code == "no-evidence":

@@ -4,27 +4,30 @@ Its options, and notes for the reader.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from trueness._assess.asked import Asked
-from trueness._input.columns import column
+from trueness._assess.makers import MAKERS, joint_levels
+from trueness._assess.rows import ModelRows, column_name, columns_of, labels_of, model_rows
+from trueness._input.arguments import checked_whole
+from trueness._input.segment_columns import GROUPS
 from trueness._level import Level
-from trueness._report.records import RowCounts, Source
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.evidence import Evidence, Sums
 from trueness._tally.group_keys import names_of
 from trueness._tally.models import check_names, model_context
 from trueness._tally.multiclass import View
-from trueness._tally.row_sums import bins_of_rows
 from trueness._tally.rules import BinRule, Edges, EqualWidth
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally, binary_of_two_classes
 from trueness.errors import DroppedRowsWarning, InputError, collected_warnings, quietly
+from trueness.infer.group._segment_rows import of_groups
 from trueness.measure import ece
-from trueness.typing import ArrayLike, Bools, Ints, RowOptions
+from trueness.results._page import RowCounts, Source
+from trueness.typing import Floats, Ints, RowOptions
 
 _SOURCES: dict[type, Source] = {Tally: "tally", Sketch: "sketch", Binned: "bins"}
 Groups: TypeAlias = Mapping[tuple[str, ...], Sums]
@@ -55,8 +58,6 @@ class Subject:
     source: Source
     view: View
     """The question asked about every model."""
-    kept: Bools | None = None
-    """Which of the rows passed are used; None for sums."""
     by: tuple[str, ...] = ()
     """The columns of the groups of an Accumulator."""
     groups: Mapping[str, Groups] = field(default_factory=dict)
@@ -166,72 +167,74 @@ def kept_bins(sums: Any) -> BinRule | None:
     return Edges(edges)
 
 
-def read_rows(
-    y_true: ArrayLike,
+def asked_of_rows(
+    y_true: Any,
     y_prob: Any,
     rows: RowOptions,
-    cluster: Any = None,
-    rounded_to: float | None = None,
-) -> Subject:
-    """Check labels and scores. A row with a missing value in any model, or without a cluster, is dropped for all."""
-    if isinstance(rows.get("kind"), str) and rows["kind"] == "multilabel":
-        return _read_labels(y_true, y_prob, rows, cluster, rounded_to)
-    if rows.get("kind") is not None:
-        demand = "must be 'multilabel' or be left out: the report of a matrix shows the top label and every class"
-        raise InputError("kind", demand, f"got {rows['kind']!r}")
-    models = _models(y_prob)
+    options: Options,
+    *,
+    by: Any,
+    crossed: int,
+    cluster: Any,
+    rounded_to: float | None,
+) -> dict[str, Asked]:
+    """What is asked about each model. A row with a missing value in any of them is dropped for all."""
+    kind = rows.get("kind")
+    several_labels = isinstance(kind, str) and kind == "multilabel"
+    if not several_labels:
+        _check_kind(kind)
+    models = {"scores": y_prob} if several_labels else _models(y_prob)
     # Errors name the model if there are several.
-    if len(models) > 1 or isinstance(y_true, Mapping):
-        named = models
-    else:
-        named = {"": next(iter(models.values()))}
+    are_named = len(models) > 1 or isinstance(y_true, Mapping)
+    named = models if are_named else {"": next(iter(models.values()))}
     with collected_warnings(DroppedRowsWarning):  # the report counts them
         found = Evidence.several(
-            y_true, named, rows, kind="confidence", cluster=cluster, argument="y_prob"
+            y_true, named, rows, two_columns="keep", cluster=cluster, argument="y_prob"
         )
-    _check_order(found)
-    given = next(iter(found.values()))
-    found = {name: _counted(one.rounded(rounded_to)) for name, one in found.items()}
-    for name, one in found.items():
-        with model_context(name):
-            bins_of_rows(
-                one.sample, EqualWidth(1)
-            )  # checks every value, so that nothing after needs to
-    first = next(iter(found.values()))
-    assert first.position is not None
-    values = column(first_labels(y_true), "y_true").values.reshape(-1)
-    classes = first.classes
-    kept = np.zeros(values.shape[0], dtype=bool)
-    kept[first.position] = True
-    counts = RowCounts(
-        kept.size, first.position.size, first.dropped, first.weight, given.weights, classes
-    )
-    event = first.event
-    if classes is None and not first.two_columns:  # what a vector of scores predicts
-        labels = rows.get("labels")
-        usual = (values.dtype.kind == "b" or 1) if labels is None else list(labels)[-1]
-        event = usual if rows.get("pos_label") is None else rows["pos_label"]
-    models = dict(zip(models, found.values(), strict=True))
-    other = next((one for one in values[kept] if one != event), None) if classes is None else None
-    other = other.item() if isinstance(other, np.generic) else other
-    return Subject(
-        models, counts, "rows", first.view, kept, notes=given.notes, event=event, other=other
-    )
+    read = {name: one.rounded(rounded_to) for name, one in zip(models, found.values(), strict=True)}
+    given = first_labels(y_true)
+    first = next(iter(read.values()))
+    columns, slice_columns = columns_of(first, given, by, checked_whole(crossed, "crossed"), GROUPS)
+    labels = labels_of(first, given, rows)._replace(cluster=column_name(cluster))
+    asked = {}
+    for name, one in read.items():
+        # What is unusual about the rows becomes a note.
+        with model_context(name if are_named else ""), collected_warnings():
+            kept = model_rows(
+                one, columns=columns, slice_columns=slice_columns, labels=labels, copied=False
+            )
+        asked[name] = Asked(kept, MAKERS, options.level, options.seed, options.rule)
+    return asked
 
 
-def subject_of(asked: Mapping[str, Asked]) -> Subject:
-    """The models of a report from assessments of the same rows."""
-    first = next(iter(asked.values()))
-    evidence = first.view("confidence")
-    assert evidence.rows is not None
-    for name, one in asked.items():
-        other = one.view("confidence")
-        own = evidence.events is not None and other.events is not None
-        if other.rows is None or not (own or np.array_equal(other.rows.y, evidence.rows.y)):
+def _check_kind(kind: Any) -> None:
+    if kind is not None:
+        demand = "must be 'multilabel' or be left out: the report of a matrix shows the top label and every class"
+        raise InputError("kind", demand, f"got {kind!r}")
+
+
+def require_same_labels(asked: Mapping[str, Asked]) -> None:
+    """Raise unless assessments are of the same labels, or of statements, which have their own."""
+    models = {name: one.view("confidence") for name, one in asked.items()}
+    first = next(iter(models.values()))
+    for name, other in models.items():
+        have_own = first.events is not None and other.events is not None
+        are_equal = other.rows is not None and np.array_equal(other.rows.y, first.need_rows("").y)
+        if not (have_own or are_equal):
             raise InputError(
                 "y_true", "must hold assessments of the same labels", f"{name!r} has others"
             )
+
+
+def subject_of(asked: Mapping[str, Asked]) -> Subject:
+    """The models of a report, from what is asked about them."""
+    first = next(iter(asked.values()))
+    evidence = first.view("confidence")
+    assert evidence.rows is not None
+    if evidence.view != "multilabel" and evidence.asked and evidence.view != "confidence":
+        _check_kind(evidence.view)
     models: Mapping[str, Evidence] = {name: one.view("confidence") for name, one in asked.items()}
+    _check_order(models)
     notes = evidence.notes
     if evidence.view == "multilabel":
         if len(asked) > 1:
@@ -246,8 +249,14 @@ def subject_of(asked: Mapping[str, Asked]) -> Subject:
         notes = (*notes, *fewer)
     used = evidence.rows.n
     dropped = evidence.dropped
-    weights = "none" if evidence.rows.w is None else evidence.weights
-    counts = RowCounts(used + dropped, used, dropped, evidence.weight, weights, evidence.classes)
+    counts = RowCounts(
+        used + evidence.weightless + dropped,
+        used,
+        dropped,
+        evidence.weight,
+        evidence.weights,
+        None if evidence.view == "multilabel" else evidence.classes,
+    )
     labels = first.rows.labels
     return Subject(
         models, counts, "rows", evidence.view, notes=notes, event=labels.event, other=labels.other
@@ -259,25 +268,6 @@ def first_labels(y_true: Any) -> Any:
     if isinstance(y_true, Mapping):
         return next(iter(y_true.values()))
     return y_true
-
-
-def _read_labels(
-    y_true: Any, y_prob: Any, rows: RowOptions, cluster: Any, rounded_to: float | None
-) -> Subject:
-    """Every label as a problem of its own, of the same rows."""
-    with collected_warnings(DroppedRowsWarning):  # the report counts them
-        whole = Evidence.of(y_true, y_prob, rows, cluster=cluster)
-    models, notes = _fewer({f"label {name}": one for name, one in whole.each_class()}, "labels")
-    assert whole.position is not None
-    n = whole.position.size
-    dropped = whole.dropped
-    kept = np.zeros(n + dropped, dtype=bool)
-    kept[whole.position] = True
-    counted = {name: _counted(one.rounded(rounded_to)) for name, one in models.items()}
-    counts = RowCounts(n + dropped, n, dropped, whole.weight, whole.weights, None)
-    return Subject(
-        counted, counts, "rows", "multilabel", kept, notes=(*whole.notes, *notes), event=1, other=0
-    )
 
 
 def _models(y_prob: Any) -> Mapping[str, Any]:
@@ -305,16 +295,33 @@ def _check_order(models: Mapping[str, Evidence]) -> None:
             )
 
 
-def _counted(one: Evidence) -> Evidence:
-    """The rows that count, with clusters in order of appearance.
+def asked_of_sums(subject: Subject, options: Options) -> dict[str, Asked]:
+    """What is asked about each model; several labels are judged at the levels of Holm's method."""
+    asked = {}
+    for name, evidence in subject.models.items():
+        groups = subject.groups.get(name)
+        read = of_groups(subject.by, groups) if groups else None
+        kept = ModelRows(evidence, groups=read)
+        asked[name] = Asked(kept, MAKERS, options.level, options.seed, options.rule)
+    if subject.view == "multilabel":
+        return joint_levels(asked, options.level)
+    return asked
 
-    Weights that are all 1 are no weights.
-    """
-    w = one.need_rows("").w
-    if w is not None:
-        one = one.at(np.flatnonzero(w), weighted=bool((w[w > 0] != 1).any()))
-    one = replace(one, memory={})
-    if one.cluster is None:
-        return one
-    first = np.unique(one.cluster, return_index=True)[1]
-    return replace(one, cluster=np.argsort(np.argsort(first))[one.cluster], memory={})
+
+def are_paired(models: Mapping[str, Evidence]) -> bool:
+    """Whether models can be compared row by row: events by several horizons have weights of their own."""
+    first, *others = models.values()
+    if first.events is None:
+        return True
+    rows = first.need_rows("A comparison")
+    return all(
+        other.need_rows("A comparison").n == rows.n
+        and _is_same(other.need_rows("A comparison").w, rows.w)
+        for other in others
+    )
+
+
+def _is_same(first: Floats | None, second: Floats | None) -> bool:
+    if first is None or second is None:
+        return first is second
+    return np.array_equal(first, second)
