@@ -29,7 +29,7 @@ def labels_missing(labels: Column) -> Bools | None:
     """Mask of the missing labels: masked, null, None or nan."""
     values = labels.values
     if values.dtype.kind == "f":
-        is_nan = np.isnan(values)
+        is_nan: Bools = np.isnan(values)
     elif values.dtype.kind == "O":
         is_nan = np.fromiter((is_missing(v) for v in values), dtype=bool, count=values.size)
     else:
