@@ -345,10 +345,10 @@ def by_time(groups: Any, time: str, before: Any, after: Any) -> list[tuple[Any, 
 
 def checked_eps(eps: Any) -> float:
     """How far scores stay away from 0 and 1."""
-    eps = checked_fraction(eps, "eps")
-    if eps >= 0.5:
-        raise InputError("eps", "must be below 1/2", f"got {eps}")
-    return eps
+    distance = checked_fraction(eps, "eps")
+    if distance >= 0.5:
+        raise InputError("eps", "must be below 1/2", f"got {distance}")
+    return distance
 
 
 def checked_position(position: Any, last: Position | None) -> Position:
