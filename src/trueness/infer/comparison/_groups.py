@@ -9,7 +9,7 @@ import numpy as np
 
 from trueness._input.arguments import Seed, checked_word, whole_seed
 from trueness._keywords import suggests_keywords
-from trueness._level import checked_level
+from trueness._level import Level, checked_level
 from trueness._numerics.roots import bracketed_root
 from trueness._tally.evidence import Evidence
 from trueness._tally.row_sums import cells_of_rows
@@ -325,7 +325,7 @@ def _pair(first: _Group, second: _Group) -> PairDifference:
         first.estimate - second.estimate,
         math.hypot(first.error, second.error),
         _smallest_excluded(interval),
-        lambda level: interval(1 - level),
+        lambda level: interval(Level(level).alpha),
     )
 
 
@@ -341,7 +341,7 @@ def _pair_of_sets(first: _Group, second: _Group) -> PairDifference:
         first.estimate - second.estimate,
         math.nan,
         pvalue,
-        lambda level: _mover(first, second, round(1 - level, 12)),
+        lambda level: _mover(first, second, Level(level).alpha),
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from trueness._input.arguments import Seed, checked_resamples, whole_seed
 from trueness._input.segment_columns import MISSING
 from trueness._keywords import suggests_keywords
-from trueness._level import checked_level
+from trueness._level import Level, checked_level
 from trueness._numerics.holm import holm
 from trueness._progress import Progress, reporter
 from trueness._tally.accumulator import Accumulator
@@ -159,11 +159,12 @@ def calibration_series(
     known = columns["n"] > 0
     pvalues = columns["pvalue"]
     questions = 2 if several else 1
-    pvalues[known] = tests.refined(pvalues[known], (1 - level) / questions)
+    alpha = Level(level).alpha
+    pvalues[known] = tests.refined(pvalues[known], alpha / questions)
     adjusted = np.full(len(lines), math.nan)
     adjusted[known] = np.minimum(1.0, questions * holm(pvalues[known]))
     # The p-value of a change is at least 2 × classes / (draws + 1).
-    needed = math.ceil(2 * len(total.parts) / (1 - level))
+    needed = math.ceil(round(2 * len(total.parts) / alpha, 6))
     classes = len(total.parts)
     if resamples is None:
         tests.draws = max(draws, min(needed, _CHANGE_DRAWS // classes))
@@ -185,7 +186,7 @@ def calibration_series(
         name=tuple(days),
         **columns,
         adjusted_pvalue=adjusted,
-        flagged=np.nan_to_num(adjusted, nan=1.0) <= 1 - level,
+        flagged=np.nan_to_num(adjusted, nan=1.0) <= alpha,
         change=change,
         change_pvalue=change_pvalue,
         level=level,
@@ -381,7 +382,7 @@ def _change(
     k = min(found, key=lambda k: found[k][0])
     pvalue, start, last = found[k]
     pvalue = min(1.0, 2 * len(found) * pvalue)
-    if pvalue > 1 - level:
+    if pvalue > Level(level).alpha:
         return None, pvalue
     parts = [type(one)("binary", (one.parts[k],)) for one in days.values()]  # type: ignore[arg-type]  # parts of their own kind
     inside = sum(parts[start : last + 1])

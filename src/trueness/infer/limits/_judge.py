@@ -324,7 +324,7 @@ def _replaces(
 ) -> bool | None:
     if margin is None or pvalue is None:
         return None
-    if pvalue <= 1 - level:
+    if pvalue <= Level(level).alpha:
         return True
     if bias.low > margin or bias.high < -margin:
         return False
