@@ -1410,6 +1410,15 @@ def test_a_page_of_an_assessment_is_the_page_of_its_unusual_rows(options):
         assert of_rows["rows"]["used"] == 12
 
 
+def test_a_page_of_an_assessment_names_its_columns():
+    y, p = pd.Series(TABLE["y"][FEW], name="died"), pd.Series(SCORES[FEW], name="model")
+    how = {"progress": False, "intervals": False}
+    with quiet():
+        found = tn.report(tn.assess(y, p), **how).to_dict()
+        assert found == tn.report(y, p, **how).to_dict()
+    assert (found["provenance"]["label"], found["models"][0]["name"]) == ("died", "model")
+
+
 def test_a_page_of_an_assessment_by_class_is_refused_as_that_of_its_rows():
     y, p = CASES["matrix"].whole.rows
     for ask in (
