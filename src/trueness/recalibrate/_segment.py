@@ -29,6 +29,7 @@ from trueness.recalibrate._calibration_set import CalibrationSet, group_codes, u
 from trueness.recalibrate._formula import Map, PythonOnly
 from trueness.recalibrate._logistic import PlattScaling
 from trueness.recalibrate._saving import Field, array, fitted_calibrator, meets, real
+from trueness.results._segments import is_protected
 from trueness.typing import ArrayLike, Floats, Ints
 
 _FOLDS = 5
@@ -273,9 +274,15 @@ class SegmentCalibration(base.Calibrator):
 def advice(
     found: Any, y_prob: ArrayLike, y_true: ArrayLike, columns: Mapping[str, Any], **rows: Any
 ) -> tuple[str, ...]:
-    """A sentence on the columns of the first segment or slice with an error of its own, if a map by these gains."""
+    """A sentence on the columns of the first segment or slice with an error of its own, if a map by these gains.
+
+    None on columns that the law may protect.
+    """
     own = (found.column[i].split(TIMES) for i in np.flatnonzero(found.flagged & found.differs))
-    names = next((some for some in own if set(some) <= set(columns)), None)
+    names = next(
+        (some for some in own if set(some) <= set(columns) and not any(map(is_protected, some))),
+        None,
+    )
     if names is None:
         return ()
     try:
