@@ -103,7 +103,7 @@ def read_look(
         binned = any(isinstance(sums, Binned) for sums in groups)
         largest = np.array([_largest(sums) for sums in groups])
         # A cluster may have rows in every segment.
-        shares = (
+        shares: Any = (
             (share, share)
             if share < 1 or largest.max() == 1
             else (1 / largest.sum(), 1 / largest[code])
@@ -145,20 +145,20 @@ def read_look(
         values = column.parts or tuple((name,) for name in names)
         if [one.name for one in columns] != ["by"]:  # an array without a name
             keys = tuple(one.name for one in columns)
-    largest = 1.0
+    heaviest = 1.0
     size = w
     if isinstance(data, Events) and data.kind == "horizon" and data.weight is not None:
         # A power of a ratio has a mean of at most 1 if it is at most 1. Weights of censoring depend
         # on the labels, so that a cluster is as large as its rows are many.
-        largest = data.largest_weight
+        heaviest = data.largest_weight
         size = np.ones(y.size)
-    shares: Any = (1 / largest, 1 / largest)
+    shares = (1 / heaviest, 1 / heaviest)
     if cluster is not None:
         assert evidence.position is not None
         given = cluster_column(data, cluster, y.size + evidence.dropped)
         clusters = cluster_codes(given, evidence.position, least=1)
         inside = clusters * (code.max() + 1) + code
-        shares = _share(clusters, size) / largest, _share(inside, size) / largest
+        shares = _share(clusters, size) / heaviest, _share(inside, size) / heaviest
     cells = np.stack([p, w, w * y])
     piece = _piece(cells, code, names, is_text, eps, shares, False)
     piece = piece._replace(keys=keys, parts=values if keys else ())
