@@ -282,17 +282,21 @@ class PlacedCells(NamedTuple):
 
     def plus(self, other: "PlacedCells") -> "PlacedCells":
         """The sums of both."""
-        key = np.concatenate([self.key, other.key])
-        order = np.argsort(key, kind="stable")
-        key = key[order]
-        start = np.flatnonzero(np.diff(key, prepend=-1))
-        table = np.concatenate([self.table, other.table])[order]
-        ends = np.concatenate([self.ends, other.ends])[order]
-        low = np.minimum.reduceat(ends[:, 0], start)
-        high = np.maximum.reduceat(ends[:, 1], start)
-        return PlacedCells(
-            key[start], np.add.reduceat(table, start, axis=0), np.column_stack([low, high])
-        )
+        key, order = _sorted(np.concatenate([self.key, other.key]))
+        is_new = np.diff(key, prepend=-1) != 0
+        row = np.empty(key.size, dtype=np.int64)
+        row[order] = np.cumsum(is_new) - 1
+        here, there = np.split(row, [self.key.size])
+        size = int(is_new.sum())
+        # No array of both tables is made, which would take longer than the rest.
+        table = np.zeros((size, 2, 5), dtype=np.int64)
+        table[here] = self.table
+        table[there] += other.table
+        ends = _no_ends(size)
+        ends[here] = self.ends
+        ends[there, 0] = np.minimum(ends[there, 0], other.ends[:, 0])
+        ends[there, 1] = np.maximum(ends[there, 1], other.ends[:, 1])
+        return PlacedCells(key[is_new], table, ends)
 
     def grids(self) -> Iterator[tuple[int, GridCells]]:
         """The sums of each place."""
