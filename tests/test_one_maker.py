@@ -1410,6 +1410,15 @@ def test_a_page_of_an_assessment_is_the_page_of_its_unusual_rows(options):
         assert of_rows["rows"]["used"] == 12
 
 
+def test_a_page_of_an_assessment_names_its_columns():
+    y, p = pd.Series(TABLE["y"][FEW], name="died"), pd.Series(SCORES[FEW], name="model")
+    how = {"progress": False, "intervals": False}
+    with quiet():
+        found = tn.report(tn.assess(y, p), **how).to_dict()
+        assert found == tn.report(y, p, **how).to_dict()
+    assert (found["provenance"]["label"], found["models"][0]["name"]) == ("died", "model")
+
+
 def test_a_page_of_an_assessment_by_class_is_refused_as_that_of_its_rows():
     y, p = CASES["matrix"].whole.rows
     for ask in (
@@ -1418,6 +1427,16 @@ def test_a_page_of_an_assessment_by_class_is_refused_as_that_of_its_rows():
     ):
         with pytest.raises(tn.InputError, match="the report of a matrix shows the top label"):
             ask()
+
+
+@pytest.mark.parametrize("function", [tn.ece_interval, tn.calibration_test])
+def test_the_largest_of_two_scores_says_so(function):
+    model = CASES["rows"].whole
+    columns = np.column_stack([1 - model.p, model.p])
+    assert "The larger of the two columns of scores is taken" in str(
+        function(model.y, columns, k=1)
+    )
+    assert "are one binary problem: the event is the second" in str(function(model.y, columns))
 
 
 def test_an_assessment_at_another_level_is_that_of_the_level():

@@ -107,3 +107,16 @@ def test_segments_need_a_column(call):
     result = call("segments", "--demo")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "Give a column of segments: --by NAME." in result.stderr
+
+
+@pytest.mark.parametrize(("column", "advised"), [("shop", True), ("sex", False)])
+def test_a_map_by_what_the_law_may_protect_is_not_advised_unasked(call, tmp_path, column, advised):
+    rng = np.random.default_rng(5)
+    p = rng.beta(2, 5, 3_000)
+    half = np.arange(p.size) % 2
+    y = (rng.random(p.size) < np.where(half == 1, np.minimum(1, 1.8 * p), p)).astype(int)
+    write_columns(tmp_path / "x.csv", {"y": y, "p": p, column: half.astype(str)})
+    shown = " ".join(
+        call("segments", "x.csv", "--label", "y", "--prob", "p", "--by", column).stdout.split()
+    )
+    assert (f"A map by {column} lowers" in shown) is advised

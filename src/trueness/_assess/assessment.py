@@ -490,7 +490,9 @@ def asked_of(
     read = Evidence.of(y_true, y_prob, rows, two_columns="keep", cluster=cluster).rounded(unit)
     columns, slice_columns = columns_of(read, y_true, by, crossed, slice_groups, slices_from)
     labels = labels_of(read, y_true, rows) if copied else Labels()
-    labels = labels._replace(cluster=column_name(cluster))
+    labels = labels._replace(
+        cluster=column_name(cluster), column=column_name(y_true), scores=column_name(y_prob)
+    )
     kept = model_rows(
         read,
         columns=columns,

@@ -10,6 +10,7 @@ from trueness._assess.asked import Asked
 from trueness._assess.rows import ModelRows
 from trueness._input.sample import Sample
 from trueness._numerics.streams import stream
+from trueness._tally.events import are_ranges
 from trueness._tally.evidence import Evidence
 from trueness.errors import InputError
 from trueness.typing import Floats, Ints
@@ -45,7 +46,7 @@ def is_splittable(evidence: Evidence) -> bool:
 
 def has_scores(evidence: Evidence) -> bool:
     """Whether the probabilities tell rows apart, which those of intervals and quantiles do not."""
-    return evidence.events is None or not evidence.events.are_ranges
+    return evidence.events is None or not are_ranges(evidence.events)
 
 
 def deal(a: Asked) -> Deal:

@@ -131,7 +131,8 @@ def page_explorers(
     """All rows, and the classes with the largest ECE, as many as a page of 2 MB can hold."""
     part = data.sums.parts[0] if isinstance(data.sums, Binned) else data.tally.parts[0]  # type: ignore[union-attr]
     name = "All rows" if data.classwise is None else "Top label"
-    views = [explorer(name, part, rule, level, top_label=subject.top_label)]
+    kind = "" if data.events is None else data.events.kind
+    views = [explorer(name, part, rule, level, top_label=subject.top_label, kind=kind)]
     if data.classwise is not None:
         places = {str(name): place for place, name in enumerate(data.classwise.classes or ())}
         most = max(0, _MOST_VIEWS // len(subject.models) - 1)

@@ -29,6 +29,20 @@ _TOP_LABEL: dict[str, Any] = {
     "y_name": "how often it was right",
     "happens": "right",
 }
+_STATEMENTS: dict[str, dict[str, Any]] = {
+    "interval": {
+        "x_name": "stated coverage",
+        "y_name": "share of outcomes inside",
+        "happens": "inside",
+    },
+    "quantiles": {
+        "x_name": "stated level",
+        "y_name": "share of outcomes at most the quantile",
+        "happens": "at most it",
+    },
+    "horizon": {**_EVENTS, "x_name": "predicted risk"},
+}
+"""The words for kinds of events; others have those of labels."""
 OFFERED = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 18, 20, 25, 30, 40, 50)
 _MOST_OFFERED = 100
 _MANY = 2048  # distinct scores
@@ -83,7 +97,13 @@ def offered(rule: BinRule) -> tuple[int, ...]:
 
 
 def explorer(
-    name: str, sums: Cells | Bins, rule: BinRule, level: float, *, top_label: bool = False
+    name: str,
+    sums: Cells | Bins,
+    rule: BinRule,
+    level: float,
+    *,
+    top_label: bool = False,
+    kind: str = "",
 ) -> Explorer:
     """Cut the cells wherever any offered rule does, and sum what lies between.
 
@@ -92,15 +112,15 @@ def explorer(
     A bin of any offered rule is then a run of fine cells, and its sums are sums of theirs: whole
     numbers if the weights are, so that the page computes exactly what the library does.
     """
-    words = _TOP_LABEL if top_label else _EVENTS
+    words = _TOP_LABEL if top_label else _STATEMENTS.get(kind, _EVENTS)
     if isinstance(sums, Bins):
         bins = sums.coarsen(rule)
         start = np.arange(bins.size + 1)
-        kind = "width" if isinstance(rule, EqualWidth) and rule.n in offered(rule) else "given"
-        rules = {kind: {str(bins.size): _bins_of(Groups(bins.edges, start), bins, start, level)}}
+        cut = "width" if isinstance(rule, EqualWidth) and rule.n in offered(rule) else "given"
+        rules = {cut: {str(bins.size): _bins_of(Groups(bins.edges, start), bins, start, level)}}
         axes = _axes(bins, bins, level)
         return Explorer(
-            name, **_sums(bins), rules=rules, rule=kind, bins=str(bins.size), **axes, **words
+            name, **_sums(bins), rules=rules, rule=cut, bins=str(bins.size), **axes, **words
         )
     groups, asked = _offered_groups(sums, rule)
     start = np.unique(
@@ -110,12 +130,12 @@ def explorer(
     many = sums.size > _MANY  # then they are pooled in the fine cells before a band is computed
     pooled = pool_runs(sums, start[:-1]) if many else sums
     rules = {
-        kind: {
+        cut: {
             n: _bins_of(one, fine, start, level)
             | _band_of(pooled, np.searchsorted(start, one.start) if many else one.start, level)
             for n, one in by_number.items()
         }
-        for kind, by_number in groups.items()
+        for cut, by_number in groups.items()
     }
     axes = _axes(sums, Bins.from_cells(sums, EqualMass(10).group(sums)), level)
     number = next(iter(groups["given"])) if asked == "given" else str(rule.n_requested)

@@ -41,6 +41,10 @@ class Labels(NamedTuple):
     """Whether `labels` named them, so that a map needs these names to be fitted."""
     cluster: str = ""
     """The name of the column of clusters, if it has one."""
+    column: str = ""
+    """That of the column of labels."""
+    scores: str = ""
+    """That of the column of scores."""
 
 
 class ModelRows:

@@ -312,6 +312,8 @@ def report(
             demand = "must be labels if scores or options of rows are passed"
             remedy = "An assessment has its rows, bins, level and seed."
             raise InputError("y_true", demand, "got an assessment", remedy=remedy)
+        first = next(iter(models.values()))
+        origin = replace(origin, label=first.asked.rows.labels.column or None)
         return report_assessments(
             models, origin=origin, intervals=intervals, title=title, progress=progress
         )
@@ -361,7 +363,7 @@ def _assessments(y_true: Any) -> dict[str, Assessment]:
     None if it is something else.
     """
     if isinstance(y_true, Assessment):
-        return {"scores": y_true}
+        return {y_true.asked.rows.labels.scores or "scores": y_true}
     if isinstance(y_true, Mapping) and any(isinstance(one, Assessment) for one in y_true.values()):
         odd = next((name for name, one in y_true.items() if not isinstance(one, Assessment)), None)
         if odd is not None:

@@ -87,11 +87,6 @@ class Events:
         left_out = "".join(f", {count:,} {reason}" for reason, count in self.left_out.items())
         return f"Events({self.words}: {self.n_input:,} rows{left_out})"
 
-    @property
-    def are_ranges(self) -> bool:
-        """Whether it is about intervals or quantiles, whose probabilities do not tell rows apart."""
-        return self.kind in ("interval", "quantiles")
-
     # ---- in place of labels and scores
 
     def spread(self, values: ArrayLike, name: str) -> Any:
@@ -198,3 +193,8 @@ def _same_array(first: NDArray[Any] | None, second: NDArray[Any] | None) -> bool
     if first is None or second is None:
         return first is second
     return np.array_equal(first, second)
+
+
+def are_ranges(events: Events) -> bool:
+    """Whether they are about intervals or quantiles, whose probabilities do not tell rows apart."""
+    return events.kind in ("interval", "quantiles")

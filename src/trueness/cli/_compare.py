@@ -7,7 +7,13 @@ from typing import Any, NamedTuple
 import trueness as tn
 import trueness.cli._options as opt
 from trueness._progress import progress_bar
-from trueness._text.numbers import common_decimals, level_percent, points, rule_in_words
+from trueness._text.numbers import (
+    TOO_SMALL,
+    common_decimals,
+    level_percent,
+    points,
+    rule_in_words,
+)
 from trueness._text.table import Cell, Column, Kind, Table, written
 from trueness.cli._answers import paired_rows
 from trueness.cli._columns import Group, Request, group_columns
@@ -22,7 +28,6 @@ from trueness.cli._printing import (
     with_limits,
 )
 from trueness.errors import InputError
-from trueness.results._comparison import TOO_SMALL
 
 
 @opt.command("compare")

@@ -208,6 +208,15 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         averaged: NDArray[np.float64] = np.mean(fold_scores, axis=0)
         return averaged
 
+    def __str__(self) -> str:
+        """The classifier; once it is fitted, what its map is and, where that is known, what it gains."""
+        calibrators = getattr(self, "calibrators_", [])
+        if not calibrators:
+            return repr(self)
+        if len(calibrators) == 1:
+            return f"{self!r}. {calibrators[0]}"
+        return f"{self!r}. {len(calibrators)} maps, one per fold; the first: {calibrators[0]}"
+
     def predict(self, X: Any) -> NDArray[Any]:
         """The class with the largest calibrated probability, the first one in case of a tie."""
         best = np.argmax(self.predict_proba(X), axis=1)

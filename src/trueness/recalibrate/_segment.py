@@ -29,6 +29,7 @@ from trueness.recalibrate._calibration_set import CalibrationSet, group_codes, u
 from trueness.recalibrate._formula import Map, PythonOnly
 from trueness.recalibrate._logistic import PlattScaling
 from trueness.recalibrate._saving import Field, array, fitted_calibrator, meets, real
+from trueness.results._segments import is_protected
 from trueness.typing import ArrayLike, Floats, Ints
 
 _FOLDS = 5
@@ -274,11 +275,19 @@ class SegmentCalibration(base.Calibrator):
 def advice(
     found: Any, y_prob: ArrayLike, y_true: ArrayLike, columns: Mapping[str, Any], **rows: Any
 ) -> tuple[str, ...]:
-    """A sentence on the columns of the first segment or slice with an error of its own, if a map by these gains."""
-    parts = (found.column[i].split(TIMES) for i in np.flatnonzero(found.flagged & found.differs))
-    names = next(
-        (segment_columns for segment_columns in parts if set(segment_columns) <= set(columns)), None
+    """Advice to fit by the columns of the first segment or slice with an error of its own.
+
+    None if the map gains nothing by them, or where the law may protect a column.
+    """
+    found_columns = [
+        found.column[i].split(TIMES) for i in np.flatnonzero(found.flagged & found.differs)
+    ]
+    allowed = (
+        names
+        for names in found_columns
+        if set(names) <= set(columns) and not any(map(is_protected, names))
     )
+    names = next(allowed, None)
     if names is None:
         return ()
     try:

@@ -6,7 +6,7 @@ from math import exp, floor, isclose, isinf, log10
 from typing import Any, Literal
 
 from trueness._level import Level
-from trueness._text.numbers import level_percent, number, p_value, points, ratio
+from trueness._text.numbers import TOO_SMALL, level_percent, number, p_value, points, ratio
 from trueness._text.strings import align, quoted, visible
 from trueness.errors import InputError
 from trueness.results._inference import Estimate
@@ -14,8 +14,6 @@ from trueness.results._record import Record, Table, with_two_columns
 
 _SQUARED = "squared_ece"
 """The measure that is shown as the typical error, its root."""
-TOO_SMALL = "too small to be estimated"
-"""What is shown in place of a typical error of zero, which nobody has."""
 
 
 @dataclass(frozen=True)

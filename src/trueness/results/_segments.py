@@ -1,6 +1,7 @@
 """Segments and slices of the rows, tested jointly."""
 
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,15 @@ from trueness.typing import Bools, Floats, Ints
 _SHOWN = 20
 _SHOWN_SLICES = 10
 _NAMED = 6
+_PROTECTED = re.compile(
+    r"(?:^|[^a-z])(?:sex|gender|race|ethnic\w*|religion|nationality|disab\w*|pregnan\w*|age)(?:[^a-z]|$)",
+    re.IGNORECASE,
+)
+
+
+def is_protected(column: str) -> bool:
+    """Whether the law may protect what a column names: a map by it is never advised unasked."""
+    return _PROTECTED.search(column) is not None
 
 
 @dataclass(frozen=True)

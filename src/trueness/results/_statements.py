@@ -25,8 +25,8 @@ class KindOfEvent:
     """What rates that follow the stated probabilities too strongly mean."""
     event: str
     """What the event is."""
-    could_be_other_scores: bool = False
-    """Whether the probabilities could be those of another label or class by mistake."""
+    is_score: bool = False
+    """Whether the probabilities are scores that tell rows apart, as those of labels are."""
 
     def finding(self, finding: str) -> str:
         """The finding about a segment or a slice in the words of this kind."""
@@ -63,7 +63,7 @@ KINDS: Mapping[str, KindOfEvent] = {
         extreme="risks too extreme",
         timid="risks too moderate",
         event="event by the horizon",
-        could_be_other_scores=True,
+        is_score=True,
     ),
     "counts": KindOfEvent(
         subject="predicted shares",
@@ -72,7 +72,7 @@ KINDS: Mapping[str, KindOfEvent] = {
         extreme="too extreme",
         timid="too moderate",
         event="success",
-        could_be_other_scores=True,
+        is_score=True,
     ),
     "pairs": KindOfEvent(
         subject="stated preferences",
@@ -111,10 +111,10 @@ class Statement(Record):
         return self.words if kind is None else kind.subject.format(words=self.words)
 
     @property
-    def could_be_other_scores(self) -> bool:
-        """Whether the probabilities could be those of another label or class by mistake."""
+    def is_score(self) -> bool:
+        """Whether the probabilities are scores that tell rows apart, as those of labels are."""
         kind = KINDS.get(self.kind)
-        return kind is not None and kind.could_be_other_scores
+        return kind is not None and kind.is_score
 
     @property
     def is_banded(self) -> bool:

@@ -212,7 +212,7 @@ class Verdict(Record):
         most = self.scores[-1]
         if self.top_label or self.n < 2:
             return ""
-        if self.statement is not None and not self.statement.could_be_other_scores:
+        if self.statement is not None and not self.statement.is_score:
             return ""
         if not self.rejected:
             if least == most and self.code == "no-evidence":

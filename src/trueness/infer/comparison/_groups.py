@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from trueness._input.arguments import Seed, checked_word, whole_seed
 from trueness._keywords import suggests_keywords
-from trueness._level import checked_level
+from trueness._level import Level, checked_level
 from trueness._numerics.roots import bracketed_root
 from trueness._tally.evidence import Evidence
 from trueness._tally.row_sums import cells_of_rows
@@ -316,7 +316,7 @@ def _pair(first: _Group, second: _Group) -> PairDifference:
         value=first.estimate - second.estimate,
         error=math.hypot(first.error, second.error),
         pvalue=_smallest_excluded(partial(_mover, first, second)),
-        interval=lambda level: _mover(first, second, 1 - level),
+        interval=lambda level: _mover(first, second, Level(level).alpha),
     )
 
 
@@ -333,7 +333,7 @@ def _pair_of_sets(first: _Group, second: _Group) -> PairDifference:
         value=first.estimate - second.estimate,
         error=math.nan,
         pvalue=pvalue,
-        interval=lambda level: _mover(first, second, round(1 - level, 12)),
+        interval=lambda level: _mover(first, second, Level(level).alpha),
     )
 
 

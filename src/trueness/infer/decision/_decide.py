@@ -468,19 +468,23 @@ def _residuals_of_rows(evidence: Evidence) -> _Residuals:
     w = w / w.sum()
     r = y - p
     # (Σ of m residuals)² is at most m times the sum of their squares.
-    cluster_size = np.ones(y.size)
+    cluster_size: Floats = np.ones(y.size)
     if rows.cluster is not None:
-        cluster_size = np.bincount(rows.cluster)[rows.cluster]
+        cluster_size = np.bincount(rows.cluster)[rows.cluster].astype(np.float64)
     # Few events are counted as if all clusters were as large as the largest, and alike inside.
     largest = float(cluster_size.max())
     code = np.unique(p, return_inverse=True)[1]
+
+    def by_score(values: Floats) -> Floats:
+        return np.bincount(code, values).astype(np.float64)
+
     return _Residuals(
-        sum=np.bincount(code, w * r),
-        square=np.bincount(code, w**2 * r**2 * cluster_size),
-        score=np.bincount(code, w * p),
-        share=np.bincount(code, w),
-        events=np.bincount(code, y) / largest,
-        non_events=np.bincount(code, 1 - y) / largest,
+        sum=by_score(w * r),
+        square=by_score(w**2 * r**2 * cluster_size),
+        score=by_score(w * p),
+        share=by_score(w),
+        events=by_score(y) / largest,
+        non_events=by_score(1 - y) / largest,
         n=1 / float((w**2).sum()) / largest,
     )
 

@@ -317,8 +317,8 @@ def normal_score(z: Floats, skewness: Floats) -> Floats:
     The sums are taken to have a gamma distribution.
     """
     g = np.where(np.abs(skewness) > 1e-6, skewness, 1e-6)
-    root = np.cbrt(np.maximum(0.0, 1 + z * g / 2))
-    return np.asarray((root - 1 + g * g / 36) * 6 / g)
+    # One expression, so that NumPy uses its large temporary arrays again.
+    return np.asarray((np.cbrt(np.maximum(0.0, 1 + z * g / 2)) - 1 + g * g / 36) * 6 / g)
 
 
 def _rest(total: Floats, share: Floats, mixed: Floats, common: Floats) -> Floats:

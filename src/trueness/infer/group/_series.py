@@ -11,7 +11,7 @@ import numpy as np
 from trueness._input.arguments import Seed, checked_resamples, whole_seed
 from trueness._input.segment_columns import MISSING
 from trueness._keywords import suggests_keywords
-from trueness._level import checked_level
+from trueness._level import Level, checked_level
 from trueness._numerics.holm import holm
 from trueness._progress import Progress, reporter
 from trueness._tally.accumulator import Accumulator
@@ -157,12 +157,13 @@ def calibration_series(
     filled_days = columns["n"] > 0
     pvalues = columns["pvalue"]
     questions = 2 if several else 1
-    pvalues[filled_days] = tests.refined(pvalues[filled_days], (1 - level) / questions)
+    alpha = Level(level).alpha
+    pvalues[filled_days] = tests.refined(pvalues[filled_days], alpha / questions)
     adjusted = np.full(len(lines), math.nan)
     adjusted[filled_days] = np.minimum(1.0, questions * holm(pvalues[filled_days]))
     # The p-value of a change is at least 2 × classes / (draws + 1).
     classes = len(total.parts)
-    needed = math.ceil(2 * classes / (1 - level))
+    needed = math.ceil(round(2 * classes / alpha, 6))
     if resamples is None:
         tests.draws = max(draws, min(needed, _CHANGE_DRAWS // classes))
     change: Change | None = None
@@ -189,7 +190,7 @@ def calibration_series(
         name=tuple(days),
         **columns,
         adjusted_pvalue=adjusted,
-        flagged=np.nan_to_num(adjusted, nan=1.0) <= 1 - level,
+        flagged=np.nan_to_num(adjusted, nan=1.0) <= alpha,
         change=change,
         change_pvalue=change_pvalue,
         level=level,
@@ -407,7 +408,7 @@ def _change(
     k = min(runs, key=lambda k: runs[k][0])
     pvalue, start, last = runs[k]
     pvalue = min(1.0, 2 * len(runs) * pvalue)
-    if pvalue > 1 - level:
+    if pvalue > Level(level).alpha:
         return None, pvalue
     # Parts of their own kind, which mypy cannot know.
     parts = []

@@ -8,6 +8,7 @@ from scipy.special import ndtri
 
 from trueness._level import Level
 from trueness._numerics.proportions import clopper_pearson
+from trueness._tally.events import are_ranges
 from trueness._tally.evidence import Evidence
 from trueness.errors import InputError
 from trueness.infer.limits._observed_expected import ratio_limits
@@ -41,7 +42,7 @@ _NO_LAW = _Law()
 def coverage_of(evidence: Evidence, level: float) -> Coverage | None:
     """The coverage of intervals or quantiles; None for other events."""
     events = evidence.events
-    if events is None or evidence.rows is None or not events.are_ranges:
+    if events is None or evidence.rows is None or not are_ranges(events):
         return None
     size = 1 if events.kind == "interval" else _levels(evidence).size
     # Limits of all levels hold together by Bonferroni's inequality.

@@ -346,7 +346,7 @@ def _replaces(
     """Whether the judge may replace people; None if the rows do not decide it."""
     if margin is None or pvalue is None:
         return None
-    if pvalue <= 1 - level:
+    if pvalue <= Level(level).alpha:
         return True
     if bias.low > margin or bias.high < -margin:
         return False

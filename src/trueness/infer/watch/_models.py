@@ -191,8 +191,10 @@ class ModelWatch:
             ignore_index,
         )
         if not isinstance(models, Mapping) or len(models) != 2:
-            got = f"{len(models)} models" if isinstance(models, Mapping) else type(models).__name__
-            raise InputError("models", "must be a dict with the scores of two models", f"got {got}")
+            got = f"got {type(models).__name__}"
+            if isinstance(models, Mapping):
+                got = f"got {len(models)} models"
+            raise InputError("models", "must be a dict with the scores of two models", got)
         if isinstance(y_true, Mapping):
             raise InputError("y_true", "must be one column of labels for both models", "got a dict")
         scores = {str(name): values for name, values in models.items()}

@@ -333,10 +333,9 @@ class Watch:
             percent,
             ignore_index,
         )
-        if time is None and (before is not None or after is not None):
-            raise InputError(
-                "after" if before is None else "before", "needs `time`", f"got {before or after!r}"
-            )
+        for name, limit in (("before", before), ("after", after)):
+            if time is None and limit is not None:
+                raise InputError(name, "needs `time`", f"got {limit!r}")
         if time is not None and position is not None:
             raise InputError("position", "must not be given beside `time`", f"got {position!r}")
         checked_late(late)
@@ -404,9 +403,11 @@ class Watch:
         segmented = self._segmented
         types = dict(self._is_text)
         for piece in pieces:
-            if segmented not in (None, bool(piece.names)):
-                got = "this look has none" if segmented else "this look has some"
-                raise InputError("by", "must be given at all looks or at none", got)
+            demand = "must be given at all looks or at none"
+            if segmented is True and not piece.names:
+                raise InputError("by", demand, "this look has none")
+            if segmented is False and piece.names:
+                raise InputError("by", demand, "this look has some")
             segmented = bool(piece.names)
             unknown = [name for name in piece.names if name not in self.segments]
             if self.segments and unknown:
@@ -474,7 +475,9 @@ class Watch:
     @property
     def alarm_at(self) -> float:
         """The evidence at which the alarm rings: 1/alpha, or 2/alpha with segments."""
-        return (2 if self._segmented else 1) / self.alpha
+        if self._segmented:
+            return 2 / self.alpha
+        return 1 / self.alpha
 
     @property
     def _weights(self) -> Floats:
@@ -573,8 +576,10 @@ class Watch:
         if refuted:
             return since, f"{refuted:,} labels contradict scores of 0 or 1"
         shift, slope = self.alternatives[int(np.argmax(streams.mass[i]))]
-        if slope != 1:
-            return since, "overconfident" if slope < 1 else "underconfident"
+        if slope < 1:
+            return since, "overconfident"
+        if slope > 1:
+            return since, "underconfident"
         name = ("", *self._names)[i]
         looks = [look[2:4] for look in self._history.get(name, ()) if look[0] >= first]
         observed, expected = np.sum(looks or streams.sums[[i], 1:], axis=0).tolist()
