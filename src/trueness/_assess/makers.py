@@ -27,7 +27,6 @@ from trueness._input.arguments import check_flag, checked_word
 from trueness._level import Level
 from trueness._numerics.holm import holm
 from trueness._tally.evidence import Evidence
-from trueness._tally.multiclass import TOP_OF_TWO
 from trueness._tally.rules import EqualMass
 from trueness._tally.tally import Binned
 from trueness.errors import InputError, quietly
@@ -81,7 +80,7 @@ def test(a: Asked, **options: Any) -> Significance:
 
     As long as the Monte-Carlo error of the p-value leaves the decision open, more are drawn.
     """
-    evidence = _of_largest(a, options.get("k"))
+    evidence = a.view("confidence", keep=options.get("k") is not None)
     is_default = options.get("resamples") is None
     if (
         options.get("resamples") is None
@@ -103,15 +102,6 @@ def test(a: Asked, **options: Any) -> Significance:
     return found
 
 
-def _of_largest(a: Asked, k: int | None) -> Evidence:
-    """The rows as a question about the k largest scores of a row reads them; two columns say so."""
-    evidence = a.view("confidence", keep=k is not None)
-    rows = evidence.rows
-    if k == 1 and rows is not None and rows.p.shape[1:] == (2,):
-        return replace(evidence, notes=(*evidence.notes, TOP_OF_TWO))
-    return evidence
-
-
 def _settled_draws(a: Asked, options: Mapping[str, Any]) -> int | None:
     """As many draws for zero as the test took, so that both decide alike; None for those of the level."""
     evidence = a.view("confidence")
@@ -129,7 +119,7 @@ def _settled_draws(a: Asked, options: Mapping[str, Any]) -> int | None:
 
 def interval(a: Asked, **options: Any) -> Interval:
     """A confidence set of the l2 error."""
-    evidence = _of_largest(a, options.get("k"))
+    evidence = a.view("confidence", keep=options.get("k") is not None)
     draws = _settled_draws(a, options)
     return interval_of(evidence, level=a.level, seed=a.seed, draws=draws, **options)
 
