@@ -27,7 +27,6 @@ from trueness._input.arguments import check_flag, checked_word
 from trueness._level import Level
 from trueness._numerics.holm import holm
 from trueness._tally.evidence import Evidence
-from trueness._tally.multiclass import TOP_OF_TWO
 from trueness._tally.rules import EqualMass
 from trueness._tally.tally import Binned
 from trueness.errors import InputError, quietly
@@ -81,7 +80,7 @@ def test(a: Asked, **options: Any) -> Significance:
 
     As long as the Monte-Carlo error of the p-value leaves the decision open, more are drawn.
     """
-    evidence = _of_largest(a, options.get("k"))
+    evidence = a.view("confidence", keep=options.get("k") is not None)
     is_default = options.get("resamples") is None
     is_omnibus = options.get("method", "omnibus") in ("omnibus", "quantiles")
     if is_default and is_omnibus and _is_one(evidence):
@@ -98,15 +97,6 @@ def test(a: Asked, **options: Any) -> Significance:
         options["resamples"] = draws
         result = replace(test_of(evidence, seed=a.seed, **options), level=a.level)
     return result
-
-
-def _of_largest(a: Asked, k: int | None) -> Evidence:
-    """The rows as a question about the k largest scores of a row reads them; two columns say so."""
-    evidence = a.view("confidence", keep=k is not None)
-    rows = evidence.rows
-    if k == 1 and rows is not None and rows.p.shape[1:] == (2,):
-        return replace(evidence, notes=(*evidence.notes, TOP_OF_TWO))
-    return evidence
 
 
 def _settled_draws(a: Asked, options: Mapping[str, Any]) -> int | None:
@@ -126,7 +116,7 @@ def _settled_draws(a: Asked, options: Mapping[str, Any]) -> int | None:
 
 def interval(a: Asked, **options: Any) -> Interval:
     """A confidence set of the l2 error."""
-    evidence = _of_largest(a, options.get("k"))
+    evidence = a.view("confidence", keep=options.get("k") is not None)
     draws = _settled_draws(a, options)
     return interval_of(evidence, level=a.level, seed=a.seed, draws=draws, **options)
 

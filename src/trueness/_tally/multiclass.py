@@ -132,7 +132,6 @@ def binary_of_two_columns(sample: Sample) -> Sample:
 
 
 TWO_COLUMNS = "The two columns of scores are one binary problem: the event is the second."
-TOP_OF_TWO = "The larger of the two columns of scores is taken, and whether its class is the label."
 
 
 def two_columns_in_words(classes: Sequence[Any] | None) -> str:
