@@ -54,7 +54,8 @@ class ScalingBinning(base.Calibrator):
     -----
     With :math:`g` the map and :math:`I_b` the bins, all scores with :math:`g(s) \in I_b` get
 
-    .. math:: \mu_b = \frac{\sum_{i:\, g(s_i) \in I_b} w_i \, g(s_i)}{\sum_{i:\, g(s_i) \in I_b} w_i} .
+    .. math:: \mu_b = \frac{\sum_{i:\, g(s_i) \in I_b} w_i \, g(s_i)}
+       {\sum_{i:\, g(s_i) \in I_b} w_i} .
 
     A bin without rows of the last third gets the mean of the rows that defined it. Weights are
     repetitions with ``split="none"``; with thirds, a weighted row is not divided.
@@ -146,7 +147,7 @@ class ScalingBinning(base.Calibrator):
         )
 
     def _cuts(self, rows: CalibrationSet) -> Cuts:
-        """The bins of UMD, with the sums of the scores inside them in place of those of the labels."""
+        """The bins of UMD, with the sums of the scores in place of those of the labels."""
         if rows.w is not None and (rows.w != np.floor(rows.w)).any():
             raise InputError(
                 "sample_weight", "must be whole numbers for `bins='umd'`, which cuts at ranks"

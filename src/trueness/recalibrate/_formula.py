@@ -20,7 +20,8 @@ from trueness.typing import Floats
 
 LARGEST_LOGIT = 1e300  # logits that `predict` takes
 
-_NEGLIGIBLE = 1e-16  # a term of a smaller weight changes no prediction by 1e-13: log-odds of scores are within 745 of 0
+# A term of a smaller weight changes no prediction by 1e-13: log-odds of scores are within 745 of 0.
+_NEGLIGIBLE = 1e-16
 _FLAT = 1e-9  # slopes this small are 0 but for the rounding of coefficients
 
 
@@ -126,7 +127,9 @@ class Odds(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """A function of log-odds z: value + (z − at) · (slope + bend · (z − at)) between breaks, + a log p − b log(1 − p).
+    """A piecewise function of log-odds z.
+
+    It is value + (z − at) · (slope + bend · (z − at)) between breaks, + a log p − b log(1 − p).
 
     Piece i reaches from breaks[i − 1] to breaks[i]; the outer ones are straight. p is the
     probability of z.
@@ -208,7 +211,10 @@ def joined(x: Floats, y: Floats) -> Curve:
 
 
 def with_slopes(breaks: Floats, value: Floats, slope: Floats) -> Curve:
-    """The curve with these values and slopes at breaks, whose slope is linear between them and constant outside."""
+    """The curve with these values and slopes at breaks.
+
+    Its slope is linear between them and constant outside.
+    """
     bend = np.diff(slope) / (2 * np.diff(breaks))
     starts, height, steep = (
         np.concatenate([column[:1], column]) for column in (breaks, value, slope)

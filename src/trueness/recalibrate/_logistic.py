@@ -228,7 +228,10 @@ class BetaCalibration(shapes.LogitMap):
             warn(f"{_SEPARATE}.", SeparableWarning)
         elif n_distinct < identity.size:
             values = "value does" if n_distinct == 1 else "values do"
-            finding = f"The scores' {n_distinct} distinct {values} not determine {identity.size} parameters"
+            finding = (
+                f"The scores' {n_distinct} distinct {values} not determine {identity.size} "
+                "parameters"
+            )
             warn(f"{finding}; the fit nearest to the identity is returned.", SeparableWarning)
         self.a_, self.b_, self.c_ = map(
             float, bounded_logistic(X, w, events, identity, slopes) @ make
@@ -341,7 +344,9 @@ class QuadraticScaling(_Curved):
 
 @with_parameters
 class SplineCalibration(_Curved):
-    r"""Spline calibration: a curve of log-odds whose slope is linear between knots and constant outside them.
+    r"""Spline calibration: a curve of log-odds with a piecewise linear slope.
+
+    The slope is linear between knots and constant outside them.
 
     Parameters
     ----------

@@ -38,32 +38,38 @@ _ABOUT = {
     "from_logits": """    from_logits : bool, default False
         Whether the scores are logits; otherwise they are P(positive), whose logit is taken.""",
     "eps": """    eps : float, optional
-        Scores are clipped to [eps, 1 − eps], because 0 and 1 have infinite log-odds; `fit` warns if some are exactly 0
-        or 1. Default: 1 / (2 (n + 1)) for n rows, or less if some scores are nearer to 0 or 1, but at least the square
-        of that.""",
+        Scores are clipped to [eps, 1 − eps], because 0 and 1 have infinite log-odds; `fit` warns if
+        some are exactly 0 or 1. Default: 1 / (2 (n + 1)) for n rows, or less if some scores are
+        nearer to 0 or 1, but at least the square of that.""",
     "limits": """    limits : bool, default False
-        Whether `predict` uses scores outside [eps, 1 − eps] unchanged, so that 0 and 1 are mapped to the limits of the
-        map.""",
+        Whether `predict` uses scores outside [eps, 1 − eps] unchanged, so that 0 and 1 are mapped
+        to the limits of the map.""",
     "ridge": """    ridge : float, default 0
-        Half this, times the squared distance of the parameters from those of the identity, is added to the log loss
-        summed over rows: it shrinks the map towards the identity where rows are few. 1 is a good choice.""",
+        Half this, times the squared distance of the parameters from those of the identity, is added
+        to the log loss summed over rows: it shrinks the map towards the identity where rows are
+        few. 1 is a good choice.""",
 }
 ABOUT_MATRIX = {
     "from_logits": """    from_logits : bool, default False
         Whether the scores are logits. Probabilities enter by their logarithms.""",
     "eps": """    eps : float, optional
-        Smaller probabilities are set to this; `fit` warns if some are exactly 0. Default: 1 / (K (n + 1)) for n rows
-        and K classes, or less if there are smaller probabilities, but at least the square of that.""",
+        Smaller probabilities are set to this; `fit` warns if some are exactly 0. Default:
+        1 / (K (n + 1)) for n rows and K classes, or less if there are smaller probabilities, but at
+        least the square of that.""",
     "max_iter": """    max_iter : int, default 100
         Maximum number of Newton steps; about ten are usual. Beyond it, a warning is given.""",
 }
 """What maps of several classes have in common."""
 
-MOST_CELLS = 4096  # above this many distinct scores, neighbours are pooled, each cell at the mean of its log-odds
+# Above this many distinct scores, neighbours are pooled, each cell at the mean of its log-odds.
+MOST_CELLS = 4096
 
 
 class LogitMap(Calibrator):
-    """A calibrator with a parameter `eps`, perhaps `from_logits` and `limits`, that works on log-odds or logarithms."""
+    """A calibrator with a parameter `eps` that works on log-odds or logarithms.
+
+    It may also have the parameters `from_logits` and `limits`.
+    """
 
     _shared_parameters: ClassVar = _ABOUT
     _positive: ClassVar[str] = ""  # the penalty that must be above 0
@@ -96,7 +102,7 @@ class LogitMap(Calibrator):
             )
 
     def _fit_logits(self, rows: CalibrationSet) -> NDArray[Any]:
-        """Logits of the rows to learn from, after the decision how near to 0 and 1 scores may be."""
+        """Logits of the rows to learn from, after the decision how near to 0 and 1 they may be."""
         self.eps_ = self._least_distance(rows)
         if self._takes_logits:
             return rows.p
@@ -107,7 +113,9 @@ class LogitMap(Calibrator):
         return bounded_logits(logits, self.eps_)
 
     def _least_distance(self, rows: CalibrationSet) -> float:
-        """How near to 0 and 1 scores may be: `eps`, or by default δ, about the resolution of as many rows.
+        """How near to 0 and 1 scores may be: `eps`, or by default δ.
+
+        δ is about the resolution of as many rows.
 
         If some scores are nearer without being 0 or 1, it is their least distance, but at least δ².
         """
@@ -171,7 +179,9 @@ def _warn_moved(p: NDArray[Any], eps: float) -> None:
 
 
 class LogitShape(NamedTuple):
-    """A family of maps from log-odds to log-odds, linear in coefficients of which all but the first are not negative.
+    """A family of maps from log-odds to log-odds that is linear in its coefficients.
+
+    All coefficients but the first are not negative.
 
     The first column of the basis is 1; the others do not decrease in z over the range of the
     scores. With the bounds, a map never decreases. The identity has the coefficients 0, 1, …, 1.
@@ -192,7 +202,10 @@ class LogitShape(NamedTuple):
 
     @property
     def ridge(self) -> Floats:
-        """The penalty of strength 1: half the squared distance from the identity in the natural coefficients."""
+        """The penalty of strength 1.
+
+        Half the squared distance from the identity in the natural coefficients.
+        """
         return np.asarray(self.natural.T @ self.natural)
 
 
@@ -266,7 +279,7 @@ def spline(knots: Floats) -> LogitShape:
 
 
 def spline_knots(z: Floats, weight: Floats, number: int) -> Floats:
-    """Quantiles of ascending log-odds from 5 to 95 %, without those that hardly differ from the one before."""
+    """Quantiles of ascending log-odds from 5 to 95 %, each well above the one before."""
     reached = (np.cumsum(weight) - weight / 2) / weight.sum()
     quantiles = np.interp(np.linspace(0.05, 0.95, number), reached, z)
     # Slopes at knots closer than this could not be distinguished.

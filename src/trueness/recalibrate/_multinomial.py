@@ -35,8 +35,8 @@ class _Multinomial(LogitMap):
     _shared_parameters: ClassVar = {
         **ABOUT_MATRIX,
         "from_logits": """    from_logits : bool, default False
-        Whether the scores are logits. Probabilities enter by their logarithms, logits unchanged, so that a constant
-        added to all logits of a row matters. Logits must lie within ±10⁶.""",
+        Whether the scores are logits. Probabilities enter by their logarithms, logits unchanged, so
+        that a constant added to all logits of a row matters. Logits must lie within ±10⁶.""",
     }
 
     _positive: ClassVar = "l2"
@@ -254,7 +254,7 @@ class MatrixScaling(_Multinomial):
 
 @with_parameters
 class DirichletCalibration(MatrixScaling):
-    r"""Dirichlet calibration: the map that is optimal if each class has Dirichlet-distributed probabilities.
+    r"""Dirichlet calibration: optimal if each class has Dirichlet-distributed probabilities.
 
     Beta calibration for any number of classes: :class:`MatrixScaling` of log-probabilities, with
     the authors' penalty on the off-diagonal entries of the matrix and on the shifts.

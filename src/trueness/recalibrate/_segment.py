@@ -53,7 +53,9 @@ _keys = meets(
 
 @base.with_parameters
 class SegmentCalibration(base.Calibrator):
-    r"""A map of all rows whose log-odds are shifted in each segment, such as a region, towards its event rate.
+    r"""A map of all rows, shifted in each segment (such as a region) towards its event rate.
+
+    The shift is one of log-odds.
 
     Parameters
     ----------
@@ -255,7 +257,10 @@ class SegmentCalibration(base.Calibrator):
 
     @property
     def leave_alone_(self) -> bool:
-        """Whether the map of all rows is as good: `gain_` is below 0.61 standard errors of the mean over rows."""
+        """Whether the map of all rows is as good.
+
+        `gain_` is below 0.61 standard errors of the mean over rows.
+        """
         low, high = ((end - self.gain_) / _WIDER for end in (self.gain_low_, self.gain_high_))
         return (
             not chance_of_gain(self.gain_, self.gain_ + low, self.gain_ + high, _LEVEL)
@@ -268,7 +273,10 @@ class SegmentCalibration(base.Calibrator):
         fall = f"falls by {self.gain_:.3g} per row" if self.gain_ > 0 else "does not fall"
         text = f"beyond one map for all rows, the held-out log loss {fall} ({limits})"
         advice = " That is no more than noise: fit one map." if self.leave_alone_ else ""
-        return f"Map by {' and '.join(self.by_names_)}, {len(self.segments_):,} segments: {text}.{advice}"
+        return (
+            f"Map by {' and '.join(self.by_names_)}, {len(self.segments_):,} segments: "
+            f"{text}.{advice}"
+        )
 
 
 def advice(
@@ -289,7 +297,10 @@ def advice(
             )
     except InputError:  # a matrix, logits, or numbers that were cut
         return ()
-    gains = f"lowers the held-out log loss by {fitted.gain_:.2g} per row: `trueness fit{' --by '.join(['', *names])}`."
+    gains = (
+        f"lowers the held-out log loss by {fitted.gain_:.2g} per row: "
+        f"`trueness fit{' --by '.join(['', *names])}`."
+    )
     if fitted.leave_alone_:
         return ()
     return (f"A map by {TIMES.join(names)} {gains}",)
@@ -298,7 +309,10 @@ def advice(
 def _segments(
     by: Any, rows: ArrayLike, n: int
 ) -> tuple[tuple[str, ...], list[tuple[str | None, ...]], Ints]:
-    """The names of the columns, the values that occur together, None if missing, and which of these each row has."""
+    """The names of the columns, the values that occur together, and each row's number among these.
+
+    A missing value is None.
+    """
     columns = read_by(by, rows, np.ones(n, bool), whole="names")
     if cut := [column.name for column in columns if column.edges]:
         got = f"{cut[0]!r} has many other numbers"
