@@ -201,7 +201,7 @@ class Evidence:
         }
 
     def seen_as(self, view: View, two_columns: TwoColumns = "binary") -> "Evidence":
-        """The same rows of a matrix as another question reads them: every class, or the largest score of each row.
+        """The rows of a matrix as another question reads them: all classes, or the top one.
 
         Two columns are the binary problem of the second, unless they are to be kept or the top
         label was asked for. Sums, vectors of scores and several labels have one view only.
@@ -308,7 +308,10 @@ class Evidence:
         return self.tally
 
     def binned(self, bins: BinsLike | BySize, *, moments: bool = True) -> Binned:
-        """The sums per bin. Rows in bins of fixed edges are not sorted, unless their tally is there already."""
+        """The sums per bin.
+
+        Rows in bins of fixed edges are not sorted, unless their tally is there already.
+        """
         rule = rule_for(bins, self.weight)
         own_sums = self.given if self.given is not None else self.__dict__.get("sums")
         if own_sums is None and self.weights == "whole":
@@ -331,7 +334,9 @@ class Evidence:
     @property
     def parts(self) -> tuple[Cells, ...] | tuple[Bins, ...]:
         """The sums of one score of each row, or of each class."""
-        return self.sums.parts if self.tally is None else self.tally.parts  # type: ignore[return-value]  # no sketch
+        if self.tally is not None:
+            return self.tally.parts
+        return self.sums.parts  # type: ignore[return-value]  # no sketch
 
     @property
     def one(self) -> Cells | Bins | None:
@@ -348,7 +353,10 @@ class Evidence:
 
     @cached_property
     def sample(self) -> Sample:
-        """One score per row: the scores of the binary problem, or the largest of each row and whether it was right."""
+        """One score per row.
+
+        The scores of the binary problem, or the largest of each row and whether it was right.
+        """
         rows = self.need_rows("This needs the rows")
         if rows.p.ndim == 1:
             return rows
@@ -399,7 +407,7 @@ class Evidence:
 
     @property
     def _summed_by_class(self) -> bool:
-        """Whether a matrix is so large that its classes are summed one after another, each when it is read."""
+        """Whether a matrix is so large that its classes are summed one by one, when read."""
         rows = self.rows
         if (
             rows is None
@@ -420,7 +428,7 @@ class Evidence:
         return replace(self, view="classwise", given=class_sums, memory=self._warned)
 
     def each_class(self) -> "Iterator[tuple[Any, Evidence]]":
-        """Every class against the rest, or every label, as a binary problem of the same rows or sums."""
+        """Each class against the rest, or each label, as a binary problem of the same data."""
         if self.rows is None and self.view == "multilabel":
             sums: Any = self.given
             for name, part in zip(sums.classes, sums.parts, strict=True):
@@ -430,8 +438,10 @@ class Evidence:
         tally = self.classwise
         assert tally is not None
         self.warn_one_class()
-        large = isinstance(tally.parts, ClassParts)
-        samples = ClassParts(rows, _same) if large else parts_of(rows, tally.kind, _same)  # type: ignore[arg-type]  # of a matrix
+        if isinstance(tally.parts, ClassParts):
+            samples: Any = ClassParts(rows, _same)
+        else:
+            samples = parts_of(rows, tally.kind, _same)  # type: ignore[arg-type]  # of a matrix
         for label, part, class_rows in zip(tally.classes or (), tally.parts, samples, strict=True):
             class_tally = Tally("binary", (part,)) if self.cluster is None else None
             yield (
@@ -456,7 +466,9 @@ class Evidence:
 
     @cached_property
     def weights(self) -> Literal["none", "whole", "fractional"]:
-        """Whether rows have weights, and whether these are whole numbers that count rows, as in `Cells`.
+        """Whether rows have weights, and whether these are whole numbers that count rows.
+
+        As in `Cells`.
 
         They then sum to less than 2³⁵; all others are sampling weights.
         """
@@ -524,7 +536,9 @@ class Evidence:
     @property
     def classes(self) -> tuple[Any, ...] | None:
         """The classes of a matrix in column order."""
-        return self.rows.classes if self.rows is not None else self.given.classes  # type: ignore[union-attr]  # as above
+        if self.rows is not None:
+            return self.rows.classes
+        return self.given.classes  # type: ignore[union-attr]  # sums, if there are no rows
 
     @property
     def cells_at_means(self) -> tuple[Cells, ...]:
@@ -559,7 +573,10 @@ class Evidence:
             raise counts_needed(self.weight_type)
         if self.view == "multilabel":
             demand = f"must not be 'multilabel' for {what.removesuffix(' of a matrix')}"
-            remedy = "Pass a column of labels and of scores at a time; `estimate` and `report` take all of them."
+            remedy = (
+                "Pass a column of labels and of scores at a time; `estimate` and `report` take "
+                "all of them."
+            )
             raise InputError("kind", demand, "each label is a problem of its own", remedy=remedy)
         if self.view not in ("binary", "confidence"):
             remedy = "For one class against the rest pass its column as a vector."

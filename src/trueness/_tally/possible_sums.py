@@ -56,7 +56,7 @@ def check_sums(part: Part) -> None:
 
 
 def check_parts(kind: View, parts: Sequence[Part], largest: int | None) -> None:
-    """Refuse parts that cannot be those of the same rows, or that have no cluster of the size of the largest."""
+    """Refuse parts that are not of the same rows, or that lack the largest cluster."""
     totals = [part.totals for part in parts]
     every = sum(total.rows for total in totals)
     weight = math.fsum(total.weight for total in totals)
@@ -238,7 +238,10 @@ def _check_square_weights(part: Part) -> None:
 
 
 def _check_square_weights_of_bins(part: Bins, floats: Floats) -> None:
-    """As of cells; but a row of weight 2 may stand for two rows, so that Σw² of whole weights may be Σw."""
+    """As for cells, but Σw² of whole weights may be Σw.
+
+    A row of weight 2 may stand for two rows.
+    """
     weight = floats[:, 0]
     squares = floats[:, 1]
     rows = part.count

@@ -161,7 +161,7 @@ def as_tally(
     kind: Kind = "classwise",
     two_columns: bool = False,
 ) -> Tally:
-    """The sums per distinct score of rows or of other sums, with the warnings that every measure gives.
+    """The sums per distinct score of rows or of other sums, with the warnings of every measure.
 
     With `two_columns` a matrix of two columns is the binary problem of its second.
     """

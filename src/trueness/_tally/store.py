@@ -251,7 +251,8 @@ def _read_body(data: Any) -> memoryview:
     if number != FORMAT:
         which = "a newer" if number > FORMAT else "an older"
         refuse(
-            f"its format is number {number}, of {which} trueness; this version reads number {FORMAT}"
+            f"its format is number {number}, of {which} trueness; "
+            f"this version reads number {FORMAT}"
         )
     if zlib.crc32(view[:-_CHECKSUM]) != int.from_bytes(view[-_CHECKSUM:], "little"):
         refuse("its checksum is wrong: bytes were changed or lost")
@@ -398,7 +399,10 @@ def _part(form: str, fields: Fields) -> Part:
 
 
 def _cut_events(part: Part) -> None:
-    """Rounding may leave more events than rows: by less than `check_sums` accepts, but their rate would exceed 1."""
+    """Cap the events of a cell at its rows, which rounding may exceed.
+
+    By less than `check_sums` accepts, but their rate would exceed 1.
+    """
     if not part.whole and not isinstance(part, GridCells):
         np.minimum(part.events, part.weight, out=part.events)
 
