@@ -40,9 +40,12 @@ _started_in: set[int] = set()
 
 
 def _need_polars() -> None:
-    """Raise where Polars would wait for ever: a fork has none of the threads that were started before it."""
+    """Raise where Polars would wait for ever: a fork lacks the threads started before it."""
     if _started_in - {os.getpid()}:
-        remedy = "Start processes with `multiprocessing.get_context('spawn')`, or scan with `engine='duckdb'`."
+        remedy = (
+            "Start processes with `multiprocessing.get_context('spawn')`, or scan with "
+            "`engine='duckdb'`."
+        )
         demand = "Polars cannot be used in a forked process once its parent has used it"
         raise InputError("", demand, "the parent has scanned rows with it", remedy=remedy)
     _started_in.add(os.getpid())
@@ -68,7 +71,10 @@ def open_frame(source: Any, question: Question, engine: PathEngine, stack: ExitS
     try:
         frame = nw.from_native(source)
     except TypeError:
-        frames = "a frame or relation that narwhals reads (Polars, DuckDB, PySpark, Dask, Ibis, pandas, PyArrow, …)"
+        frames = (
+            "a frame or relation that narwhals reads (Polars, DuckDB, PySpark, Dask, Ibis, "
+            "pandas, PyArrow, …)"
+        )
         demand = f"must be {frames}, or a path of Parquet, Arrow IPC, CSV, TSV or JSON lines"
         raise InputError("source", demand, f"got {type(source).__name__}") from None
     except nw.exceptions.DuplicateError:
@@ -132,7 +138,10 @@ def _refuse_unhashable(column: Any, name: str) -> None:
 
 
 def _without_decimals(table: Any, numbers: set[str]) -> Any:
-    """The nearest float of each decimal: Arrow's own cast is one off in the last digit for a third of them."""
+    """The nearest float of each decimal.
+
+    Arrow's own cast is one off in the last digit for a third of them.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -223,7 +232,10 @@ def _polars_files(files: list[str], question: Question, stack: ExitStack) -> Any
     tables = [open_table(file, stack) for file in files]
     for table in tables:
         if not isinstance(table, PolarsTable):
-            demand = "as a path must name Parquet, Arrow IPC, CSV, TSV or JSON lines (text also compressed)"
+            demand = (
+                "as a path must name Parquet, Arrow IPC, CSV, TSV or JSON lines (text also "
+                "compressed)"
+            )
             raise InputError("source", demand, f"{table.name!r} is {table.format}")
     tables = [_with_partition(table, file) for table, file in zip(tables, files, strict=True)]
     _check_names({table.name: table.names for table in tables}, question)
