@@ -52,7 +52,10 @@ class Beta:
 
 
 def _log_gammas(shape: float, n: int, rng: np.random.Generator) -> Floats:
-    """Logarithms of Gamma variables: one of a shape larger by 1, times a power of a uniform variable."""
+    """Logarithms of Gamma variables.
+
+    Each is one of a shape larger by 1, times a power of a uniform variable.
+    """
     return np.log(rng.standard_gamma(shape + 1, n)) + np.log1p(-rng.random(n)) / shape
 
 
@@ -94,7 +97,10 @@ class _Quantiles:
     function: Callable[[Floats], Floats]
 
     def at(self, u: Floats) -> Floats:
-        demand = "as a function must map an array of numbers in [0, 1) to scores in [0, 1] of the same shape"
+        demand = (
+            "as a function must map an array of numbers in [0, 1) to scores in [0, 1] of the same "
+            "shape"
+        )
         return _probabilities(self.function, u, "scores", demand)
 
     def __repr__(self) -> str:
