@@ -1,4 +1,7 @@
-"""Where a function of one number is zero, without SciPy's optimisers: loading them takes longer than most searches."""
+"""Where a function of one number is zero, without SciPy's optimisers.
+
+Loading them takes longer than most searches.
+"""
 
 import math
 from collections.abc import Callable
@@ -12,7 +15,9 @@ def bracketed_root(
     xtol: float = 2e-12,
     rtol: float = 1e-14,
 ) -> float:
-    """A zero of a continuous function whose signs at `low` and `high` differ, to within xtol + rtol |zero|.
+    """A zero of a continuous function with different signs at `low` and `high`.
+
+    It is found to within xtol + rtol |zero|.
 
     Inverse quadratic interpolation where the last three points lie on a curve that it can follow,
     else bisection.
