@@ -89,7 +89,7 @@ class Events:
 
     @property
     def are_ranges(self) -> bool:
-        """Whether it is about intervals or quantiles, whose rows have equal probabilities."""
+        """Whether it is about intervals or quantiles, whose probabilities do not tell rows apart."""
         return self.kind in ("interval", "quantiles")
 
     # ---- in place of labels and scores
