@@ -34,9 +34,8 @@ def _load() -> ctypes.CDLL | None:
         library = ctypes.CDLL(_PATH)
     except OSError:
         return None
-    library.choose_vectors(
-        ctypes.c_int64(2)
-    )  # as wide as the machine has them; tests choose narrower ones
+    # As wide as the machine has them; tests choose narrower ones.
+    library.choose_vectors(ctypes.c_int64(2))
     return library
 
 

@@ -93,9 +93,8 @@ def weighted_quantiles(
     else:
         reached = np.cumsum(weight)
         rank = wanted * (reached[-1] - 1)
-        below = np.floor(rank).astype(
-            reached.dtype
-        )  # of the same type: else all of `reached` would be converted
+        # Of the same type: else all of `reached` would be converted.
+        below = np.floor(rank).astype(reached.dtype)
         position, after = (
             np.minimum(np.searchsorted(reached, r, side="right"), last) for r in (below, below + 1)
         )

@@ -107,9 +107,8 @@ def _first(low: Ints, high: Ints, holds: Callable[[Ints], Bools]) -> Ints:
     """
     while (low < high).any():
         middle = (low + high) // 2
-        is_reached = holds(middle) | (
-            low == high
-        )  # where the search has ended, it may point past the end
+        # Where the search has ended, it may point past the end.
+        is_reached = holds(middle) | (low == high)
         low = np.where(is_reached, low, middle + 1)
         high = np.where(is_reached, middle, high)
     return low
@@ -202,9 +201,8 @@ class _Side(NamedTuple):
         """A bound on the probability of the far tail."""
         variance = np.where(self.p < 0.5, self.n * self.p * self.q, self.n / 4)
         atom = np.exp(self.log_likelihood(self.k) + _stirling_rest(self.n))
-        return np.asarray(
-            1.001 * atom * np.sqrt(np.maximum(8 * variance, 1))
-        )  # with room for tolerance and rounding
+        # With room for tolerance and rounding.
+        return np.asarray(1.001 * atom * np.sqrt(np.maximum(8 * variance, 1)))
 
     def log_likelihood(self, x: Ints) -> Floats:
         """Logarithm of ``P(X = x)`` up to a term free of ``x``.

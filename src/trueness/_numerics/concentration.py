@@ -71,9 +71,8 @@ def certainly_fails(n: Ints, e: Floats, d: Floats) -> Bools:
     """For many sizes at once, whether a rate near one half alone shows that F_n(e) > d."""
     fails = np.zeros(np.broadcast(n, e, d).shape, bool)
     with np.errstate(invalid="ignore"):
-        m = np.floor(2 * n * e * (1 + 1e-15) + 1e-12).astype(
-            np.int64
-        )  # one count too many fails less often
+        # One count too many fails less often.
+        m = np.floor(2 * n * e * (1 + 1e-15) + 1e-12).astype(np.int64)
         for near in (0, 1):
             k = np.clip(np.floor(n / 2 + n * e).astype(np.int64) + near, 1, n)
             inside = (k / n - e > 0) & (k / n - e < 1)

@@ -128,9 +128,8 @@ def _refined(
         moved = max(abs(lift), abs(turn) * scale)
         if moved > _NEAR:
             return None
-        if moved <= _NEARLY_CONVERGED * (
-            1 + abs(intercept)
-        ):  # steps shrink quadratically: the next is no step at all
+        # Steps shrink quadratically: the next is no step at all.
+        if moved <= _NEARLY_CONVERGED * (1 + abs(intercept)):
             return slope, intercept - slope * centre
     return None
 
@@ -234,9 +233,8 @@ def line_pools(
     events = np.add.reduceat(e, first).astype(np.float64)
     if not np.min(w) > 0:
         return None
-    step = length * max(
-        1, _BLOCK // length
-    )  # in pieces: a temporary of all cells costs more than the sums
+    # In pieces: a temporary of all cells costs more than the sums.
+    step = length * max(1, _BLOCK // length)
     pieces = (slice(i, i + step) for i in range(0, x.size, step))
     sums = [
         np.add.reduceat(w[piece] * x[piece], np.arange(0, x[piece].size, length))
@@ -448,9 +446,8 @@ def ridge_logistic(
     def objective(theta: Floats) -> Floats:
         eta = theta @ X.T
         away = theta - centre
-        softplus = np.maximum(eta, 0) + np.log(
-            1 + np.exp(-np.abs(eta))
-        )  # several times as fast as logaddexp
+        # Several times as fast as logaddexp.
+        softplus = np.maximum(eta, 0) + np.log(1 + np.exp(-np.abs(eta)))
         loss = np.einsum("rm,rm->r", weight, softplus) - np.einsum("rm,rm->r", events, eta)
         return np.asarray(loss + np.einsum("rj,jk,rk->r", away, ridge, away) / 2)
 

@@ -40,9 +40,8 @@ def bracketed_root(
         if y == 0 or end_y == 0 or abs(end - x) <= tolerance:
             return best
         shortest = 0.5 * tolerance / abs(end - x)
-        new = float(
-            x + min(max(share, shortest), 1 - shortest) * (end - x)
-        )  # f may return NumPy numbers
+        # f may return NumPy numbers.
+        new = float(x + min(max(share, shortest), 1 - shortest) * (end - x))
         new_y = f(new)
         if (new_y > 0) == (y > 0):
             third = x

@@ -51,9 +51,8 @@ def interpolate(x: Floats, y: Floats, p: NDArray[Any]) -> Floats:
     rise = top - base
     step = ranks(x, p)
     out = base[step]
-    rising = np.flatnonzero(
-        (rise > 0)[step]
-    )  # few, where most points come in pairs of equal height
+    # Few, where most points come in pairs of equal height.
+    rising = np.flatnonzero((rise > 0)[step])
     step = step[rising]
     # The fraction comes first: a slope would overflow where neighbours are closer than 1e-308.
     fraction = (p[rising] - start[step]) / width[step]
@@ -120,9 +119,8 @@ def corners(weight: Numbers, events: Numbers) -> Corners:
         return Corners(_cumulative(weight), _cumulative(events), 1)
     total = float(weight.sum()) + 1
     assert total <= MOST_WEIGHT
-    shift = 61 - int(
-        np.frexp(total)[1]
-    )  # total·2^shift < 2⁶¹; scaling by a power of two rounds nothing
+    # total·2^shift < 2⁶¹; scaling by a power of two rounds nothing.
+    shift = 61 - int(np.frexp(total)[1])
     # Rounded separately, so that no cell can have more events than weight.
     non_events, ones = (
         _cumulative(np.rint(np.ldexp(x, shift))) for x in (np.maximum(weight - events, 0), events)

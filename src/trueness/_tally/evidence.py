@@ -70,9 +70,8 @@ class Evidence:
     asked: bool = False  # whether the view of a matrix was asked for, so that every question has it
     notes: tuple[str, ...] = ()  # what was decided about the rows, in sentences
     events: Events | None = None  # the statements that took the place of labels and scores
-    memory: dict[Any, Any] = field(
-        default_factory=dict, repr=False, compare=False
-    )  # shared by several questions
+    # Shared by several questions.
+    memory: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(
@@ -395,9 +394,8 @@ class Evidence:
         """
         rows = self.rows
         if rows is not None and self._summed_by_class:
-            parts: Any = ClassParts(
-                rows, cells_of_rows
-            )  # a sequence that is summed when it is read, for a tuple
+            # A sequence that is summed when it is read, for a tuple.
+            parts: Any = ClassParts(rows, cells_of_rows)
             return Tally("classwise", parts, rows.classes)
         if self.view in EACH_ROW and self.tally is not None:
             return self.tally
@@ -637,9 +635,8 @@ class Evidence:
         if buckets is not None and self.rows is None:
             self.warn_one_class(self.given)
             top, bucket = buckets.cells()
-            codes_of_rows: Ints | None = np.unique(bucket, return_inverse=True)[1].reshape(
-                -1
-            )  # some may have no rows
+            # Some may have no rows.
+            codes_of_rows: Ints | None = np.unique(bucket, return_inverse=True)[1].reshape(-1)
             if bucket.size and (bucket == bucket[0]).all():
                 got = f"all {self.sums.n:,} rows are in one, so their variation is unknown"
                 raise InputError("", "The clusters of sums must fall into at least 2 buckets", got)

@@ -218,9 +218,8 @@ def blocks(p: NDArray[Any]) -> Iterator[tuple[slice, NDArray[Any]]]:
 
     There is at least one block, even without rows.
     """
-    if isinstance(p, np.ndarray) and _is_native(
-        p, _SCORES
-    ):  # not pixels, of which some are copied at a time
+    # Not pixels, of which some are copied at a time.
+    if isinstance(p, np.ndarray) and _is_native(p, _SCORES):
         yield slice(0, p.shape[0]), p
         return
     step = max(1, _ENTRIES // p.shape[1])

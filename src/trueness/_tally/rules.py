@@ -566,9 +566,8 @@ class BlockIsotonic(BinRule):
         groups = _groups_from(cells, _fused(cells, start) if self.fuse else start)
         if self.ties != "printed":
             return groups
-        edges = np.unique(
-            np.append(groups.edges[:-1], 0.0)
-        )  # several blocks that end within one score leave one edge
+        # Several blocks that end within one score leave one edge.
+        edges = np.unique(np.append(groups.edges[:-1], 0.0))
         return Groups(
             np.append(edges, 1.0), np.append(np.searchsorted(cells.score, edges), cells.size)
         )

@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-Part = TypeVar(
-    "Part", bound=Any
-)  # rows of one binary problem, or their sums: they have a `size` and `totals`
+# Rows of one binary problem, or their sums: they have a `size` and `totals`.
+Part = TypeVar("Part", bound=Any)
 Value = TypeVar("Value", float, list[float])
 AnySums = TypeVar("AnySums", bound="Parts[Any]")
 
@@ -164,9 +163,8 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
                 not part.whole or getattr(part, "table", 0) is None
                 for part in (*self.parts, *other.parts)
             ):
-                return self._with_buckets(
-                    buckets
-                )  # floats are added in one order, also when they are read again
+                # Floats are added in one order, also when they are read again.
+                return self._with_buckets(buckets)
             return type(self)(self.kind, (self.parts[0] + other.parts[0],), self.classes, buckets)
         if (self.buckets is None) != (other.buckets is None):
             if self.n and other.n:

@@ -65,9 +65,8 @@ class Folds(NamedTuple):
 
     events: Floats
     others: Floats
-    of_row: (
-        Ints | None
-    )  # the fold of each row in each deal, where rows were dealt; None where counts were
+    # The fold of each row in each deal, where rows were dealt; None where counts were.
+    of_row: Ints | None
 
     def training(self) -> tuple[Floats, Floats]:
         """Weights, and weights of events, of the rows outside each fold, and last of all rows."""

@@ -196,9 +196,8 @@ def accept_probabilities(y_prob: ArrayLike) -> NDArray[Any]:
 
 def column_names(y_prob: ArrayLike) -> tuple[str | int, ...] | None:
     """The column names of a frame; None for arrays, and for default names (0, 1, 2, …)."""
-    if not hasattr(y_prob, "columns") and not hasattr(
-        y_prob, "column_names"
-    ):  # the latter is Arrow's word
+    # The latter is Arrow's word.
+    if not hasattr(y_prob, "columns") and not hasattr(y_prob, "column_names"):
         return None
     names = column(y_prob, NAME).names
     if (
@@ -295,9 +294,8 @@ def _check_logits(values: NDArray[Any]) -> None:
         raise InputError(
             NAME, "must have one or two dimensions", f"got {values.ndim} (shape {values.shape})"
         )
-    if values.size and not (
-        values.min() >= -_LARGEST and values.max() <= _LARGEST
-    ):  # false for nan too
+    # False for nan too.
+    if values.size and not (values.min() >= -_LARGEST and values.max() <= _LARGEST):
         if np.isnan(values).any():
             refuse_nan(values, NAME)
         bad = ~(np.abs(values) <= _LARGEST)

@@ -323,9 +323,8 @@ class CalibratedClassifier(
         return calibrator.fit(rows.p, self.classes_[rows.y], rows.w, labels=self.classes_.tolist())
 
     def _cross_fit(self, rows: CalibrationSet, folds: list[Ints]) -> Floats:
-        p = np.full(
-            (rows.y.size, self.classes_.size), np.nan
-        )  # a frozen classifier scores rows in no test part, too
+        # A frozen classifier scores rows in no test part, too.
+        p = np.full((rows.y.size, self.classes_.size), np.nan)
         with collected_warnings():
             # Warnings about these scores were given when the calibrators that stay were fitted.
             for test in folds:

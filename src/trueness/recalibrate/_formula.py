@@ -266,9 +266,8 @@ def bounded_logits(logits: Floats, eps: float) -> Floats:
     """Logits of scores moved into [eps, 1 − eps], or logarithms of scores of at least `eps`."""
     if logits.ndim == 2:
         return np.maximum(logits, np.log(eps))
-    end = np.log1p(-eps) - np.log(
-        eps
-    )  # 1 − eps may round to 1: the logit of the upper end is minus that of the lower
+    # 1 − eps may round to 1: the logit of the upper end is minus that of the lower.
+    end = np.log1p(-eps) - np.log(eps)
     return np.clip(logits, -end, end)
 
 

@@ -29,10 +29,11 @@ _BREAKS_TIES = "`scheme='randomized'` breaks ties at random and keeps the guaran
 # repetition is drawn.
 _MOST_TOTAL = 1 << 52
 _MOST_REPEATED = 10**7
+# Streams of random numbers from one seed: `predict` must not repeat the draws of `fit`.
 _FIT, _PREDICT = (
     0,
     1,
-)  # streams of random numbers from one seed: `predict` must not repeat the draws of `fit`
+)
 _per_bin = fractions(lambda c: c.n_bins_)
 _inner = fractions(lambda c: c.n_bins_ - 1)
 _all_edges = fractions(lambda c: c.n_bins_ + 1, rising=True)

@@ -126,9 +126,8 @@ class LogitMap(Calibrator):
         delta = 1 / ((p.shape[1] if p.ndim == 2 else 2) * (n + 1))
         if self._takes_logits:
             return delta
-        nearest = float(p.min(initial=1)) or float(
-            np.min(p, where=p > 0, initial=1)
-        )  # the mask takes ten times as long
+        # The mask takes ten times as long.
+        nearest = float(p.min(initial=1)) or float(np.min(p, where=p > 0, initial=1))
         if p.ndim == 1:
             nearest = min(nearest, 1 - float(np.max(p, where=p < 1, initial=0)))
         return max(min(delta, nearest), delta * delta)
@@ -209,9 +208,10 @@ class LogitShape(NamedTuple):
         return np.asarray(self.natural.T @ self.natural)
 
 
+# a + bz.
 LINE = LogitShape(
     np.eye(2), lambda z: np.column_stack([np.ones_like(z), z]), lambda theta: line(*theta)
-)  # a + bz
+)
 LOG_SCORES = LogitShape(
     np.eye(3), log_scores, lambda theta: line(theta[0], 0.0, *map(float, theta[1:]))
 )

@@ -13,10 +13,11 @@ from trueness.errors import MissingLibraryError
 from trueness.recalibrate import _formula as formulas
 from trueness.typing import Floats
 
+# Old enough for runtimes of the last years; the operators used have not changed since.
 _OPSET, _IR_VERSION = (
     17,
     8,
-)  # old enough for runtimes of the last years; the operators used have not changed since
+)
 
 
 def onnx_of(
@@ -124,9 +125,8 @@ def _piece(graph: _Graph, edges: Floats, p: str) -> str:
     if not edges.size:
         return index
     step = 1 << (int(edges.size).bit_length() - 1)
-    padded = np.concatenate(
-        [[-np.inf], edges, np.full(2 * step - edges.size, np.nan)]
-    )  # nothing reaches nan
+    # Nothing reaches nan.
+    padded = np.concatenate([[-np.inf], edges, np.full(2 * step - edges.size, np.nan)])
     while step:
         further = add("Add", index, step)
         reached = add("GreaterOrEqual", p, add("Gather", padded, further))
@@ -224,9 +224,8 @@ def _linear(graph: _Graph, linear: formulas.Linear, z: str) -> str:
     if linear.beta is None:
         return total
     share = add("Softmax", z, axis=1)
-    rest = add(
-        "MatMul", share, 1 - np.eye(linear.beta.shape[0])
-    )  # not 1 − share, which may round to 0
+    # Not 1 − share, which may round to 0.
+    rest = add("MatMul", share, 1 - np.eye(linear.beta.shape[0]))
     c, a, b = linear.beta.T
     ends = add("Sub", add("Mul", a, add("Log", share)), add("Mul", b, add("Log", rest)))
     cost = add("Log", add("Add", 1.0, add("Exp", add("Neg", add("Add", c, ends)))))

@@ -32,10 +32,11 @@ DELTA = 1e-9
 represent it."""
 
 _MOST_ROWS = 1 << 53
+# Beyond these, a bound would take many seconds to compute.
 _MOST_EXACT, _MOST_SEARCHED = (
     10**6,
     10**5,
-)  # beyond these, a bound would take many seconds to compute
+)
 
 
 class _Plan(NamedTuple):
@@ -219,17 +220,17 @@ def sample_size(
             )
             remedy = "'hoeffding' takes any epsilon."
             raise InputError("epsilon", demand, f"{e:g} needs about {needs:,.0f}", remedy=remedy)
+        # If a bin has the label of its boundary.
         allowed, below = (
             e - plan.delta,
             plan.scheme == "original" and B > 1,
-        )  # if a bin has the label of its boundary
+        )
         size = least_size(
             lambda n: (allowed * (n + 1) - 1) / n if below else allowed, plan.level(B)
         )
         return max(2 * B, B * (size + 1) - 1)
-    return B * _first_true(
-        lambda rows: _epsilon(rows * B, B, plan) <= e, 2
-    )  # these bounds depend on ⌊n/B⌋ alone
+    # These bounds depend on ⌊n/B⌋ alone.
+    return B * _first_true(lambda rows: _epsilon(rows * B, B, plan) <= e, 2)
 
 
 @suggests_keywords

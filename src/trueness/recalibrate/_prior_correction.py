@@ -321,9 +321,8 @@ class PriorCorrection(Calibrator):
                 f"{subject} that its scores allow: Platt's smoothed targets replaced the labels."
             )
             warn(message, SeparableWarning)
-            from_other_classes = totals / (
-                totals + K
-            )  # from the rows of each class to each other class
+            # From the rows of each class to each other class.
+            from_other_classes = totals / (totals + K)
             totals = (
                 np.where(totals > 0, totals * (totals + 1) / (totals + K), 0)
                 + from_other_classes.sum()

@@ -201,9 +201,8 @@ class SegmentCalibration(base.Calibrator):
         )
         worth = float(w.sum() if are_whole(w) else w.sum() ** 2 / (w @ w))
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", TruenessWarning
-            )  # what they say of parts, they said of all rows
+            # What they say of parts, they said of all rows.
+            warnings.simplefilter("ignore", TruenessWarning)
             folds = min(_FOLDS, units) if len(self.segments_) > 1 else 1
             (fold,) = deal_rows(np.asarray(rows.p, np.float64), rows.y, rows.w, cluster, folds, 1)
             for out in (fold == f for f in range(folds) if folds > 1):

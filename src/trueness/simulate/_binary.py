@@ -270,13 +270,14 @@ def _log_odds(distortion: Distortion, s: Floats) -> Floats:
 
 
 _UNIFORM = Beta()
+# In log-odds; beyond these, scores hardly differ from 0 or 1.
 _FAR = (
     10.0,
     20.0,
     40.0,
     80.0,
     300.0,
-)  # in log-odds; beyond these, scores hardly differ from 0 or 1
+)
 
 
 @suggests_keywords

@@ -162,9 +162,8 @@ def _scan_files(paths: list[str], question: Question, engine: PathEngine, stack:
     files = list(expand_paths(paths, folders=True))
     if _library(engine) == "polars":
         _need_polars()
-        remote = any(
-            "://" in file for file in files
-        )  # only the engine knows what a path with a scheme names
+        # Only the engine knows what a path with a scheme names.
+        remote = any("://" in file for file in files)
         if remote:
             return _polars_remote(files, question)
         return _polars_files(files, question, stack)
@@ -264,9 +263,8 @@ def _duckdb(files: list[str]) -> tuple[Any, list[str]]:
     import duckdb
 
     connection = duckdb.connect()
-    connection.execute(
-        "SET preserve_insertion_order = false"
-    )  # order means nothing here, and keeping it takes memory
+    # Order means nothing here, and keeping it takes memory.
+    connection.execute("SET preserve_insertion_order = false")
     return connection, [file if "://" in file else glob.escape(file) for file in files]
 
 

@@ -15,16 +15,18 @@ from trueness.sources._row_expressions import Rows, computed_once, flag
 
 BAD = -10  # the cell of rows with a bad value
 UNWEIGHED = -20  # the cell of good rows of weight 0
+# The upper and lower bits of a score and of its square, as integers.
 PARTS = (
     "hi",
     "lo",
     "hi2",
     "lo2",
-)  # the upper and lower bits of a score and of its square, as integers
+)
+# Cells of an octave of a sketch's grid; the octave that begins at 1/2 if 0 is that from 2⁻³¹ on.
 OCTAVE, TOP = (
     128,
     30,
-)  # cells of an octave of a sketch's grid; the octave that begins at 1/2 if 0 is that from 2⁻³¹ on
+)
 _UP = 2.0**26
 _DOWN = 2.0**27
 _ENDS = ("least", "greatest")

@@ -27,9 +27,8 @@ class Columns:
 
     labels: Mapping[str, NDArray[Any]]  # of any type that the library accepts as labels
     numbers: Mapping[str, NDArray[Any]]  # scores and weights
-    groups: Mapping[str, NDArray[Any]] = field(
-        default_factory=dict
-    )  # also clusters: only compared with each other
+    # Also clusters: only compared with each other.
+    groups: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.arrays()[0])
