@@ -149,9 +149,9 @@ def pava(weight: NDArray[Any], events: NDArray[Any]) -> Ints:
     exact = weight.dtype == np.int64
 
     def not_below(left_sum: Any, left: Any, right_sum: Any, right: Any) -> bool:
-        return bool(
-            left_sum * right >= right_sum * left if exact else left_sum / left >= right_sum / right
-        )
+        if exact:
+            return bool(left_sum * right >= right_sum * left)
+        return bool(left_sum / left >= right_sum / right)
 
     starts: list[int] = []
     weights: list[Any] = []

@@ -428,7 +428,7 @@ def _local_operator(x: Floats, weight: Numbers, at: float) -> tuple[Floats, Floa
     nearest = float(squares.min())
     scale = math.sqrt(reach) or 1.0
     tied = nearest >= _FAR * reach  # the nearest score alone has 75 % of the rows
-    used = np.flatnonzero(squares == nearest if tied else squares < _FAR * reach)
+    used = np.flatnonzero(squares == nearest) if tied else np.flatnonzero(squares < _FAR * reach)
     near = squares[used]
     kernel = np.where(near > _NEAR * reach, (1 - (near / (reach or 1.0)) ** 1.5) ** 3, 1.0)
     if tied:
@@ -448,9 +448,6 @@ def _reach(squares: Floats, weight: Numbers) -> float:
     order = np.argsort(squares, kind="stable")
     reached = np.cumsum(weight[order])
     share = SPAN * float(reached[-1])
-    wanted = math.floor(share + 1e-5) if weight.dtype.kind == "i" else share
-    return float(
-        squares[order][
-            np.searchsorted(reached, max(wanted, 1 if weight.dtype.kind == "i" else 0.0))
-        ]
-    )
+    if weight.dtype.kind == "i":
+        share = max(math.floor(share + 1e-5), 1)
+    return float(squares[order][np.searchsorted(reached, share)])

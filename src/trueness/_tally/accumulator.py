@@ -235,11 +235,9 @@ class Accumulator:
             raise InputError(
                 "position", demand, f"the last one is {reprlib.repr(self.position)}", remedy=remedy
             )
-        options: Any = (
-            self._options
-            if sample_weight is None
-            else {**self._options, "sample_weight": sample_weight}
-        )
+        options: Any = self._options
+        if sample_weight is not None:
+            options = {**options, "sample_weight": sample_weight}
         sample, kind = sample_and_kind(
             y_true, y_prob, options, allow_none_left=True, is_part=True, keep_logits=True
         )
@@ -291,10 +289,12 @@ class Accumulator:
         if sample.p.ndim == 2 or not learns or sample.y.all():
             return self._other_label
         first = int(np.argmin(sample.y))
-        label = column(y_true, "y_true").values[
-            first if sample.rows is None else sample.rows[first]
-        ]
-        label = store.json_ready(label.item() if isinstance(label, np.generic) else label, "y_true")
+        if sample.rows is not None:
+            first = sample.rows[first]
+        label = column(y_true, "y_true").values[first]
+        if isinstance(label, np.generic):
+            label = label.item()
+        label = store.json_ready(label, "y_true")
         self._refuse_third_label(label, "this batch")
         if self._other_label is None:
             return label
@@ -644,7 +644,8 @@ def _json_bins(bins: Any) -> Any:
 
 def _rows_of_group(sample: Sample, key: Group, positions: Ints) -> Sample:
     """The rows of a group, whose weights must be fit to be squared, as those of all are."""
-    members = sample.at(positions, None if sample.w is None else sample.w[positions])
+    w = None if sample.w is None else sample.w[positions]
+    members = sample.at(positions, w)
     if members.w is not None:
         with in_context(f"Group {key!r}"):
             check_weights(members.w, members.rows, allow_zeros=True)

@@ -28,13 +28,21 @@ MISSING = -1  # the bucket of a cluster without a name
 Part = TypeVar("Part", bound=Any)
 
 
+def _sum_of_parts(part: Any, other: Any) -> Any:
+    """The sum; a part without rows is not added."""
+    if not part.totals.rows:
+        return other
+    if not other.totals.rows:
+        return part
+    return part + other
+
+
 class Buckets(NamedTuple, Generic[Part]):
     """The sums of each bucket, in order."""
 
     parts: tuple[Part, ...]
-    largest: (
-        int  # rows of the largest cluster, or more: sums do not show whether they share a cluster
-    )
+    # Rows of the largest cluster, or more: sums do not show whether they share a cluster.
+    largest: int
 
     # Unlike a tuple's, it adds the parts.
     def __add__(self, other: "Buckets[Part]") -> "Buckets[Part]":  # type: ignore[override]
@@ -43,10 +51,7 @@ class Buckets(NamedTuple, Generic[Part]):
             raise InputError(
                 "buckets", "must be the same in sums that are added or subtracted", got
             )
-        pairs = zip(self.parts, other.parts, strict=True)
-        parts = tuple(
-            b if not a.totals.rows else a if not b.totals.rows else a + b for a, b in pairs
-        )
+        parts = tuple(map(_sum_of_parts, self.parts, other.parts))
         return Buckets(parts, min(self.largest + other.largest, fullest(parts)))
 
     def map(self, change: Callable[[Part], Any]) -> "Buckets[Any]":

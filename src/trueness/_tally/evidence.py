@@ -635,7 +635,7 @@ class Evidence:
         if buckets is not None and self.rows is None:
             self.warn_one_class(self.given)
             top, bucket = buckets.cells()
-            # Some may have no rows.
+            # Some buckets may have no rows.
             codes_of_rows: Ints | None = np.unique(bucket, return_inverse=True)[1].reshape(-1)
             if bucket.size and (bucket == bucket[0]).all():
                 got = f"all {self.sums.n:,} rows are in one, so their variation is unknown"
@@ -646,15 +646,17 @@ class Evidence:
             codes_of_rows = expanded.cluster
             self.warn_one_class()
             cells_of_rows(top)  # checks every value
-        codes = codes_by_content(
-            top, np.arange(top.y.size) if codes_of_rows is None else codes_of_rows
-        )
-        w = top.w
-        order = np.lexsort((top.y, top.p, codes) if w is None else (w, top.y, top.p, codes))
+        if codes_of_rows is None:
+            codes_of_rows = np.arange(top.y.size)
+        codes = codes_by_content(top, codes_of_rows)
+        if top.w is None:
+            order = np.lexsort((top.y, top.p, codes))
+            ordered = top.at(order, None)
+        else:
+            order = np.lexsort((top.w, top.y, top.p, codes))
+            ordered = top.at(order, top.w[order])
         counts = buckets is not None and self.whole
-        clustered_rows = ClusteredRows(
-            top.at(order, None if w is None else w[order]), codes[order], counts
-        )
+        clustered_rows = ClusteredRows(ordered, codes[order], counts)
         if self.cluster is None:
             what = "rows by `sample_weight`"
         elif buckets is None:

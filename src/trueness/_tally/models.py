@@ -220,7 +220,8 @@ def _complete_rows(samples: Mapping[str, Sample], names: Column | None, n: int) 
 def _at(sample: Sample, kept: Bools, n: int) -> Sample:
     """The rows kept of a sample that may have dropped others already."""
     is_kept = kept if sample.rows is None else kept[sample.rows]
-    members = sample.at(is_kept, None if sample.w is None else sample.w[is_kept])
+    w = None if sample.w is None else sample.w[is_kept]
+    members = sample.at(is_kept, w)
     members.dropped = n - members.n
     members.ignored = sample.ignored
     return members

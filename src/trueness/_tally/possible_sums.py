@@ -65,11 +65,9 @@ def check_parts(kind: View, parts: Sequence[Part], largest: int | None) -> None:
     if largest is not None:
         fullest = max(math.ceil(total.weight * (1 + _ROUNDING)) for total in totals)
         if type(largest) is not int or not min(every, 1) <= largest <= fullest:
-            refuse(
-                "no bucket holds its largest cluster"
-                if every
-                else "it has a largest cluster and no rows"
-            )
+            if not every:
+                refuse("it has a largest cluster and no rows")
+            refuse("no bucket holds its largest cluster")
     if kind not in EACH_ROW:
         return
     first, *rest = totals

@@ -371,7 +371,9 @@ def restore(form: str, described: Fields) -> _Read:
         refuse("it has too few classes")
     largest = described["largest_cluster"]
     several = classes is not None and kind != "confidence"
-    expected = (len(classes or ()) if several else 1,) if largest is None else CHOICES
+    expected: tuple[int, ...] = CHOICES
+    if largest is None:
+        expected = (len(classes or ()) if several else 1,)
     if len(parts) not in expected or (several and largest is not None):
         refuse(f"it should have {' or '.join(map(str, expected))} parts and has {len(parts)}")
     restored = tuple(_part(form, fields) for fields in parts)

@@ -211,9 +211,16 @@ def at_horizons(
     if risks.ndim != 2 or risks.shape[1] != times.size:
         demand = f"must have a column per horizon ({times.size})"
         raise InputError("risk", demand, f"got shape {risks.shape}")
-    options: Any = {"strata": strata, "cause": cause, "cluster": cluster}
     return {
-        float(time): at_horizon(followup, event, risks[:, place], horizon=time, **options)
+        float(time): at_horizon(
+            followup,
+            event,
+            risks[:, place],
+            horizon=time,
+            strata=strata,
+            cause=cause,
+            cluster=cluster,
+        )
         for place, time in enumerate(times)
     }
 

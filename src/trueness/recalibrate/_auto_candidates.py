@@ -297,9 +297,8 @@ def fit_vector(
     curves = []
     for shape in shapes.values():
         X = shape.basis(cells.z)
-        theta = ridge_logistic(
-            X, weight, events, shape.identity, shape.ridge, shape.bounded if monotone else None
-        )
+        bounded = shape.bounded if monotone else None
+        theta = ridge_logistic(X, weight, events, shape.identity, shape.ridge, bounded)
         curves.append(theta[-1])
         held_out.append((theta[:-1] @ X.T).reshape(folds.events.shape))
     points = [_isotonic_points(cells.z, *sums) for sums in zip(weight, events, strict=True)]

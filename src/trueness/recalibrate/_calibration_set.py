@@ -80,9 +80,8 @@ class CalibrationSet(NamedTuple):
         return cells_of_rows(Sample(self.y, self.p, self.w))
 
     def take(self, rows: Ints | Bools) -> "CalibrationSet":
-        return CalibrationSet(
-            self.p[rows], self.y[rows], None if self.w is None else self.w[rows], self.classes
-        )
+        w = None if self.w is None else self.w[rows]
+        return CalibrationSet(self.p[rows], self.y[rows], w, self.classes)
 
     def split(self, n: int, seed: int | np.random.Generator | None) -> list["CalibrationSet"]:
         """`n` random stratified parts: sizes and numbers of events differ by at most one."""
@@ -145,10 +144,10 @@ def accept_rows(
     events = None
     if sample.p.ndim == 1:
         events = events_of_rows(sample)
-    elif (
-        scale == "probabilities"
-    ):  # the labels of a matrix were checked beside its number of columns
-        _check_probabilities(sample.p, np.inf if several else sample.tolerance)
+    elif scale == "probabilities":
+        # The labels of a matrix were checked beside its number of columns.
+        tolerance = np.inf if several else sample.tolerance
+        _check_probabilities(sample.p, tolerance)
     p = _as_floats(sample.p) if scale == "probabilities" else logits
     _check_shape(p, shape)
     y = np.asarray(sample.y) if several else np.asarray(sample.y).astype(np.int64, copy=False)
@@ -179,7 +178,8 @@ def accept_scores(
     if scale == "logits":
         _check_logits(p)
     else:
-        _check_probabilities(p, np.inf if shape == "labels" else row_sum_tolerance(p.dtype, None))
+        tolerance = np.inf if shape == "labels" else row_sum_tolerance(p.dtype, None)
+        _check_probabilities(p, tolerance)
     return p
 
 

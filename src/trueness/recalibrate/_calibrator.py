@@ -170,16 +170,18 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
         self
         """
         self._check()
-        options: Any = {
-            "labels": labels,
-            "pos_label": pos_label,
-            "scale": self._scale,
-            "shape": self._rows_shape,
-        }
         y_prob, y_true, sample_weight = calibration.rows_of_events(y_prob, y_true, sample_weight)
         y_prob = calibration.single_column(y_prob)
         with self._own_remedies():
-            rows = calibration.accept_rows(y_prob, y_true, sample_weight, **options)
+            rows = calibration.accept_rows(
+                y_prob,
+                y_true,
+                sample_weight,
+                labels=labels,
+                pos_label=pos_label,
+                scale=self._scale,
+                shape=self._rows_shape,
+            )
         self.n_rows_ = rows.p.shape[0]
         self.n_classes_ = rows.p.shape[1] if rows.p.ndim == 2 else None
         self.classes_ = rows.classes
@@ -482,13 +484,15 @@ def fit_each(nouns: tuple[str, str], fits: Iterable[tuple[Any, Callable[[], Any]
             messages.setdefault(kind, {}).setdefault(repr(name), text)
     for category, texts in messages.items():
         names = list(texts)
-        first = next(iter(texts.values()))
-        several = f"{nouns[1]} {join_names(names)}; the first says"
-        warn(f"{several if len(names) > 1 else f'{nouns[0]} {names[0]}'}: {first}", category)
+        source = f"{nouns[0]} {names[0]}"
+        if len(names) > 1:
+            source = f"{nouns[1]} {join_names(names)}; the first says"
+        warn(f"{source}: {texts[names[0]]}", category)
     return results
 
 
 def join_names(names: list[str]) -> str:
     """A few names, and how many more there are."""
-    rest = f" and {len(names) - 3:,} more" if len(names) > 4 else ""
-    return ", ".join(names[:3] if rest else names) + rest
+    if len(names) > 4:
+        return f"{', '.join(names[:3])} and {len(names) - 3:,} more"
+    return ", ".join(names)

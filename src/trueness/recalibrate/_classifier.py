@@ -172,7 +172,8 @@ class CalibratedClassifier(
             scored = np.arange(y.size)
         else:
             scored = np.sort(np.concatenate([test for _, test in folds]))
-        rows = CalibrationSet(scores, codes[scored], None if w is None else w[scored], None)
+        scored_weights = None if w is None else w[scored]
+        rows = CalibrationSet(scores, codes[scored], scored_weights, None)
         tests = [np.searchsorted(scored, test) for _, test in folds]
         fits = (
             (number, partial(self._fit_calibrator, rows.take(test)))
@@ -513,9 +514,8 @@ def _logits(estimator: Any, X: Any, classes: NDArray[Any], matrix: bool) -> Floa
 def _margins(estimator: Any, X: Any, classes: NDArray[Any]) -> Floats:
     margins = np.asarray(estimator.decision_function(X), dtype=np.float64)
     n = margins.shape[0]
-    return _check_shape(
-        margins, (n,) if classes.size == 2 else (n, classes.size), "decision_function"
-    )
+    shape = (n,) if classes.size == 2 else (n, classes.size)
+    return _check_shape(margins, shape, "decision_function")
 
 
 def _check_shape(scores: Floats, shape: tuple[int, ...], method: str) -> Floats:

@@ -163,12 +163,12 @@ class ScalingBinning(base.Calibrator):
         return rank_cuts(scores, min(int(self.n_bins), bin_limit))
 
     def _scaled(self, p: Any) -> Floats:
-        return np.asarray(p if self.scaler_ is None else self.scaler_._formula()(p), np.float64)
+        scaled = p if self.scaler_ is None else self.scaler_._formula()(p)
+        return np.asarray(scaled, np.float64)
 
     def _formula(self) -> Steps:
-        return Steps(
-            self.edges_, self.values_, None if self.scaler_ is None else self.scaler_._formula()
-        )
+        scaler = None if self.scaler_ is None else self.scaler_._formula()
+        return Steps(self.edges_, self.values_, scaler)
 
 
 def _sums(rows: CalibrationSet, edges: Floats) -> tuple[Floats, Floats]:

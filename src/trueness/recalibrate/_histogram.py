@@ -181,9 +181,9 @@ class HistogramBinning(Calibrator):
             got = f"got {bound!r}, which counts labels"
             raise InputError("bound", "must be 'hoeffding' when weights are not whole numbers", got)
         if scheme in _PUBLISHED and bound in ("hoeffding", "exact"):
-            options: Any = {"alpha": alpha, "scheme": scheme, "bound": bound}
             conditional, marginal = (
-                planning.epsilon(n, B, kind=kind, **options) for kind in planning.KINDS[:2]
+                planning.epsilon(n, B, kind=kind, alpha=alpha, scheme=scheme, bound=bound)
+                for kind in planning.KINDS[:2]
             )
         else:
             all_bins = planning.per_bin(alpha, B) if bound == "exact" else alpha / B

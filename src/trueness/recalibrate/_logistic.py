@@ -5,7 +5,7 @@ With a ridge, quadratic scaling and splines.
 
 import math
 from abc import abstractmethod
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -266,13 +266,14 @@ class _Curved(shapes.LogitMap):
         cells = shapes.logit_cells(self._fit_logits(rows), rows.y, rows.w)
         self._adapt(cells)
         shape = self._curve_shape
-        data = (cells.weight[None], cells.events[None])
-        options: Any = (
+        (self.coefficients_,) = ridge_logistic(
+            shape.basis(cells.z),
+            cells.weight[None],
+            cells.events[None],
             shape.identity,
             self.ridge * shape.ridge,
             shape.bounded if self.monotone else None,
         )
-        (self.coefficients_,) = ridge_logistic(shape.basis(cells.z), *data, *options)
 
     @abstractmethod
     def _adapt(self, cells: shapes.LogitCells) -> None:

@@ -148,7 +148,8 @@ class LogitMap(Calibrator):
 
 
 def check_penalty(name: str, value: Any, *, positive: bool = False) -> None:
-    demand = f"be a finite number {'above 0' if positive else '≥ 0'}"
+    limit = "above 0" if positive else "≥ 0"
+    demand = f"be a finite number {limit}"
     check_number(name, value, demand, lambda v: 0 <= v < np.inf and not (positive and v == 0))
 
 
@@ -163,18 +164,23 @@ def _warn_moved(p: NDArray[Any], eps: float) -> None:
     Scores near them are moved as well.
     """
     vector = p.ndim == 1
-    ends = int((p == 0).sum()) + (int((p == 1).sum()) if vector else 0)
+    ends = int((p == 0).sum())
+    if vector:
+        ends += int((p == 1).sum())
     if not ends:
         return
+    moved = int((p < eps).sum())
+    values, where = "0", f"to {eps:.3g}"
+    if vector:
+        moved += int((1 - p < eps).sum())
+        values, where = "0 or 1", f"into [{eps:.3g}, 1 − {eps:.3g}]"
+    near = moved - ends
     subject = "1 score is" if ends == 1 else f"{ends:,} scores are"
-    near = int((p < eps).sum()) + (int((1 - p < eps).sum()) if vector else 0) - ends
-    nearly_so = f" ({near:,} more {'are' if near > 1 else 'is'} nearly so)" if near > 0 else ""
-    where = f"into [{eps:.3g}, 1 − {eps:.3g}]" if vector else f"to {eps:.3g}"
+    nearly_so = ""
+    if near > 0:
+        nearly_so = f" ({near:,} more {'are' if near > 1 else 'is'} nearly so)"
     verb = "was moved" if ends + max(near, 0) == 1 else "were moved"
-    warn(
-        f"{subject} exactly {'0 or 1' if vector else '0'}{nearly_so} and {verb} {where}.",
-        MovedScoresWarning,
-    )
+    warn(f"{subject} exactly {values}{nearly_so} and {verb} {where}.", MovedScoresWarning)
 
 
 class LogitShape(NamedTuple):
@@ -309,8 +315,10 @@ def logit_cells(z: Floats, y: Ints, w: Floats | None) -> LogitCells:
         pool = np.minimum((reached * (MOST_CELLS / reached[-1])).astype(np.int64), MOST_CELLS - 1)
         cell = np.unique(pool, return_inverse=True)[1][cell]
     weight = np.bincount(cell, w).astype(np.float64)
-    mean = (
-        np.bincount(cell, z if w is None else w * z) / weight if value.size > MOST_CELLS else value
-    )
-    events = np.bincount(cell, y if w is None else w * y, weight.size).astype(np.float64)
+    weighted_y = y if w is None else w * y
+    events = np.bincount(cell, weighted_y, weight.size).astype(np.float64)
+    mean = value
+    if value.size > MOST_CELLS:
+        weighted_z = z if w is None else w * z
+        mean = np.bincount(cell, weighted_z) / weight
     return LogitCells(mean, weight, events, cell)

@@ -256,9 +256,8 @@ class OneVsRest(base.Calibrator):
             return class_calibrator.fit(np.ascontiguousarray(rows.p[:, k]), y, rows.w)
 
         fits = ((name, partial(fit, k)) for k, name in enumerate(rows.classes))
-        self.calibrators_ = base.fit_each(
-            ("Label", "Labels") if several else ("Class", "Classes"), fits
-        )
+        nouns = ("Label", "Labels") if several else ("Class", "Classes")
+        self.calibrators_ = base.fit_each(nouns, fits)
 
     def _formula(self) -> PerClass:
         columns = tuple(calibrator._formula() for calibrator in self.calibrators_)

@@ -201,7 +201,8 @@ def _softmax(graph: _Graph, formula: formulas.Softmax, scores: str) -> str:
     logs = formula.logs
     z = scores
     if not logs.from_logits:
-        z = add("Log", add("Max", scores, logs.eps) if logs.eps else scores)
+        moved = add("Max", scores, logs.eps) if logs.eps else scores
+        z = add("Log", moved)
     if logs.normalized:
         z = add("LogSoftmax", z, axis=1)
     total = z if formula.linear is None else _linear(graph, formula.linear, z)

@@ -397,7 +397,8 @@ def _most_exact(n: int, e: float, plan: _Plan) -> int:
     # (Herzog 1947), and must together have 1 − alpha; this excludes bins with fewer than `fewest`
     # rows.
     fewest = (1 - plan.alpha) ** 2 / (3.2 * e * e) - 1
-    runs = _runs_of_equal_size(n, n // 2 if fewest < 10 else int((n + 1) / fewest))
+    most_bins = n // 2 if fewest < 10 else int((n + 1) / fewest)
+    runs = _runs_of_equal_size(n, most_bins)
     searched = 0
     while batch := list(islice(runs, 1024)):
         size = np.array([(n + 1) // first - 1 for first, _ in batch])

@@ -195,20 +195,19 @@ class SegmentCalibration(base.Calibrator):
         cluster = self._cluster
         w = rows.weights
         self.overall_, self.shifts_ = self._parts(rows, code, cluster)
-        (gain, loss), units = (
-            np.zeros((2, rows.y.size)),
-            rows.y.size if cluster is None else np.unique(cluster).size,
-        )
-        worth = float(w.sum() if are_whole(w) else w.sum() ** 2 / (w @ w))
+        gain, loss = np.zeros((2, rows.y.size))
+        units = rows.y.size if cluster is None else np.unique(cluster).size
+        worth = float(w.sum())
+        if not are_whole(w):
+            worth = float(w.sum() ** 2 / (w @ w))
         with warnings.catch_warnings():
             # What they say of parts, they said of all rows.
             warnings.simplefilter("ignore", TruenessWarning)
             folds = min(_FOLDS, units) if len(self.segments_) > 1 else 1
             (fold,) = deal_rows(np.asarray(rows.p, np.float64), rows.y, rows.w, cluster, folds, 1)
             for out in (fold == f for f in range(folds) if folds > 1):
-                overall, shifts = self._parts(
-                    rows.take(~out), code[~out], None if cluster is None else cluster[~out]
-                )
+                rest = None if cluster is None else cluster[~out]
+                overall, shifts = self._parts(rows.take(~out), code[~out], rest)
                 plain = overall._formula()(rows.p[out])
                 before, after = (
                     np.maximum(np.where(rows.y[out] == 1, q, 1 - q), 1e-300)
@@ -227,17 +226,13 @@ class SegmentCalibration(base.Calibrator):
     ) -> tuple[base.Calibrator, Floats]:
         """The map of all rows, and the shifts of the segments."""
         overall: Any = clone(base.inner_calibrator(self.calibrator, PlattScaling))
-        overall.fit(
-            rows.p,
-            rows.y,
-            rows.w,
-            **({"cluster": cluster} if isinstance(overall, AutoCalibration) else {}),
-        )
-        shifts, (there, code), w = (
-            np.zeros(len(self.segments_)),
-            np.unique(code, return_inverse=True),
-            rows.weights,
-        )
+        if isinstance(overall, AutoCalibration):
+            overall.fit(rows.p, rows.y, rows.w, cluster=cluster)
+        else:
+            overall.fit(rows.p, rows.y, rows.w)
+        shifts = np.zeros(len(self.segments_))
+        there, code = np.unique(code, return_inverse=True)
+        w = rows.weights
         if shifts.size > 1:
             q = overall._formula()(rows.p)
             if are_whole(w):

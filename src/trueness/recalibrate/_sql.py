@@ -249,7 +249,8 @@ def _curve(writer: _Writer, curve: formulas.Curve, name: str, from_logits: bool)
     unit = writer.number(1)
     z = name if from_logits else f"LN({name} / ({unit} - {name}))"
     texts = [_polynomial(writer, z, *piece) for piece in zip(*curve[1:5], strict=True)]
-    terms = [_cases(writer, name, curve.breaks if from_logits else expit(curve.breaks), texts)]
+    breaks = curve.breaks if from_logits else expit(curve.breaks)
+    terms = [_cases(writer, name, breaks, texts)]
     log_p = f"LN({name})"
     log_q = f"LN({unit} - {name})"
     if from_logits:
@@ -346,9 +347,9 @@ def _softmax(writer: _Writer, formula: formulas.Softmax, names: list[str], k: in
         if more or not parts:
             parts.append(number(more))
         text = f"EXP({writer.clamp(' + '.join(parts))})"
-        terms.append(
-            f"CASE WHEN {name} = {zero} THEN {zero} ELSE {text} END" if keeps_zeros else text
-        )
+        if keeps_zeros:
+            text = f"CASE WHEN {name} = {zero} THEN {zero} ELSE {text} END"
+        terms.append(text)
     text = f"{number(1)} / ({' + '.join(terms)})"
     if keeps_zeros:
         return f"CASE WHEN {names[k]} = {zero} THEN {zero} ELSE {text} END"

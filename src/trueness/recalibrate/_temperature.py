@@ -287,8 +287,10 @@ class StructuredScaling(LogitMap):
     max_iter: int = 100
 
     def _fit(self, rows: CalibrationSet) -> None:
-        options: Any = self.structure, float(self.ridge), self.max_iter
-        fitted = fit_structured(self._fit_logits(rows), rows.y, rows.weights, *options)
+        z = self._fit_logits(rows)
+        fitted = fit_structured(
+            z, rows.y, rows.weights, self.structure, float(self.ridge), self.max_iter
+        )
         self.temperature_, (self.matrix_, self.intercept_, *_), fit = fitted
         self.n_iter_ = fit.n_steps
         if not fit.converged:

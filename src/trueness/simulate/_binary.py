@@ -338,13 +338,9 @@ def binary(
     n = check_rows(n)
     rng = generator(seed)
     has_law = isinstance(scores, Beta | Discrete)
-    law: Any = (
-        scores
-        if has_law
-        else _Quantiles(scores)
-        if callable(scores)
-        else Discrete(check_array(scores, "scores"))
-    )
+    law: Any = scores
+    if not has_law:
+        law = _Quantiles(scores) if callable(scores) else Discrete(check_array(scores, "scores"))
     shift = 0.0
     truth = _as_distortion(distortion)
     checked_word(adjust, "adjust", ("scores", "truth"))
@@ -384,7 +380,8 @@ def _solve_prevalence(
         jumps = "" if root is None else ", and not skipped by a jump"
         reached = f"{mean(-_FAR[-1]):.4g} to {mean(_FAR[-1]):.4g}{jumps}"
         demand = f"must be in the range that shifting the {adjust} can reach, {reached}"
-        remedy = f"Try `adjust={'truth' if adjust == 'scores' else 'scores'!r}`."
+        other = "truth" if adjust == "scores" else "scores"
+        remedy = f"Try `adjust={other!r}`."
         raise InputError("prevalence", demand, f"got {wanted:g}", remedy=remedy)
     return shifted(root)
 

@@ -196,7 +196,8 @@ def _library(engine: PathEngine) -> str:
     names = ("polars", "duckdb") if engine == "auto" else (engine,)
     for name in filter(find_spec, names):
         return name
-    how = f"`pip install 'trueness[{'cli' if names[0] == 'polars' else 'duckdb'}]'`"
+    extra = "cli" if names[0] == "polars" else "duckdb"
+    how = f"`pip install 'trueness[{extra}]'`"
     raise MissingLibraryError(
         f"`trueness.scan` of a path needs {' or '.join(names)}, which is not installed: {how}."
     )
@@ -215,13 +216,18 @@ def _polars_remote(files: list[str], question: Question) -> Any:
 
     suffix = inner_suffix(files[0])
     if suffix in (*ParquetFile.suffixes, *ArrowFile.suffixes):
-        return (pl.scan_parquet if suffix in ParquetFile.suffixes else pl.scan_ipc)(files)
+        scan = pl.scan_parquet if suffix in ParquetFile.suffixes else pl.scan_ipc
+        return scan(files)
     types: dict[str, Any] = {"number": pl.Float64, "group": pl.String}
     known = {name: types[kind] for name, kind in _kinds(question).items() if kind in types}
-    options: dict[str, Any] = {"schema_overrides": known, "infer_schema_length": 10_000}
     if suffix in JsonLinesFile.suffixes:
-        return pl.scan_ndjson(files, **options)
-    return pl.scan_csv(files, separator=SEPARATORS.get(suffix, ","), **options)
+        return pl.scan_ndjson(files, schema_overrides=known, infer_schema_length=10_000)
+    return pl.scan_csv(
+        files,
+        separator=SEPARATORS.get(suffix, ","),
+        schema_overrides=known,
+        infer_schema_length=10_000,
+    )
 
 
 def _polars_files(files: list[str], question: Question, stack: ExitStack) -> Any:
