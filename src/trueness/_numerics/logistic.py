@@ -440,7 +440,8 @@ def ridge_logistic(
     :func:`bounded_logistic`.
     """
     k = centre.size
-    bounded = np.zeros(k, np.bool_) if bounded is None else bounded
+    if bounded is None:
+        bounded = np.zeros(k, np.bool_)
     products = (X[:, :, None] * X[:, None, :]).reshape(-1, k * k)
 
     def objective(theta: Floats) -> Floats:

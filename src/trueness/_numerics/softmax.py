@@ -154,7 +154,8 @@ def _search(
             np.ascontiguousarray(rows[::_STRIDE]) for rows in (Z, y, w)
         )
         best = _search(sampled, sampled_y, sampled_w, ridge / _STRIDE, unit, _CLOSE)
-        start = best.value if best.verdict == "optimum" else start
+        if best.verdict == "optimum":
+            start = best.value
     best = _minimise(lambda beta: _derivatives(Z, y, w, beta, pull, ridge, unit), start, tolerance)
     if best.verdict == "optimum":
         return InverseTemperature(best.value, verdict)

@@ -260,7 +260,8 @@ def of_matrix(sample: Sample, k: int, bins: int | None, smoothness: float = 1.0)
     cell = np.take(cell, order)
     z = np.take(z, order, axis=0)
     hits = np.take(hits, order, axis=0)
-    count = count if sample.w is None else count[order]
+    if sample.w is not None:
+        count = count[order]
     first = np.flatnonzero(np.concatenate([[True], cell[1:] != cell[:-1]])).astype(np.int64)
     shape = (
         f"simplices of equal volume, {m} per edge" if k == classes else f"cubes, {m} cells per axis"
@@ -334,6 +335,7 @@ def bin_numbers(top: Sample, rule: BinRule, cells: Cells | None = None) -> Ints:
 
     `cells` are the sums of the rows, if known.
     """
-    cells = cells_of_rows(top) if cells is None else cells
+    if cells is None:
+        cells = cells_of_rows(top)
     lowest = cells.score[bin_starts(cells, rule)]
     return np.searchsorted(lowest, np.asarray(top.p, dtype=np.float64), side="right") - 1

@@ -441,7 +441,8 @@ def subtract(part: Any, other: Any) -> Any:
                 where = f"bin or cell {i + 1:,}"
             got = f"{where} would have {left.count[i]:,} rows"
             refuse(got)
-        left = left if isinstance(left, Bins) else _filled(left)
+        if not isinstance(left, Bins):
+            left = _filled(left)
         check_sums(left)
     except InputError:
         raise InputError("", "Only rows that the sums hold can be subtracted", got) from None

@@ -27,7 +27,8 @@ _FLAT = 1e-9  # slopes this small are 0 but for the rounding of coefficients
 
 def refuse(formula: Any, reason: str = "it is a class of your own") -> NoReturn:
     """Raise because a map has no form in other languages."""
-    reason = formula.reason if isinstance(formula, PythonOnly) else reason
+    if isinstance(formula, PythonOnly):
+        reason = formula.reason
     demand = f"This map cannot be written as one formula: {reason}"
     raise InputError(
         "", demand, remedy="`save` and `load_calibrator` carry every map to another Python."
@@ -284,7 +285,8 @@ class Logs(NamedTuple):
         if not self.from_logits:
             with np.errstate(divide="ignore"):
                 z = np.log(p.astype(np.float64))
-            z = bounded_logits(z, self.eps) if self.eps else z
+            if self.eps:
+                z = bounded_logits(z, self.eps)
         if self.normalized:
             return log_softmax(z.astype(np.float64))
         return z
@@ -320,8 +322,10 @@ class Linear(NamedTuple):
     def plain(self, n: int) -> tuple[Floats, Floats]:
         """The whole matrix for n classes, which includes the centring, and the shift."""
         matrix = np.eye(n) if self.matrix is None else self.matrix
-        matrix = np.diag(matrix) if matrix.ndim == 1 else matrix
-        matrix = matrix - matrix.mean(axis=1, keepdims=True) if self.centred else matrix
+        if matrix.ndim == 1:
+            matrix = np.diag(matrix)
+        if self.centred:
+            matrix = matrix - matrix.mean(axis=1, keepdims=True)
         return matrix, np.zeros(n) if self.shift is None else self.shift
 
 

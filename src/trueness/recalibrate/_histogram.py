@@ -547,7 +547,8 @@ def _assumptions(fitted: HistogramBinning) -> str:
     )
     if fitted.scheme_ in ("umd", "original"):
         text += "; the distribution of scores has no point mass at a boundary"
-        text += f" ({fitted.tied_:,} rows are tied inside bins)" if fitted.tied_ else ""
+        if fitted.tied_:
+            text += f" ({fitted.tied_:,} rows are tied inside bins)"
     if fitted.scheme_ == "randomized":
         text += "; scores may be discrete, with ties broken at random now and in future"
     if fitted.scheme_ in ("split", "fixed-width"):

@@ -122,7 +122,8 @@ class PlattScaling(shapes.LogitMap):
             slope, intercept = recalibration_line(x, w, smooth)
             if math.isnan(slope):
                 shift = recalibration_shift(x / unit, w, events)
-                shift = recalibration_shift(x / unit, w, smooth) if math.isnan(shift) else shift
+                if math.isnan(shift):
+                    shift = recalibration_shift(x / unit, w, smooth)
                 slope = 1 / unit
                 intercept = shift
                 message = "All scores are equal: the slope is not determined; it is set to 1."

@@ -48,7 +48,8 @@ class _Multinomial(LogitMap):
     def _fit(self, rows: CalibrationSet) -> None:
         X = self._fit_logits(rows).astype(np.float64)
         self._check_logits(X)
-        X = soft.log_softmax(X) if self._normalized else X
+        if self._normalized:
+            X = soft.log_softmax(X)
         linear, identity, ridge = self._problem(X)
         if np.abs(X).max() > _EXTREME:
             start = identity * soft.inverse_temperature(X, rows.y, rows.w).value

@@ -165,7 +165,8 @@ def _curve(graph: _Graph, curve: formulas.Curve, p: str, from_logits: bool) -> s
     else:
         log_p = add("Log", p)
         log_q = add("Log", rest)
-    total = add("Add", total, add("Mul", curve.a, log_p)) if curve.a else total
+    if curve.a:
+        total = add("Add", total, add("Mul", curve.a, log_p))
     if curve.b:
         return add("Sub", total, add("Mul", curve.b, log_q))
     return total
@@ -206,7 +207,8 @@ def _softmax(graph: _Graph, formula: formulas.Softmax, scores: str) -> str:
     if logs.normalized:
         z = add("LogSoftmax", z, axis=1)
     total = z if formula.linear is None else _linear(graph, formula.linear, z)
-    total = total if formula.temperature == 1 else add("Div", total, formula.temperature)
+    if formula.temperature != 1:
+        total = add("Div", total, formula.temperature)
     return add("Softmax", total, axis=1)
 
 

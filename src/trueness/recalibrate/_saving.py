@@ -52,7 +52,8 @@ class Field:
         value = getattr(calibrator, f"{name}_")
         demand = "" if self.optional and value is None else self.demand(calibrator, value)
         if demand:
-            value = value.tolist() if isinstance(value, np.ndarray) else value
+            if isinstance(value, np.ndarray):
+                value = value.tolist()
             got = f"its {name!r} must be {demand}; got {reprlib.repr(value)}"
             raise InputError("stored", f"must be a complete {type(calibrator).__name__}", got)
 
@@ -436,7 +437,8 @@ def _notes(about: Any) -> dict[str, Any]:
 def _check_names(where: str, names: set[str], known: set[str]) -> None:
     if names != known:
         faults = [f"lacks {', '.join(sorted(known - names))}"] if known - names else []
-        faults += [f"has the unknown {', '.join(sorted(names - known))}"] if names - known else []
+        if names - known:
+            faults += [f"has the unknown {', '.join(sorted(names - known))}"]
         raise InputError("stored", "must be complete", f"its {where!r} {' and '.join(faults)}")
 
 

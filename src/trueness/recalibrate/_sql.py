@@ -258,8 +258,10 @@ def _curve(writer: _Writer, curve: formulas.Curve, name: str, from_logits: bool)
         softplus = f"LN({unit} + EXP({writer.clamp(f'-ABS({z})')}))"
         zero = number(0)
         log_p, log_q = (f"({writer.least}({side}, {zero}) - {softplus})" for side in (z, f"-{z}"))
-    terms += [f"{number(curve.a)} * {log_p}"] if curve.a else []
-    terms += [f"{number(-curve.b)} * {log_q}"] if curve.b else []
+    if curve.a:
+        terms += [f"{number(curve.a)} * {log_p}"]
+    if curve.b:
+        terms += [f"{number(-curve.b)} * {log_q}"]
     return " + ".join(terms)
 
 

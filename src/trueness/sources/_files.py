@@ -115,7 +115,8 @@ def open_table(
         return _folder(path, name, form)
     elif name == "-" or path.is_fifo():
         path = _copy_of_stream(name, stack)
-        name = "standard input" if name == "-" else name
+        if name == "-":
+            name = "standard input"
     path = _without_wrapping(path, name, stack)
     kind = _kind_of_file(path, name, suffix, form)
     if kind in (None, JsonLinesFile):
@@ -310,7 +311,8 @@ def _begin_of_long_line(stream: Any, quoted: bool) -> int | None:
                 return begun
             if not piece:
                 return None
-            begun = begun if last is None else seen + last + 1
+            if last is not None:
+                begun = seen + last + 1
             seen += len(piece)
 
 
