@@ -251,12 +251,12 @@ class Accumulator:
         clusters = (
             None if cluster is None else read_clusters(y_true, cluster, sample, self.buckets, kind)
         )
-        found: list[Any] = [(None, np.arange(sample.n))]
+        groups: list[Any] = [(None, np.arange(sample.n))]
         if group is not None:
-            found = group_keys.rows_by_group(group, sample.n, self.by)
-        waiting = self._waiting_with(sample, found, clusters)
+            groups = group_keys.rows_by_group(group, sample.n, self.by)
+        waiting = self._waiting_with(sample, groups, clusters)
         if waiting is None:
-            self._sums = self._with(self._pieces(sample, kind, found, clusters))
+            self._sums = self._with(self._pieces(sample, kind, groups, clusters))
         else:
             self._waiting = waiting
         self._other_label = other
