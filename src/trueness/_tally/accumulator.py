@@ -483,8 +483,9 @@ class Accumulator:
                 wanted = f"a {kept.__name__}"
             else:
                 wanted = f"a dict of {kept.__name__} by {self.by}"
-            held = sorted({type(sums).__name__ for sums in by_key.values()}) if by_group else ()
-            got = type(other).__name__ + (f" of {', '.join(held)}" if held else "")
+            got = type(other).__name__
+            if by_group and by_key:
+                got += f" of {', '.join(sorted({type(sums).__name__ for sums in by_key.values()}))}"
             raise InputError("other", f"must be an Accumulator or {wanted}", f"got {got}")
         for sums in by_key.values():
             self._refuse_other_sums(sums)
