@@ -251,12 +251,12 @@ class Accumulator:
         clusters = (
             None if cluster is None else read_clusters(y_true, cluster, sample, self.buckets, kind)
         )
-        found: list[Any] = [(None, np.arange(sample.n))]
+        groups: list[Any] = [(None, np.arange(sample.n))]
         if group is not None:
-            found = group_keys.rows_by_group(group, sample.n, self.by)
-        waiting = self._waiting_with(sample, found, clusters)
+            groups = group_keys.rows_by_group(group, sample.n, self.by)
+        waiting = self._waiting_with(sample, groups, clusters)
         if waiting is None:
-            self._sums = self._with(self._pieces(sample, kind, found, clusters))
+            self._sums = self._with(self._pieces(sample, kind, groups, clusters))
         else:
             self._waiting = waiting
         self._other_label = other
@@ -483,8 +483,9 @@ class Accumulator:
                 wanted = f"a {kept.__name__}"
             else:
                 wanted = f"a dict of {kept.__name__} by {self.by}"
-            held = sorted({type(sums).__name__ for sums in by_key.values()}) if by_group else ()
-            got = type(other).__name__ + (f" of {', '.join(held)}" if held else "")
+            got = type(other).__name__
+            if by_group and by_key:
+                got += f" of {', '.join(sorted({type(sums).__name__ for sums in by_key.values()}))}"
             raise InputError("other", f"must be an Accumulator or {wanted}", f"got {got}")
         for sums in by_key.values():
             self._refuse_other_sums(sums)

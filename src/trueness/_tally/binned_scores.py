@@ -156,7 +156,9 @@ def of_cells(cells: Cells, rule: BinRule, classes: int | None) -> BinnedScores:
 def bins_in_words(rule: BinRule, filled: int) -> str:
     """Description of the bins, and how many of them have rows."""
     bins = "bin" if filled == 1 else "bins"
-    return f"{rule!r}: {filled:,} {bins}" + ("" if filled == rule.n_requested else " with rows")
+    if filled == rule.n_requested:
+        return f"{rule!r}: {filled:,} {bins}"
+    return f"{rule!r}: {filled:,} {bins} with rows"
 
 
 def near_ties(scores: BinnedScores, angle: float) -> BinnedScores:

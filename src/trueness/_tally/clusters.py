@@ -127,11 +127,10 @@ def order_by_content(P: NDArray[Any], w: Floats | None = None) -> tuple[Ints, In
     the unit. Digits after the twelfth decide between equals only: the same scores may have been
     computed in two ways.
     """
-    heavy: Any = (
-        0
-        if w is None
-        else mix_bits(np.unique(w, return_inverse=True)[1].reshape(-1).astype(np.uint64))
-    )
+    heavy: Any = 0
+    if w is not None:
+        rank = np.unique(w, return_inverse=True)[1].reshape(-1)
+        heavy = mix_bits(rank.astype(np.uint64))
     step = max(1, (1 << 18) // P.shape[1])
     blocks = [slice(i, i + step) for i in range(0, len(P), step)]
 

@@ -226,8 +226,8 @@ def at_horizons(
 
 
 def _times(followup: ArrayLike) -> Floats:
-    given = column(followup, "followup").values
-    if given.ndim == 2 and given.shape[1] == 2:
+    values = column(followup, "followup").values
+    if values.ndim == 2 and values.shape[1] == 2:
         got = "got two columns, as if rows entered late (left truncation)"
         remedy = "Late entry is not taken into account here."
         raise InputError("followup", "must have one time per row", got, remedy=remedy)

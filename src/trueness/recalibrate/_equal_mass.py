@@ -121,25 +121,23 @@ class ScalingBinning(base.Calibrator):
         *for_map, for_bins, for_means = (
             [rows] * n_parts if self.split == "none" else rows.split(n_parts, self.seed)
         )
-        self.scaler_ = (
-            None
-            if unfitted is None
-            else clone(unfitted).fit(for_map[0].p, for_map[0].y, for_map[0].w)
-        )
+        self.scaler_ = None
+        if unfitted is not None:
+            self.scaler_ = clone(unfitted).fit(for_map[0].p, for_map[0].y, for_map[0].w)
         for_bins, for_means = (
             rows._replace(p=self._scaled(rows.p)) for rows in (for_bins, for_means)
         )
         if self.bins == "umd":
             cuts = self._cuts(for_bins)
             self.edges_ = cuts.edges[1:-1]
-            own_weight = cuts.counts.astype(np.float64)
-            own_sums = cuts.events
+            weight = cuts.counts.astype(np.float64)
+            sums = cuts.events
         else:
             self.edges_ = EqualMass(int(self.n_bins)).group(for_bins.cells()).edges[1:-1]
-            own_weight, own_sums = _sums(for_bins, self.edges_)
-        weight, sums = (
-            (own_weight, own_sums) if self.split == "none" else _sums(for_means, self.edges_)
-        )
+            weight, sums = _sums(for_bins, self.edges_)
+        own_weight, own_sums = weight, sums
+        if self.split != "none":
+            weight, sums = _sums(for_means, self.edges_)
         empty = weight == 0
         # Sums of products are rounded: the mean of ones may be 1 + 2⁻⁵².
         self.values_ = np.clip(

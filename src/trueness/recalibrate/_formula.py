@@ -157,9 +157,11 @@ class Curve(NamedTuple):
                 else:
                     total = np.full(z.shape, self.value[0])
             if self.a:
-                total = total + self.a * (logs[0] if logs else -np.logaddexp(0, -z))
+                log_p = logs[0] if logs else -np.logaddexp(0, -z)
+                total = total + self.a * log_p
             if self.b:
-                total = total - self.b * (logs[1] if logs else -np.logaddexp(0, z))
+                log_q = logs[1] if logs else -np.logaddexp(0, z)
+                total = total - self.b * log_q
         infinite = np.isinf(z)
         if infinite.any():
             return np.where(infinite, np.where(z < 0, *self.ends), total)

@@ -191,8 +191,11 @@ class HistogramBinning(Calibrator):
                 _largest_error(counts, rates, values, bound, d) for d in (all_bins, alpha)
             )
         # Given the bins of a split, they are as fixed as bins of equal width.
-        labels, bins = (int(counts.sum()), "fixed-width") if scheme == "split" else (n, scheme)
-        expected = planning.expected_ece(labels, B, bins) if self.whole_ else math.nan
+        expected = math.nan
+        if self.whole_ and scheme == "split":
+            expected = planning.expected_ece(int(counts.sum()), B, "fixed-width")
+        elif self.whole_:
+            expected = planning.expected_ece(n, B, scheme)
         texts = _theorem(self, bound), _assumptions(self), bound, scheme
         return Guarantee(conditional, marginal, expected, alpha, *texts, n=n, n_bins=B)
 

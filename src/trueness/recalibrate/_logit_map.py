@@ -230,16 +230,19 @@ def bend(reach: float, *, signed: bool) -> LogitShape:
     Coefficients are a and the slopes at two points between which the slope is linear: −reach and
     reach; signed, 0 and reach. The slopes are not negative exactly if the map increases.
     """
-    slope, c = ([0, 1, 0], 0.5 / reach) if signed else ([0, 0.5, 0.5], 0.25 / reach)
+    if signed:
+        slope, c = [0.0, 1.0, 0.0], 0.5 / reach
+    else:
+        slope, c = [0.0, 0.5, 0.5], 0.25 / reach
     natural = np.array([[1, 0, 0], slope, [0, -c, c]])
 
     def basis(z: Floats) -> Floats:
         inside = np.clip(z, -reach, reach)
         beyond = z - inside
-        square = (
-            inside * (np.abs(inside) if signed else inside)
-            + 2 * (beyond if signed else np.abs(beyond)) * reach
-        )
+        if signed:
+            square = inside * np.abs(inside) + 2 * beyond * reach
+        else:
+            square = inside * inside + 2 * np.abs(beyond) * reach
         # The product with `natural`, without waking threads.
         return np.column_stack(
             [np.ones_like(z), *(z * natural[1, j] + square * natural[2, j] for j in (1, 2))]
@@ -247,11 +250,11 @@ def bend(reach: float, *, signed: bool) -> LogitShape:
 
     def curve(theta: Floats) -> Curve:
         _, low, high = theta
-        breaks, slopes = (
-            ([-reach, 0.0, reach], [high, low, high]) if signed else ([-reach, reach], [low, high])
-        )
-        knots_and_ends = np.array(breaks)
-        return with_slopes(knots_and_ends, basis(knots_and_ends) @ theta, np.array(slopes))
+        if signed:
+            breaks, slopes = np.array([-reach, 0.0, reach]), np.array([high, low, high])
+        else:
+            breaks, slopes = np.array([-reach, reach]), np.array([low, high])
+        return with_slopes(breaks, basis(breaks) @ theta, slopes)
 
     return LogitShape(natural, basis, curve)
 

@@ -333,8 +333,10 @@ def _epsilon(n: int, B: int, plan: _Plan) -> float:
         return _exact(n, B, plan)
     fewest_rows = n // B - 1
     tails = 2 * B if plan.kind == "conditional" else 2
-    hoeffding = math.sqrt(math.log(tails / plan.alpha) / (2 * fewest_rows))
-    return hoeffding + (1 / (n // B) if plan.scheme == "original" else 0.0) + plan.delta
+    error = math.sqrt(math.log(tails / plan.alpha) / (2 * fewest_rows))
+    if plan.scheme == "original":
+        error += 1 / (n // B)
+    return error + plan.delta
 
 
 def expected_ece(n: int, B: int, scheme: str, split: float = 0.5) -> float:
@@ -438,9 +440,10 @@ def _split_epsilon(n: int, B: int, plan: _Plan) -> float:
         return high  # a bin is too likely to be empty; an error cannot exceed 1
     while high - low > 1e-12:
         middle = (low + high) / 2
-        low, high = (
-            (low, middle) if _split_failure(middle, n, B, plan) <= plan.alpha else (middle, high)
-        )
+        if _split_failure(middle, n, B, plan) <= plan.alpha:
+            high = middle
+        else:
+            low = middle
     return high
 
 

@@ -436,9 +436,11 @@ def _notes(about: Any) -> dict[str, Any]:
 
 def _check_names(where: str, names: set[str], known: set[str]) -> None:
     if names != known:
-        faults = [f"lacks {', '.join(sorted(known - names))}"] if known - names else []
+        faults = []
+        if known - names:
+            faults.append(f"lacks {', '.join(sorted(known - names))}")
         if names - known:
-            faults += [f"has the unknown {', '.join(sorted(names - known))}"]
+            faults.append(f"has the unknown {', '.join(sorted(names - known))}")
         raise InputError("stored", "must be complete", f"its {where!r} {' and '.join(faults)}")
 
 

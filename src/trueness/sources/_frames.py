@@ -197,9 +197,9 @@ def _library(engine: PathEngine) -> str:
     for name in filter(find_spec, names):
         return name
     extra = "cli" if names[0] == "polars" else "duckdb"
-    how = f"`pip install 'trueness[{extra}]'`"
+    command = f"`pip install 'trueness[{extra}]'`"
     raise MissingLibraryError(
-        f"`trueness.scan` of a path needs {' or '.join(names)}, which is not installed: {how}."
+        f"`trueness.scan` of a path needs {' or '.join(names)}, which is not installed: {command}."
     )
 
 
@@ -219,13 +219,13 @@ def _polars_remote(files: list[str], question: Question) -> Any:
         scan = pl.scan_parquet if suffix in ParquetFile.suffixes else pl.scan_ipc
         return scan(files)
     types: dict[str, Any] = {"number": pl.Float64, "group": pl.String}
-    known = {name: types[kind] for name, kind in _kinds(question).items() if kind in types}
+    dtypes = {name: types[kind] for name, kind in _kinds(question).items() if kind in types}
     if suffix in JsonLinesFile.suffixes:
-        return pl.scan_ndjson(files, schema_overrides=known, infer_schema_length=10_000)
+        return pl.scan_ndjson(files, schema_overrides=dtypes, infer_schema_length=10_000)
     return pl.scan_csv(
         files,
         separator=SEPARATORS.get(suffix, ","),
-        schema_overrides=known,
+        schema_overrides=dtypes,
         infer_schema_length=10_000,
     )
 
@@ -246,7 +246,7 @@ def _polars_files(files: list[str], question: Question, stack: ExitStack) -> Any
     _check_names({table.name: table.names for table in tables}, question)
     kinds = _kinds(question)
     names = [
-        [name for name, known in kinds.items() if known == kind]
+        [name for name, own_kind in kinds.items() if own_kind == kind]
         for kind in ("label", "number", "group")
     ]
     lazy = (tables[0] if len(tables) == 1 else ConcatenatedTable(tables)).lazy(*names)
@@ -321,14 +321,14 @@ def _duckdb_text(files: list[str], question: Question) -> Any:
     as_text = connection.read_csv(paths, all_varchar=True, **options)
     dtypes = {"number": "DOUBLE", "group": "VARCHAR"}
     kinds = {name: kind for name, kind in _kinds(question).items() if name in as_text.columns}
-    known = {name: dtypes[kind] for name, kind in kinds.items() if kind in dtypes}
-    rows = connection.read_csv(paths, dtype=known, sample_size=100_000, **options)
+    read_as = {name: dtypes[kind] for name, kind in kinds.items() if kind in dtypes}
+    rows = connection.read_csv(paths, dtype=read_as, sample_size=100_000, **options)
     dtypes = dict(zip(rows.columns, rows.types, strict=True))
     if dtypes.get(question.label) == "BOOLEAN":  # of yes and no it would decide which is the event
-        some = as_text.limit(1000).fetchnumpy()[question.label].tolist()
+        labels = as_text.limit(1000).fetchnumpy()[question.label].tolist()
         if any(
-            label is not None and label.strip().lower() not in ("true", "false") for label in some
+            label is not None and label.strip().lower() not in ("true", "false") for label in labels
         ):
-            known[question.label] = "VARCHAR"
-            return connection.read_csv(paths, dtype=known, sample_size=100_000, **options)
+            read_as[question.label] = "VARCHAR"
+            return connection.read_csv(paths, dtype=read_as, sample_size=100_000, **options)
     return rows

@@ -153,15 +153,15 @@ def check_group_bins(rule: Rule, parts: int, groups: int) -> None:
     edges = None if isinstance(rule, str) else rule.fixed_edges
     if edges is None or (edges.size - 1) * parts * groups <= _MOST_GROUP_BINS:
         return
-    most = _MOST_GROUP_BINS // (parts * groups)
+    most_bins = _MOST_GROUP_BINS // (parts * groups)
     total = f"{_MOST_GROUP_BINS:,} for all of them"
-    if most == 0:
+    if most_bins == 0:
         raise InputError(
             "by", f"must have at most {_MOST_GROUP_BINS // parts:,} groups", f"it has {groups:,}"
         )
     raise InputError(
         "bins",
-        f"must be at most {most:,} with {groups:,} groups, {total}",
+        f"must be at most {most_bins:,} with {groups:,} groups, {total}",
         f"got {edges.size - 1:,}",
     )
 

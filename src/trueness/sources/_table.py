@@ -229,9 +229,9 @@ class ParquetFile(PolarsTable):
     def write(self, file: BinaryIO, new: Mapping[str, NDArray[Any]]) -> None:
         """Write all rows, some at a time, with the new columns."""
         added = self._polars.DataFrame(dict(new)).fill_nan(None).lazy()
-        both = self._polars.concat([self._scan(), added], how="horizontal")
+        rows = self._polars.concat([self._scan(), added], how="horizontal")
         try:
-            getattr(both, f"sink_{self._method}")(file)
+            getattr(rows, f"sink_{self._method}")(file)
         except OSError:
             raise  # the disk is full, or the reader has closed the pipe
         except Exception as reason:
@@ -323,7 +323,7 @@ class PartitionedTable(PolarsTable):
         self.__dict__.update(vars(table))
         self.format = table.format  # type: ignore[misc]  # that of the file
         self._table = table
-        self._values = {name: one for name, one in values.items() if name not in table.names}
+        self._values = {name: value for name, value in values.items() if name not in table.names}
         self.names = (*table.names, *self._values)
 
     @property
