@@ -1,6 +1,7 @@
 """What to copy to use a map: the lines of the command line, or of Python."""
 
 import inspect
+import re
 import shlex
 from pathlib import PurePath
 from typing import Any
@@ -13,7 +14,7 @@ _SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet", ".arrow", ".npz")
 
 
 def fit_command(calibrator: Any, origin: Provenance, model: str) -> str:
-    """How to fit the map and to apply it: on the command line if the rows were read there, otherwise in Python."""
+    """How to fit the map and to apply it: as shell commands if the rows came from a file."""
     fit = origin.commands.get(model)
     cluster = origin.cluster if type(calibrator).__name__ == "AutoCalibration" else ""
     if fit == "":
@@ -23,7 +24,8 @@ def fit_command(calibrator: Any, origin: Provenance, model: str) -> str:
         fit = f"calibrator = {in_python(calibrator)}.fit({arguments})"
         return f"{fit}\ncalibrated = calibrator.predict(new_scores)"
     suffix = PurePath(origin.file or "").suffix
-    suffix = suffix if suffix in _SUFFIXES else ".csv"
+    if suffix not in _SUFFIXES:
+        suffix = ".csv"
     apply = f"trueness apply new{suffix} --calibrator {_MAP} -o calibrated{suffix}"
     return f"{f'{fit} {cluster}'.rstrip()} {as_options(calibrator)} -o {_MAP}\n{apply}"
 
@@ -49,14 +51,13 @@ def in_python(calibrator: Any) -> str:
 def as_options(calibrator: Any) -> str:
     """A calibrator as options of ``trueness fit``."""
     kind = type(calibrator)
-    name = "".join(
-        f"-{c.lower()}" if c.isupper() and i else c.lower() for i, c in enumerate(kind.__name__)
-    )
+    name = re.sub(r"(?<!^)(?=[A-Z])", "-", kind.__name__).lower()
     options = [f"--calibrator {name}"]
     defaults = inspect.signature(kind).parameters
     for parameter, value in sorted(calibrator.get_params(deep=False).items()):
         if parameter == "seed":
-            options += [f"--seed {value}"] if value else []  # 0 is the default of the command
+            if value:  # 0 is the default of the command
+                options.append(f"--seed {value}")
         elif value != defaults[parameter].default:
             options.append(f"--set {parameter}={value}")
     return " ".join(options)

@@ -46,7 +46,7 @@ from trueness.results import Segments as Tested
 from trueness.typing import Ints
 
 _By: TypeAlias = tuple[SegmentColumn, ...]
-_Found = TypeVar("_Found", Tested, Slices)
+_Tested = TypeVar("_Tested", Tested, Slices)
 _STEPS = 6
 _WORST = 3
 _MOST_VIEWS = 24
@@ -65,7 +65,7 @@ _IGNORED = ("noise floors", "TCE", "intervals of bins", "flagged bins", "test-ba
 
 def compute_contents(
     subject: Subject,
-    asked: Mapping[str, Asked],
+    by_model: Mapping[str, Asked],
     options: Options,
     provenance: Provenance,
     *,
@@ -76,7 +76,7 @@ def compute_contents(
     confidences: Mapping[str, Any] | None,
     judge: Judge | None,
 ) -> Contents:
-    """Everything, model by model, as each was `asked`.
+    """Everything, model by model, from what was asked about each.
 
     `progress` receives the steps done and their total.
 
@@ -86,19 +86,31 @@ def compute_contents(
     done = itertools.count(1)
     total = _STEPS * len(subject.models) + 1
     notes = Notes()
-    rule, level, seed, _ = options
+    rule = options.rule
     settings = Settings(
-        repr(rule), rule_in_words(rule), level, seed, offered(rule), options.intervals
+        bins=repr(rule),
+        bins_in_words=rule_in_words(rule),
+        level=options.level,
+        seed=options.seed,
+        offered=offered(rule),
+        intervals=options.intervals,
     )
     models = tuple(
-        _model(name, asked[name], subject, options, provenance, lambda: progress(next(done), total))
+        _model(
+            name, by_model[name], subject, options, provenance, lambda: progress(next(done), total)
+        )
         for name in subject.models
     )
     differences = None
     are_models = len(models) > 1 and subject.source == "rows" and subject.view != "multilabel"
     if are_models and are_paired(subject.models):
         ask = partial(
-            compare_of, subject.models, "squared_ece", level=level, seed=seed, choose=True
+            compare_of,
+            subject.models,
+            "squared_ece",
+            level=options.level,
+            seed=options.seed,
+            choose=True,
         )
         differences = notes.attempt("The comparison", ask)
     progress(next(done), total)
@@ -133,12 +145,19 @@ def _model(
     provenance: Provenance,
     step: Callable[[], None],
 ) -> Model:
-    notes, (rule, level, *_), top_label = Notes(), options, subject.top_label
+    notes = Notes()
+    rule = options.rule
+    level = options.level
     judged = a
+    together = a
     if subject.view == "multilabel":
         # The verdict is at the level at which Holm's method judges this label; numbers are at that
-        # of the report.
+        # of the report. All segments of all labels are asked together.
         a = a.but(level=level)
+        together = a
+        if len(subject.models) > 1:
+            alpha = options.alpha / len(subject.models)
+            together = a.but(level=Level.of_alpha(alpha).confidence)
     data = a.view("confidence")
     with collect_warnings(notes):
         tally = data.tally  # what is unusual about the rows becomes a note
@@ -147,43 +166,47 @@ def _model(
     step()
     summary = summarize(a, options, notes)
     step()
-    labels = len(subject.models) if subject.view == "multilabel" else 1
-    # All segments of all labels are asked together.
-    together = a if labels == 1 else a.but(level=Level.of_alpha(options.alpha / labels).confidence)
-    parts = _segments(together, rule, subject.groups.get(name, {}), subject.by)
+    segments = _segments(together, rule, subject.groups.get(name, {}), subject.by)
     step()
     fixes = quietly(a.ask, "remedies")
     if fixes is None and data.dependent and data.events is None:
         notes.add(
-            "Calibrators were not tried: there are too few rows or fewer than five clusters to split."
+            "Calibrators were not tried: there are too few rows or fewer than five clusters "
+            "to split."
         )
     step()
     largest = top_k(a, notes) if data.classwise is not None else None
     classes = quietly(a.ask, "class_rows")
     panel = validation_panel(a, options)
-    decided = replace(
+    verdict = replace(
         quietly(judged.ask, "verdict"),
         of_answers=provenance.of_answers,
         cluster_name=a.rows.labels.cluster or provenance.cluster_name,
     )
     tested = quietly(together.ask, "segments")
+    blocks = None
+    if tally is not None and tally.parts[0].whole:
+        blocks = isotonic_blocks(tally.parts[0], ALPHA)
     model = Model(
         name=name,
-        verdict=conclusion(decided, name if len(subject.models) > 1 else ""),
+        verdict=conclusion(verdict, name if len(subject.models) > 1 else ""),
         summary=summary,
         picture=shown,
         worst=shown.costliest[:_WORST],
-        blocks=isotonic_blocks(tally.parts[0], ALPHA)
-        if tally is not None and tally.parts[0].whole
-        else None,
+        blocks=blocks,
         panel=panel,
         curve=None if panel is None else calibration_curve(data, options),
-        segments=parts,
+        segments=segments,
         slices=_slices(together),
         remedies=fixes,
-        advice=advise(a, decided, tested),
+        advice=advise(a, verdict, tested),
         decisions=decisions(
-            data, summary, options, notes, top_label=top_label, answers=provenance.of_answers
+            data,
+            summary,
+            options,
+            notes,
+            top_label=subject.top_label,
+            answers=provenance.of_answers,
         ),
         classes=classes,
         top_k=largest,
@@ -191,21 +214,22 @@ def _model(
         notes=tuple(notes.sentences),
     )
     step()
-    place = where(Grounds(decided, shown, tested, model.slices, classes, summary.brier))
+    place = where(Grounds(verdict, shown, tested, model.slices, classes, summary.brier))
     answers = answer_questions(model, provenance, place)
-    return replace(model, answers=answers | answers_on_statement(decided, answers))
+    return replace(model, answers=answers | answers_on_statement(verdict, answers))
 
 
 def _clusters(cluster: Ints | None, models: int, multiclass: bool) -> Clusters | None:
     """The number of clusters, and which results account for them; None without clusters."""
     if cluster is None:
         return None
-    considered = (
-        *_CONSIDERED,
-        *(["classes"] if multiclass else []),
-        *(["comparison"] if models > 1 else []),
-    )
-    return Clusters(int(cluster.max()) + 1, effective_number(cluster), considered, _IGNORED)
+    considered = [*_CONSIDERED]
+    if multiclass:
+        considered.append("classes")
+    if models > 1:
+        considered.append("comparison")
+    number = int(cluster.max()) + 1
+    return Clusters(number, effective_number(cluster), tuple(considered), _IGNORED)
 
 
 def _segments(a: Asked, rule: BinRule, groups: Groups, names: Any) -> Segments | None:
@@ -214,17 +238,21 @@ def _segments(a: Asked, rule: BinRule, groups: Groups, names: Any) -> Segments |
     None without columns.
     """
     with collect_warnings(Notes()):  # the table shows which segments are small
-        found: Tested | None = a.ask("segments")
-        if found is None:
+        tested: Tested | None = a.ask("segments")
+        if tested is None:
             return None
         if a.rows.columns:
-            found = _advised(found, a.view("confidence"), a.rows.columns)
-        errors = {
-            name: float(ece(sums, bins=rule)) for name, sums in _segment_sums(a, groups, names)
-        }
-    lines = (row | {"ece": errors[row["column"], row["value"]]} for row in found.rows())
-    rows = tuple({key: value for key, value in row.items() if key != "weight"} for row in lines)
-    return Segments(rows, found.joint_pvalue, found.alpha, found.assumptions, found.notes)
+            tested = _advised(tested, a.view("confidence"), a.rows.columns)
+        errors = {}
+        for segment, sums in _segment_sums(a, groups, names):
+            errors[segment] = float(ece(sums, bins=rule))
+    rows = []
+    for row in tested.rows():
+        row.pop("weight", None)
+        rows.append(row | {"ece": errors[row["column"], row["value"]]})
+    return Segments(
+        tuple(rows), tested.joint_pvalue, tested.alpha, tested.assumptions, tested.notes
+    )
 
 
 def _slices(a: Asked) -> Slices | None:
@@ -232,21 +260,24 @@ def _slices(a: Asked) -> Slices | None:
 
     None of one column, or where no slice has enough rows.
     """
-    found: Slices | None = quietly(a.possible, "slices", most=_MOST_SLICES)
-    if found is None:
+    slices: Slices | None = quietly(a.possible, "slices", most=_MOST_SLICES)
+    if slices is None:
         return None
-    return _advised(found, a.view("confidence"), a.rows.slice_columns)
+    return _advised(slices, a.view("confidence"), a.rows.slice_columns)
 
 
-def _advised(found: _Found, data: Evidence, by: _By) -> _Found:
+def _advised(tested: _Tested, data: Evidence, by: _By) -> _Tested:
     """Segments or slices with a note if a map by their columns lowers the held-out loss."""
     columns: dict[str, Any] = {
-        v.name: np.array(v.values, dtype=object)[v.code] for v in by if not v.edges
+        column.name: np.array(column.values, dtype=object)[column.code]
+        for column in by
+        if not column.edges
     }
-    rows: Any = {"sample_weight": data.sample.w, "cluster": data.cluster}
-    return replace(
-        found, notes=(*found.notes, *advice(found, data.sample.p, data.sample.y, columns, **rows))
+    sample = data.sample
+    notes: tuple[str, ...] = advice(
+        tested, sample.p, sample.y, columns, sample_weight=sample.w, cluster=data.cluster
     )
+    return replace(tested, notes=(*tested.notes, *notes))
 
 
 def _segment_sums(a: Asked, groups: Groups, names: Any) -> Iterator[tuple[tuple[str, str], Sums]]:
@@ -263,16 +294,18 @@ def _segment_sums(a: Asked, groups: Groups, names: Any) -> Iterator[tuple[tuple[
         order = np.argsort(column.code, kind="stable")
         ends = np.cumsum(np.bincount(column.code, minlength=len(column.values)))
         for value, rows in zip(column.values, np.split(order, ends[:-1]), strict=True):
-            some = sample.at(rows, None if sample.w is None else sample.w[rows])
-            yield (column.name, value), tally_of(some, "classwise")
+            weights = None if sample.w is None else sample.w[rows]
+            yield (column.name, value), tally_of(sample.at(rows, weights), "classwise")
 
 
 def _omitted(subject: Subject, models: tuple[Model, ...]) -> str:
     """What a report of sums lacks."""
     if subject.source == "rows":
         return ""
-    lacking = ["no calibrators are compared", *([] if subject.by else ["there are no segments"])]
-    text = f"This report was computed from sums, not from rows: {' and '.join(lacking)}."
+    lacking = "no calibrators are compared"
+    if not subject.by:
+        lacking += " and there are no segments"
+    text = f"This report was computed from sums, not from rows: {lacking}."
     absent = models[0].summary.absent
     if absent:
         text += f" Sums of bins do not give {', '.join(absent[:-1])} or {absent[-1]}."
@@ -285,17 +318,16 @@ def _explorers(
     data: Evidence, classes: Any, rule: BinRule, level: float, subject: Subject
 ) -> tuple[Explorer, ...]:
     """All rows, and the classes with the largest ECE, as many as a page of 2 MB can hold."""
-    part = data.sums.parts[0] if isinstance(data.sums, Binned) else data.tally.parts[0]  # type: ignore[union-attr]
+    sums = data.sums if isinstance(data.sums, Binned) else data.tally
+    assert sums is not None
     name = "All rows" if data.classwise is None else "Top label"
-    views = [explorer(name, part, rule, level, top_label=subject.top_label)]
+    views = [explorer(name, sums.parts[0], rule, level, top_label=subject.top_label)]
     if data.classwise is not None:
-        places = {str(name): place for place, name in enumerate(data.classwise.classes or ())}
-        most = max(0, _MOST_VIEWS // len(subject.models) - 1)
-        shown = (
-            (f"Class {one.label}", data.classwise.parts[places[one.label]])
-            for one in classes[:most]
-        )
-        views += [explorer(*one, rule, level) for one in shown]
+        names = list(map(str, data.classwise.classes or ()))
+        n_views = max(0, _MOST_VIEWS // len(subject.models) - 1)
+        for row in classes[:n_views]:
+            part = data.classwise.parts[names.index(row.label)]
+            views.append(explorer(f"Class {row.label}", part, rule, level))
     return tuple(views)
 
 
@@ -348,23 +380,24 @@ _DEFINITIONS = {
 def _definitions(settings: Settings, subject: Subject, *, segmented: bool) -> dict[str, str]:
     """The terms that these rows or sums have, each with a sentence."""
     of_rows = subject.source == "rows"
-    top_label = subject.top_label
-    lacking = {
-        ("cross-fitting",): not of_rows,
-        ("ICI, E50, E90, Emax", "scaled Brier score", "AUC", "net benefit"): top_label
-        or not settings.intervals,
-        ("flagged segments",): not segmented,
-        (*(_DEFINITIONS.keys() - {"ECE", "observed/expected", "clusters"}),): subject.source
-        == "bins",
-        ("clusters",): subject.cluster is None,
-        ("class-wise ECE", "share of ECE", "top 1 to k"): subject.view != "confidence"
-        or not of_rows,
-    }
-    absent = {term for terms, holds in lacking.items() if holds for term in terms}
+    absent = set[str]()
+    if not of_rows:
+        absent.add("cross-fitting")
+    if subject.top_label or not settings.intervals:
+        absent |= {"ICI, E50, E90, Emax", "scaled Brier score", "AUC", "net benefit"}
+    if not segmented:
+        absent.add("flagged segments")
+    if subject.source == "bins":
+        absent |= _DEFINITIONS.keys() - {"ECE", "observed/expected", "clusters"}
+    if subject.cluster is None:
+        absent.add("clusters")
+    if subject.view != "confidence" or not of_rows:
+        absent |= {"class-wise ECE", "share of ECE", "top 1 to k"}
     words = {
         "level": level_percent(settings.level),
         "part": level_percent(Level(settings.level).alpha),
+        "bins": settings.bins_in_words,
+        "rate": "accuracy" if subject.top_label else "event rate",
+        "share": " divided by the number of labels" if subject.view == "multilabel" else "",
     }
-    words |= {"bins": settings.bins_in_words, "rate": "accuracy" if top_label else "event rate"}
-    words["share"] = " divided by the number of labels" if subject.view == "multilabel" else ""
     return {term: text.format(**words) for term, text in _DEFINITIONS.items() if term not in absent}

@@ -34,100 +34,113 @@ def decisions(
     top_label: bool,
     answers: bool = False,
 ) -> Decisions | None:
-    """None, and a note that says why, if the scores have no skill, these rows do not tell, or weights count no rows.
+    """None, and a note that says why, if the scores have no skill or these rows do not tell.
 
     Confidences of `answers` in a log have their risk in any case.
     """
-    lacking = {
-        "bins do not keep every score": data.tally is None,
-        "weights do not count rows": not data.whole,
-        "all labels are equal": summary.rate in (0, 1),
-        "it needs intervals": not options.intervals,
-    }
-    why = next((reason for reason, holds in lacking.items() if holds), "")
-    found = (
-        None if why else _found(data, summary, options.level, top_label=top_label, answers=answers)
+    reason = _obstacle(data, summary, options)
+    if not reason:
+        with collect_warnings(Notes()):
+            if top_label or answers:
+                record = _risk_record(data, options.level, answers=answers)
+            else:
+                record = _benefit_record(data, summary, options.level)
+        if record is not None:
+            return record
+        reason = "these rows do not show that scores help to decide"
+    notes.add(f"There is no section on decisions: {reason}.")
+    return None
+
+
+def _obstacle(data: Evidence, summary: Summary, options: Options) -> str:
+    """Why decisions cannot be judged; empty if they can."""
+    if data.tally is None:
+        return "bins do not keep every score"
+    if not data.whole:
+        return "weights do not count rows"
+    if summary.rate in (0, 1):
+        return "all labels are equal"
+    if not options.intervals:
+        return "it needs intervals"
+    return ""
+
+
+def _risk_record(data: Evidence, level: float, *, answers: bool) -> Decisions | None:
+    """Risk against coverage in hundredths; None if the confidences have no skill."""
+    risk: Any = risk_of(data, level, True)
+    if risk.aurc.high >= risk.risk[-1] and not answers:
+        return None
+    # Tied rows are accepted together.
+    shown = np.unique(np.searchsorted(risk.coverage, _SHARES - 1e-12))
+    risk = replace(
+        risk,
+        threshold=risk.threshold[shown],
+        coverage=risk.coverage[shown],
+        risk=risk.risk[shown],
     )
-    if found is None:
-        notes.add(
-            f"There is no section on decisions: {why or 'these rows do not show that scores help to decide'}."
-        )
-    return found
+    return Decisions(threshold_of(data, _ACCURACY, level, "accuracy"), risk=risk)
 
 
-def _found(
-    data: Evidence, summary: Summary, level: float, *, top_label: bool, answers: bool
-) -> Decisions | None:
-    """None if the scores have no skill, or these rows do not tell."""
-    with collect_warnings(Notes()):
-        if top_label or answers:
-            risk: Any = risk_of(data, level, True)
-            if risk.aurc.high >= risk.risk[-1] and not answers:
-                return None
-            shown = np.unique(
-                np.searchsorted(risk.coverage, _SHARES - 1e-12)
-            )  # tied rows are accepted together
-            fields: Any = {
-                name: getattr(risk, name)[shown] for name in ("threshold", "coverage", "risk")
-            }
-            return Decisions(
-                threshold_of(data, _ACCURACY, level, "accuracy"), risk=replace(risk, **fields)
-            )
-        # Nobody would act at thresholds far above the rate of rare events.
-        benefit = benefit_of({"": data}, _SHARES[:-1] * min(1.0, 10 * summary.rate / 0.99), level)
-        ranks = summary.estimates.get("auc")
-        if not benefit.useful().size or (ranks is not None and not ranks.low > 0.5):
-            return None
-        accept = threshold_of(data, _ACCURACY, level, "precision")
-        return Decisions(accept, benefit=benefit, certificate=certificate_of(data, level))
+def _benefit_record(data: Evidence, summary: Summary, level: float) -> Decisions | None:
+    """Net benefit and its certificate; None if no threshold is useful or the ranks are chance."""
+    # Nobody would act at thresholds far above the rate of rare events.
+    thresholds = _SHARES[:-1] * min(1.0, 10 * summary.rate / 0.99)
+    benefit = benefit_of({"": data}, thresholds, level)
+    ranks = summary.estimates.get("auc")
+    if not benefit.useful().size or (ranks is not None and not ranks.low > 0.5):
+        return None
+    accept = threshold_of(data, _ACCURACY, level, "precision")
+    return Decisions(accept, benefit=benefit, certificate=certificate_of(data, level))
 
 
-def decision_sentences(found: Decisions) -> tuple[str, ...]:
+def decision_sentences(decisions: Decisions) -> tuple[str, ...]:
     """What follows, in plain sentences."""
-    level = level_percent(found.accept.level)
-    accept = str(found.accept)
-    if found.benefit is None or found.certificate is None:
-        risk: Any = found.risk
+    level = level_percent(decisions.accept.level)
+    accept = str(decisions.accept)
+    if decisions.benefit is None or decisions.certificate is None:
+        risk: Any = decisions.risk
         half = int(np.searchsorted(risk.coverage, 0.5 - 1e-12))
-        area = risk.aurc
-        return (
-            f"Of the most confident {percent(risk.coverage[half], 0)} of the answers, {percent(risk.risk[half])} are "
-            f"wrong; of all answers, {percent(risk.risk[-1])}. The mean over all shares (AURC) is "
-            f"{number(area.value)} ({span(area.low, area.high)} at {level} confidence).",
-            accept,
+        aurc = risk.aurc
+        risks = (
+            f"Of the most confident {percent(risk.coverage[half], 0)} of the answers, "
+            f"{percent(risk.risk[half])} are wrong; of all answers, {percent(risk.risk[-1])}. "
+            f"The mean over all shares (AURC) is {number(aurc.value)} "
+            f"({span(aurc.low, aurc.high)} at {level} confidence)."
         )
-    t = found.benefit.threshold
-    most = found.certificate.high
-    useful = found.benefit.useful()
-    gaps = ", with gaps" if found.benefit.gaps() else ""
+        return risks, accept
+    t = decisions.benefit.threshold
+    largest_gain = decisions.certificate.high
+    useful = decisions.benefit.useful()
+    gaps = ", with gaps" if decisions.benefit.gaps() else ""
     example = 0.1 if t[-1] > 0.5 else t[49]
-    one = float(useful[np.argmin(np.abs(useful - example))])
-    worth = (1 - one) / one
+    threshold = float(useful[np.argmin(np.abs(useful - example))])
+    worth = (1 - threshold) / threshold
+    alarms = f"{worth:.2g}" if worth < 10 else f"{worth:.0f}"
     return (
-        f"Using the scores with a threshold between {percent(useful[0])} and {percent(useful[-1])} beats acting on "
-        f"everyone or on no one{gaps} ({level} confidence at each). At a threshold of "
-        f"{percent(one)}, one event found is worth {worth:{'.2g' if worth < 10 else '.0f'}} false alarms.",
-        f"No increasing map of the scores raises the net benefit by more than {number(most)} / (1 − t) at any "
-        f"threshold t ({level} confidence): by {number(most / (1 - one))} at {percent(one)}.",
+        f"Using the scores with a threshold between {percent(useful[0])} and {percent(useful[-1])} "
+        f"beats acting on everyone or on no one{gaps} ({level} confidence at each). At a threshold "
+        f"of {percent(threshold)}, one event found is worth {alarms} false alarms.",
+        f"No increasing map of the scores raises the net benefit by more than "
+        f"{number(largest_gain)} / (1 − t) at any threshold t ({level} confidence): by "
+        f"{number(largest_gain / (1 - threshold))} at {percent(threshold)}.",
         accept,
     )
 
 
-def decision_chart(found: Decisions) -> str:
+def decision_chart(decisions: Decisions) -> str:
     """Net benefit with its bands, beside acting on all and on none; or risk against coverage."""
-    if found.benefit is not None:
-        b: Any = found.benefit
-        x = b.threshold
-        y = b.value
+    benefit = decisions.benefit
+    if benefit is not None:
+        x = benefit.threshold
+        y: Any = benefit.value
         names = ("threshold", "net benefit per row")
-        top = max(y.max(), b.treat_all[0])
+        top = max(y.max(), benefit.treat_all[0])
         low = -0.25 * top
         high = 1.15 * top
         end = float(x[-1])
     else:
-        b = None
+        risk: Any = decisions.risk
         names = ("share of the answers accepted", "errors among them")
-        risk: Any = found.risk
         x = np.append(0.0, risk.coverage)
         y = np.append(risk.risk[0], risk.risk)
         low = 0.0
@@ -138,32 +151,23 @@ def decision_chart(found: Decisions) -> str:
         up = (np.clip(ys, low, high) - low) / (high - low)
         return list(zip(_LEFT + _WIDE * np.asarray(xs) / end, _TOP + _HIGH * (1 - up), strict=True))
 
+    def line(xs: Any, ys: Any) -> str:
+        return tag("polyline", points=path(places(xs, ys)), class_="diagonal", fill="none")
+
+    def band(bottom: Any, above: Any, kind: str) -> str:
+        drawn = np.isfinite(bottom + above)
+        return area(places(x[drawn], bottom[drawn]), places(x[drawn], above[drawn]), kind)
+
     inside = [*_frame(places, low, high, end, names)]
-    if b is not None:
-        bands = (
-            (b.band_low, b.low, ""),
-            (b.high, b.band_high, ""),
-            (b.low, b.high, " inner"),
-        )  # none on another
-        for bottom, above, kind in bands:
-            some = np.isfinite(bottom + above)
-            inside.append(
-                area(
-                    places(x[some], bottom[some]), places(x[some], above[some]), f"confidence{kind}"
-                )
-            )
-        some = b.treat_all >= low
-        inside.append(
-            tag(
-                "polyline",
-                points=path(places(x[some], b.treat_all[some])),
-                class_="diagonal",
-                fill="none",
-            )
-        )
-    elif found.accept.certified:
-        at = places([found.accept.coverage] * 2, [low, high])
-        inside.append(tag("polyline", points=path(at), class_="diagonal", fill="none"))
+    if benefit is not None:
+        # No band lies on another.
+        inside.append(band(benefit.band_low, benefit.low, "confidence"))
+        inside.append(band(benefit.high, benefit.band_high, "confidence"))
+        inside.append(band(benefit.low, benefit.high, "confidence inner"))
+        drawn = benefit.treat_all >= low
+        inside.append(line(x[drawn], benefit.treat_all[drawn]))
+    elif decisions.accept.certified:
+        inside.append(line([decisions.accept.coverage] * 2, [low, high]))
     inside.append(tag("polyline", points=path(places(x, y)), class_="curve flexible"))
     return svg(inside, _TOP + _HIGH + 48, "decisions", "img", " against ".join(names[::-1]))
 

@@ -230,7 +230,7 @@ class Segments:
     @property
     def flagged(self) -> list[Mapping[str, Any]]:
         """Those that were found to be off."""
-        return [one for one in self.rows if one["flagged"]]
+        return [row for row in self.rows if row["flagged"]]
 
 
 @dataclass(frozen=True)
@@ -325,7 +325,7 @@ class Model:
         wanted = self.advice.calibrator
         if wanted is None or self.remedies is None:
             return None
-        return next((one for one in self.remedies.after if one.calibrator is wanted), None)
+        return next((remedy for remedy in self.remedies.after if remedy.calibrator is wanted), None)
 
 
 @dataclass(frozen=True)
@@ -363,12 +363,13 @@ def as_json(contents: Contents) -> dict[str, Any]:
     for name in ("commands", "arguments", "cluster", "cluster_name", "other", "of_answers"):
         del data["provenance"][name]
     data["models"] = [
-        _model_json(model, own) for model, own in zip(data["models"], contents.models, strict=True)
+        _model_json(fields, model)
+        for fields, model in zip(data["models"], contents.models, strict=True)
     ]
     return data
 
 
-def _model_json(data: dict[str, Any], own: Model) -> dict[str, Any]:
+def _model_json(data: dict[str, Any], model: Model) -> dict[str, Any]:
     del data["explorers"]  # only the page needs them
     del data["advice"]  # the answers have it
     picture = data["picture"]
@@ -377,9 +378,9 @@ def _model_json(data: dict[str, Any], own: Model) -> dict[str, Any]:
         key: picture[key] for key in ("interval_low", "interval_high")
     }
     data["picture"] |= dict(
-        zip(("ratio_low", "ratio_high"), json_ready(own.picture.ratio_limits), strict=True)
+        zip(("ratio_low", "ratio_high"), json_ready(model.picture.ratio_limits), strict=True)
     )
-    data["panel"] = own.panel and {"tests": data["panel"]["tests"], "text": own.panel.text()}
+    data["panel"] = model.panel and {"tests": data["panel"]["tests"], "text": model.panel.text()}
     return {"bins" if key == "picture" else key: value for key, value in data.items()}
 
 

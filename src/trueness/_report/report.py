@@ -343,12 +343,12 @@ def _events(y_true: Any) -> dict[str, Events]:
         return {y_true.words: y_true}
     if not isinstance(y_true, Mapping):
         return {}
-    kinds = {type(one) for one in y_true.values()}
+    kinds = {type(value) for value in y_true.values()}
     if Events not in kinds:
         return {}
     if kinds != {Events}:
         raise InputError("y_true", "must hold Events only, or labels only", "got both")
-    return {str(name): one for name, one in y_true.items()}
+    return {str(name): value for name, value in y_true.items()}
 
 
 def bins_of_events(events: Events, bins: Any) -> Any:
@@ -365,12 +365,16 @@ def _assessments(y_true: Any) -> dict[str, Assessment]:
     """
     if isinstance(y_true, Assessment):
         return {"scores": y_true}
-    if isinstance(y_true, Mapping) and any(isinstance(one, Assessment) for one in y_true.values()):
-        odd = next((name for name, one in y_true.items() if not isinstance(one, Assessment)), None)
+    if isinstance(y_true, Mapping) and any(
+        isinstance(value, Assessment) for value in y_true.values()
+    ):
+        odd = next(
+            (name for name, value in y_true.items() if not isinstance(value, Assessment)), None
+        )
         if odd is not None:
             got = f"{odd!r} is a {type(y_true[odd]).__name__}"
             raise InputError("y_true", "must hold assessments only, or labels only", got)
-        return {str(name): one for name, one in y_true.items()}
+        return {str(name): value for name, value in y_true.items()}
     return {}
 
 
@@ -378,9 +382,9 @@ def report_assessments(
     models: Mapping[str, Assessment], *, origin: Provenance, **settings: Any
 ) -> Report:
     """The report of models that are being assessed, from the records that they hold."""
-    asked = {name: one.asked for name, one in models.items()}
-    first = next(iter(asked.values()))
-    alike = {(one.level, one.seed, repr(one.rule)) for one in asked.values()}
+    by_model = {name: asked.asked for name, asked in models.items()}
+    first = next(iter(by_model.values()))
+    alike = {(asked.level, asked.seed, repr(asked.rule)) for asked in by_model.values()}
     if len(alike) > 1:
         raise InputError(
             "y_true",
@@ -392,8 +396,8 @@ def report_assessments(
         if len(models) > 1:
             raise InputError("y_true", "must be one assessment of sums", f"got {len(models)}")
         return report_sums(first.rows.given, origin=origin, bins=first.rule, **settings)
-    options, others = _checked(None, bins=first.rule, **settings)
-    subject = subject_of(asked)
+    options, rest = _checked(None, bins=first.rule, **settings)
+    subject = subject_of(by_model)
     named = subject.first.classes is not None and first.rows.labels.named
     arguments = _fit_arguments(subject, {"labels": ()} if named else {})
     cluster = "" if subject.cluster is None else "cluster=cluster"
@@ -403,9 +407,9 @@ def report_assessments(
         origin = replace(origin, label=None)
     origin = replace(origin, event=event, arguments=arguments, cluster=cluster, other=subject.other)
     if subject.view == "multilabel":
-        each = first.ask("classes")
-        asked = {name: each[name.removeprefix("label ")] for name in subject.models}
-    return Report(compute_contents(subject, asked, options, origin, **others))
+        by_class = first.ask("classes")
+        by_model = {name: by_class[name.removeprefix("label ")] for name in subject.models}
+    return Report(compute_contents(subject, by_model, options, origin, **rest))
 
 
 def report_rows(
@@ -422,7 +426,7 @@ def report_rows(
     **settings: Any,
 ) -> Report:
     """The report of rows; `origin` says where they were read, `settings` are those of every report."""
-    options, others = _checked(None, **settings)
+    options, rest = _checked(None, **settings)
     subject = read_rows(y_true, y_prob, rows, cluster, rounded_to)
     kept = subject.kept
     assert kept is not None
@@ -443,18 +447,18 @@ def report_rows(
     if sum(column.crossed == 1 for column in columns) > 1:
         how: Any = {"whole": "measured", "weight": first.w}
         slice_columns = read_by(by, first_labels(y_true), kept, **how)
-    asked = asked_models(subject, options, columns=columns, slice_columns=slice_columns)
-    return Report(compute_contents(subject, asked, options, origin, **others))
+    by_model = asked_models(subject, options, columns=columns, slice_columns=slice_columns)
+    return Report(compute_contents(subject, by_model, options, origin, **rest))
 
 
 def report_sums(
     sums: Any, *, origin: Provenance, notes: Sequence[str] = (), **settings: Any
 ) -> Report:
     """The report of sums; `origin` says where they were read, `settings` are those of every report."""
-    options, others = _checked(kept_bins(sums), **settings)
+    options, rest = _checked(kept_bins(sums), **settings)
     subject = read_sums(sums, options.rule, notes)
     return Report(
-        compute_contents(subject, asked_models(subject, options), options, origin, **others)
+        compute_contents(subject, asked_models(subject, options), options, origin, **rest)
     )
 
 
@@ -472,14 +476,14 @@ def asked_models(
         "rule": options.rule,
     }
     of_columns: Any = {"columns": columns, "slice_columns": slice_columns}
-    asked = {}
+    by_model = {}
     for name, evidence in subject.models.items():
         groups = subject.groups.get(name)
         read = of_groups(subject.by, groups) if groups else None
-        asked[name] = Asked(ModelRows(evidence, groups=read, **of_columns), **settings)
+        by_model[name] = Asked(ModelRows(evidence, groups=read, **of_columns), **settings)
     if subject.view == "multilabel":
-        return joint_levels(asked, options.level)
-    return asked
+        return joint_levels(by_model, options.level)
+    return by_model
 
 
 def _checked(
@@ -503,15 +507,15 @@ def _checked(
     check_drawn_level(checked, "a report")
     if not isinstance(intervals, bool | np.bool_):
         raise InputError("intervals", "must be True or False", f"got {intervals!r}")
-    others = {
+    rest = {
         "title": _text("title", title),
         "progress": reporter(progress),
         "files": None,
         "series": None,
     }
-    others["confidences"] = None
-    others["judge"] = None
-    return Options(rule, checked, whole_seed(seed), bool(intervals)), others | series
+    rest["confidences"] = None
+    rest["judge"] = None
+    return Options(rule, checked, whole_seed(seed), bool(intervals)), rest | series
 
 
 def _fit_arguments(subject: Subject, rows: RowOptions) -> str:

@@ -23,20 +23,20 @@ def answers_on_statement(verdict: Verdict, usual: Mapping[str, Answer]) -> dict[
         return {}
     covered = statement.coverage
     if statement.kind == "interval":
-        found = {
+        answers = {
             "how_far": _how_far_of_interval(covered),
             "where": _where_of_interval(verdict, covered),
             "cost": _cost_of_interval(covered),
         }
     else:
-        found = {
+        answers = {
             "how_far": _how_far_of_quantiles(covered),
             "where": _where_of_quantiles(covered),
             "cost": Answer("What does it cost?", "Not measured here", "", {}),
         }
     return {
         name: replace(answer, numbers={**usual[name].numbers, **answer.numbers})
-        for name, answer in found.items()
+        for name, answer in answers.items()
     }
 
 
@@ -97,14 +97,14 @@ def _where_of_quantiles(covered: Coverage) -> Answer:
 
 def are_paired(models: Mapping[str, Evidence]) -> bool:
     """Whether models can be compared row by row: events by several horizons have weights of their own."""
-    first, *others = models.values()
+    first, *rest = models.values()
     if first.events is None:
         return True
     rows = first.need_rows("A comparison")
     return all(
         other.need_rows("A comparison").n == rows.n
         and _is_same(other.need_rows("A comparison").w, rows.w)
-        for other in others
+        for other in rest
     )
 
 

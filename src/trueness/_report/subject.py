@@ -90,7 +90,8 @@ def _fewer(
     if len(models) <= _MOST_CLASSES:
         return models, []
     errors = {
-        name: float(ece(getattr(one, "sums", one), bins=rule or 10)) for name, one in models.items()
+        name: float(ece(getattr(problem, "sums", problem), bins=rule or 10))
+        for name, problem in models.items()
     }
     worst = sorted(models, key=lambda name: -errors[name])[:_MOST_CLASSES]
     note = f"The {_MOST_CLASSES} {what} with the largest ECE are shown, of {len(models):,}."
@@ -219,24 +220,26 @@ def read_rows(
     )
 
 
-def subject_of(asked: Mapping[str, Asked]) -> Subject:
+def subject_of(by_model: Mapping[str, Asked]) -> Subject:
     """The models of a report from assessments of the same rows."""
-    first = next(iter(asked.values()))
+    first = next(iter(by_model.values()))
     evidence = first.view("confidence")
     assert evidence.rows is not None
-    for name, one in asked.items():
+    for name, one in by_model.items():
         other = one.view("confidence")
         own = evidence.events is not None and other.events is not None
         if other.rows is None or not (own or np.array_equal(other.rows.y, evidence.rows.y)):
             raise InputError(
                 "y_true", "must hold assessments of the same labels", f"{name!r} has others"
             )
-    models: Mapping[str, Evidence] = {name: one.view("confidence") for name, one in asked.items()}
+    models: Mapping[str, Evidence] = {
+        name: one.view("confidence") for name, one in by_model.items()
+    }
     notes = evidence.notes
     if evidence.view == "multilabel":
-        if len(asked) > 1:
+        if len(by_model) > 1:
             raise InputError(
-                "y_true", "must be one assessment of several labels", f"got {len(asked)}"
+                "y_true", "must be one assessment of several labels", f"got {len(by_model)}"
             )
         each = {
             f"label {name}": label.view("confidence")
@@ -290,8 +293,8 @@ def _models(y_prob: Any) -> Mapping[str, Any]:
 
 
 def _check_order(models: Mapping[str, Evidence]) -> None:
-    first, *others = models
-    for name in others:
+    first, *rest = models
+    for name in rest:
         mine = models[first]
         theirs = models[name]
         if (mine.classes, mine.event) != (theirs.classes, theirs.event):

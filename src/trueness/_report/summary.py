@@ -103,7 +103,7 @@ def _values(a: Asked, data: Evidence, absent: list[str], *, counted: bool) -> di
     """
     values = dict.fromkeys(_FIELDS, math.nan)
     for key in _FIELDS if counted else [key for key in _FIELDS if key != "tce"]:
-        one = MEASURES[key]
+        measure = MEASURES[key]
         evidence = data if data.classwise is None or key not in _PROPER else a.view("classwise")
         try:
             values[key] = asked_question(a, key, {}).value(evidence)
@@ -111,14 +111,16 @@ def _values(a: Asked, data: Evidence, absent: list[str], *, counted: bool) -> di
             if not isinstance(data.sums, Binned):
                 raise
             absent.append(
-                "the parts of the Brier score" if one.part else f"the {one.short or one.name}"
+                "the parts of the Brier score"
+                if measure.part
+                else f"the {measure.short or measure.name}"
             )
     absent[:] = dict.fromkeys(absent)
     return values
 
 
 def _section(*words: str) -> list[str]:
-    return [key for key, one in MEASURES.items() if set(words) & set(one.shown.split())]
+    return [key for key, measure in MEASURES.items() if set(words) & set(measure.shown.split())]
 
 
 _PROPER = _section("classes")
@@ -216,13 +218,20 @@ def calibration_curve(data: Evidence, options: Options) -> FlexibleCurve | None:
         return None
     cells = pool_cells(data.tally.parts[0])
     rows = data.clustered if data.dependent else None
-    at = curve_places(cells)
-    at = at[(at > 0) & (at < 1)][::_STEP] if at.size > _STEP else at
-    each, every = (
-        band_of_cells(cells, "spline", band, options.level, at=at, rows=rows)
+    places = curve_places(cells)
+    places = places[(places > 0) & (places < 1)][::_STEP] if places.size > _STEP else places
+    pointwise, simultaneous = (
+        band_of_cells(cells, "spline", band, options.level, at=places, rows=rows)
         for band in ("pointwise", "simultaneous")
     )
-    if each.y is None or not np.isfinite(each.low).any():
+    if pointwise.y is None or not np.isfinite(pointwise.low).any():
         return None
-    columns = (each.x, each.y, each.low, each.high, every.low, every.high)
+    columns = (
+        pointwise.x,
+        pointwise.y,
+        pointwise.low,
+        pointwise.high,
+        simultaneous.low,
+        simultaneous.high,
+    )
     return FlexibleCurve(*(tuple(values.tolist()) for values in columns))

@@ -205,8 +205,8 @@ def _files(contents: Contents) -> Table:
     return files_table(contents.files or (), contents.series, titles)
 
 
-def _confidences(found: Mapping[str, Any]) -> Table:
-    lost = ", ".join(f"{reason} ({number:,})" for reason, number in found["missing"].items())
+def _confidences(confidences: Mapping[str, Any]) -> Table:
+    lost = ", ".join(f"{reason} ({number:,})" for reason, number in confidences["missing"].items())
     notes = [f"Samples that do not count: {lost}."] if lost else []
     notes.append(
         "AURC: share of errors among the most confident answers, averaged over how many are accepted. Accept from: the "
@@ -214,36 +214,38 @@ def _confidences(found: Mapping[str, Any]) -> Table:
         "the answers above it."
     )
     keys = "source model task n questions accuracy mean_confidence aurc accept_from accepted"
-    return Table(_columns(keys, n="Answers"), found["origins"], [*notes, *found["notes"]])
+    return Table(
+        _columns(keys, n="Answers"), confidences["origins"], [*notes, *confidences["notes"]]
+    )
 
 
-def _judge(found: Judge) -> Table:
+def _judge(judge: Judge) -> Table:
     """The judge beside human labels: each rate with its limits."""
     named = {
-        "Sensitivity": found.sensitivity,
-        "Specificity": found.specificity,
-        "Positive predictive value": found.ppv,
-        "Negative predictive value": found.npv,
-        "Cohen's kappa": found.kappa,
-        "Bias: the judge's rate of events less that of people": found.bias,
-        "Rate of events, corrected": found.event_rate,
+        "Sensitivity": judge.sensitivity,
+        "Specificity": judge.specificity,
+        "Positive predictive value": judge.ppv,
+        "Negative predictive value": judge.npv,
+        "Cohen's kappa": judge.kappa,
+        "Bias: the judge's rate of events less that of people": judge.bias,
+        "Rate of events, corrected": judge.event_rate,
     }
     columns = [
         Column("measure", "Measure"),
         Column("value", "Value", "number"),
-        Column("limits", f"{level_percent(found.level)} limits", "number"),
+        Column("limits", f"{level_percent(judge.level)} limits", "number"),
         Column("n", "Rows", "count"),
     ]
     lines = [
         {
             "measure": name,
-            "value": one.value,
-            "limits": Cell(one.low, span(one.low, one.high)),
-            "n": one.n,
+            "value": estimate.value,
+            "limits": Cell(estimate.low, span(estimate.low, estimate.high)),
+            "n": estimate.n,
         }
-        for name, one in named.items()
+        for name, estimate in named.items()
     ]
-    return Table(columns, lines, [found.sentence])
+    return Table(columns, lines, [judge.sentence])
 
 
 def _bins(model: Model) -> Table:
@@ -300,8 +302,8 @@ def _blocks(blocks: Blocks) -> Table:
     ends = enumerate(zip(blocks.low_edge, blocks.high_edge, strict=True), 1)
     first = (Cell(low, bin_name(low, high, last=i == len(blocks.n))) for i, (low, high) in ends)
     scores = (
-        Cell(least, span(least, most))
-        for least, most in zip(blocks.score_min, blocks.score_max, strict=True)
+        Cell(lowest, span(lowest, highest))
+        for lowest, highest in zip(blocks.score_min, blocks.score_max, strict=True)
     )
     lines = zip(
         first, blocks.n, blocks.rate, scores, blocks.score_median, blocks.refuted, strict=True
@@ -344,13 +346,13 @@ def _slices(slices: Slices) -> Table:
     columns = _columns("rule flag n expected observed limits adjusted overall share", limits=limits)
     every = slices.rows()
     rows = []
-    for one in (every[i] for i in slices.shown):
-        cells = {"n": one["rows"], "adjusted": one["adjusted_p"], "overall": one["overall_p"]}
-        cells["flag"] = _flag(one["flagged"], one["finding"])
-        cells["limits"] = bracketed(one["gap"], one["gap_low"], one["gap_high"], _THREE)
-        cells["expected"] = Cell(one["expected"], f"{one['expected']:,.1f}")
+    for row in (every[i] for i in slices.shown):
+        cells = {"n": row["rows"], "adjusted": row["adjusted_p"], "overall": row["overall_p"]}
+        cells["flag"] = _flag(row["flagged"], row["finding"])
+        cells["limits"] = bracketed(row["gap"], row["gap_low"], row["gap_high"], _THREE)
+        cells["expected"] = Cell(row["expected"], f"{row['expected']:,.1f}")
         rows.append(
-            {**one, **cells, "observed": Cell(one["observed"], numbers.total(one["observed"]))}
+            {**row, **cells, "observed": Cell(row["observed"], numbers.total(row["observed"]))}
         )
     terms = (
         "Slices of one or two columns, the score among them; flagged ones that share the rows of one above are left "
@@ -391,23 +393,23 @@ def _remedies(remedies: Remedies, model: Model, level: float, views: tuple[str, 
     return Table(columns, rows, [note], "remedies", "Before and after, on held-out data")
 
 
-def _remedy_row(one: Remedy, word: str) -> dict[str, Any]:
-    gain = "" if math.isnan(one.gain) else span(one.gain_low, one.gain_high, _FIVE)
-    if math.isnan(one.chance):
+def _remedy_row(remedy: Remedy, word: str) -> dict[str, Any]:
+    gain = "" if math.isnan(remedy.gain) else span(remedy.gain_low, remedy.gain_high, _FIVE)
+    if math.isnan(remedy.chance):
         chance = ""
-    elif one.chance > 0.99:
+    elif remedy.chance > 0.99:
         chance = "> 99 %"
-    elif one.chance < 0.01:
+    elif remedy.chance < 0.01:
         chance = "< 1 %"
     else:
-        chance = numbers.percent(one.chance, 0)
-    return vars(one) | {
-        "name": f"{one.name[0].upper()}{one.name[1:]}",
+        chance = numbers.percent(remedy.chance, 0)
+    return vars(remedy) | {
+        "name": f"{remedy.name[0].upper()}{remedy.name[1:]}",
         "note": Cell(word, None, "good") if word else "",
-        "l2": _points_cell(one.ece_interval),
-        "set": Cell(math.nan, confidence_set(one.ece_interval, _one_in_points)),
-        "gain": Cell(one.gain, gain),
-        "chance": Cell(one.chance, chance),
+        "l2": _points_cell(remedy.ece_interval),
+        "set": Cell(math.nan, confidence_set(remedy.ece_interval, _one_in_points)),
+        "gain": Cell(remedy.gain, gain),
+        "chance": Cell(remedy.chance, chance),
     }
 
 
@@ -424,16 +426,16 @@ def _one_in_points(error: float) -> str:
 def _classes(classes: Iterable[ClassRow], level: float) -> Table:
     columns = _columns("label flag share score gap ratio ece damage p adjusted")
     rows = []
-    for one in classes:
+    for row in classes:
         cells = {
-            "flag": _flag(one.flagged, "miscalibrated"),
-            "p": one.pvalue,
-            "adjusted": one.adjusted_pvalue,
+            "flag": _flag(row.flagged, "miscalibrated"),
+            "p": row.pvalue,
+            "adjusted": row.adjusted_pvalue,
         }
         rows.append(
-            vars(one)
+            vars(row)
             | cells
-            | {"ratio": bracketed(one.ratio, one.ratio_low, one.ratio_high, ratio)}
+            | {"ratio": bracketed(row.ratio, row.ratio_low, row.ratio_high, ratio)}
         )
     note = (
         f"Obs./exp.: share / mean score, with its {level_percent(level)} interval. Share of ECE: of the class-wise "
@@ -514,8 +516,8 @@ def _cell(row: Mapping[str, Any], key: str) -> Any:
     if key == "confidence_set":
         return _span(0.0 if row.get("l2_includes_zero") else row.get("l2_low"), row.get("l2_high"))
     if key.endswith("_interval"):
-        of = key.removesuffix("_interval")
-        return _span(row.get(f"{of}_low"), row.get(f"{of}_high"))
+        measure = key.removesuffix("_interval")
+        return _span(row.get(f"{measure}_low"), row.get(f"{measure}_high"))
     value = row.get(key)
     return None if value != value else value  # a column without any number is left out
 
