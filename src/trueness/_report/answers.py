@@ -35,31 +35,62 @@ _TYPICAL = (
     "predictions of 30 % stand for rates like 25 or 35 %."
 )
 TERMS = {
-    "calibrated": "Predictions of 30 % come true in 30 % of the cases, and so on for every other prediction.",
-    "miscalibration": "Predicted probabilities that differ from how often the event really happens.",
+    "calibrated": (
+        "Predictions of 30 % come true in 30 % of the cases, and so on for every other prediction."
+    ),
+    "miscalibration": (
+        "Predicted probabilities that differ from how often the event really happens."
+    ),
     "confidence": "Limits computed in this way include the true value in this share of data sets.",
-    "recalibration": "Replacing each prediction by one that agrees better with how often the event happens.",
+    "recalibration": (
+        "Replacing each prediction by one that agrees better with how often the event happens."
+    ),
     "odds": "p / (1 − p): a probability of 80 % means odds of 4 to 1.",
     **dict.fromkeys(("Typically", "typical error"), _TYPICAL),
     "percentage points": "The difference between 65 % and 41 % is 24 percentage points.",
-    "varies smoothly": "Nearby scores have similar errors. Errors that alternate from score to score cannot be seen.",
+    "varies smoothly": (
+        "Nearby scores have similar errors. Errors that alternate from score to score cannot be "
+        "seen."
+    ),
     **dict.fromkeys(("overconfident", "too extreme"), "Predictions are too near 0 % and 100 %."),
     **dict.fromkeys(("underconfident", "too timid"), "Predictions are too near the average."),
-    "omnibus test": "Compares the outcomes in several ways at once with outcomes drawn from the predictions. p: how "
-    "often such random outcomes differ from the predictions at least as much as the real ones.",
-    "slope": "How strongly outcomes follow the predictions: 1 if calibrated, below 1 if predictions are too extreme "
-    "(too near 0 % and 100 %), above 1 if they are too moderate, below 0 if they are the wrong way round.",
-    "observed/expected": "Events divided by the sum of the predictions; 1 if they are right on average.",
+    "omnibus test": (
+        "Compares the outcomes in several ways at once with outcomes drawn from the predictions. "
+        "p: how often such random outcomes differ from the predictions at least as much as the "
+        "real ones."
+    ),
+    "slope": (
+        "How strongly outcomes follow the predictions: 1 if calibrated, below 1 if predictions "
+        "are too extreme (too near 0 % and 100 %), above 1 if they are too moderate, below 0 if "
+        "they are the wrong way round."
+    ),
+    "observed/expected": (
+        "Events divided by the sum of the predictions; 1 if they are right on average."
+    ),
     "top label": "The class with the largest score.",
     "by chance": "The noise floor: the ECE that chance alone produces in this many rows.",
-    "ECE": "Expected calibration error: the mean gap between prediction and observed rate over ranges of scores.",
-    "Brier score": "The mean squared difference between prediction and outcome (0 or 1). Lower is better.",
-    "held-out rows": "Rows that were not used to fit the map: every row is scored by a map fitted without it.",
-    "automatic calibration": "An average of several maps, from unchanged scores to flexible curves, weighted by how "
-    "well each does on rows it was not fitted on.",
-    "prior correction": "Divides the odds of every score by one factor, the weight that a class was given in training; "
-    "the order of the rows does not change.",
-    "map": "A function from the model's score to a calibrated score; the order of the rows stays nearly the same.",
+    "ECE": (
+        "Expected calibration error: the mean gap between prediction and observed rate over "
+        "ranges of scores."
+    ),
+    "Brier score": (
+        "The mean squared difference between prediction and outcome (0 or 1). Lower is better."
+    ),
+    "held-out rows": (
+        "Rows that were not used to fit the map: every row is scored by a map fitted without it."
+    ),
+    "automatic calibration": (
+        "An average of several maps, from unchanged scores to flexible curves, weighted by how "
+        "well each does on rows it was not fitted on."
+    ),
+    "prior correction": (
+        "Divides the odds of every score by one factor, the weight that a class was given in "
+        "training; the order of the rows does not change."
+    ),
+    "map": (
+        "A function from the model's score to a calibrated score; the order of the rows stays "
+        "nearly the same."
+    ),
 }
 """Terms that the page explains where they occur."""
 
@@ -208,7 +239,7 @@ def _unclear_gain(fixes: Remedies, best: Remedy) -> str:
 
 
 def _cost_of_sums(s: Summary, code: str) -> Answer:
-    """What a map fitted on the judged rows themselves would gain, beside what it gains by chance."""
+    """What a map fitted on the judged rows themselves would gain, and what it gains by chance."""
     question = "What does it cost?"
     estimate = s.estimates.get("miscalibration")
     if estimate is None or not math.isfinite(estimate.floor):
@@ -309,9 +340,7 @@ def conclusion(verdict: Verdict, name: str = "") -> Conclusion:
 
 def adjusted_pvalues(models: Sequence[Model]) -> list[float | None]:
     """The p-values of the tests of all rows, adjusted for the number of models by Holm's method."""
-    return holm_adjusted(
-        [None if model.summary.test is None else model.summary.test.pvalue for model in models]
-    )
+    return holm_adjusted([model.summary.pvalue for model in models])
 
 
 def overall_conclusion(models: Sequence[Model], alpha: float = 1) -> Conclusion:

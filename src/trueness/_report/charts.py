@@ -384,7 +384,7 @@ def courses_chart(
 
 
 def blocks_chart(blocks: Blocks, view: Explorer) -> str:
-    """Each block as a box over its scores at its rate, shaded by the share that the test rejects."""
+    """Each block as a box over its scores at its rate, shaded by the share that is rejected."""
     plane = _Plane(view.near)
     inside = [*_frame(plane, "scores of the block", view.y_name)]
     boxes = []

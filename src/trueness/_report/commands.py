@@ -42,7 +42,7 @@ def segment_command(calibrator: Any, origin: Provenance, model: str) -> str:
 
 
 def in_python(calibrator: Any) -> str:
-    """The call that makes a calibrator; those that are not everyday names live in `tn.recalibrate`."""
+    """The call that makes a calibrator, from `tn` if it is an everyday name there."""
     everyday = type(calibrator).__name__ in trueness.__all__
     package = "tn" if everyday else "tn.recalibrate"
     return f"{package}.{calibrator!r}"

@@ -333,44 +333,74 @@ def _explorers(
 
 # A sentence on each term, in the order of the page.
 _DEFINITIONS = {
-    "ECE": "mean over rows of |{rate} − mean score| in {bins}; bins are closed on the left, the last one on both "
-    "sides. It is biased upwards: compare it with its noise floor.",
-    "typical error": "root of the mean squared gap, debiased, in cells of the scores cut by mass and by width "
-    "(one per score if there are few), with a {level} confidence set (method 'score'); zero belongs to the set unless "
-    "the test rejects it.",
-    "noise floor": "mean of a measure over labels resampled from the scores, as for a calibrated model, and the value "
-    "that {level} of these labels do not exceed.",
-    "test": "whether the labels could have been drawn from the scores: the omnibus test compares several statistics "
-    "with those of labels drawn from the scores, and ranks a sum of their p-values that grows as they become small (Σ "
-    "w/√p) among the same draws.",
-    "TCE": "percentage of rows whose score an exact binomial test at 5 % rejects, in isotonic blocks of 5 to 20 % of "
-    "the rows (neighbours of equal rate are joined). It is not zero for a calibrated model: compare it with its noise "
-    "floor.",
-    "Brier score": "mean squared error, for several classes summed over them = miscalibration (gap to isotonic "
-    "regression of the same rows: above 0 even for a calibrated model, compare it with its noise floor) − "
-    "discrimination (gain over the base rate) + uncertainty (score of the base rate), known as CORP.",
-    "slope, intercepts": "of the logistic regression of the labels on the logits of the scores strictly between 0 and "
-    "1. A calibrated model has slope 1; a slope below 1 means scores that are too extreme. Calibration in the large is "
-    "the intercept with the slope fixed at 1, the intercept (free slope) that of the same fit as the slope; both are 0 "
-    "if calibrated.",
+    "ECE": (
+        "mean over rows of |{rate} − mean score| in {bins}; bins are closed on the left, the "
+        "last one on both sides. It is biased upwards: compare it with its noise floor."
+    ),
+    "typical error": (
+        "root of the mean squared gap, debiased, in cells of the scores cut by mass and by width "
+        "(one per score if there are few), with a {level} confidence set (method 'score'); zero "
+        "belongs to the set unless the test rejects it."
+    ),
+    "noise floor": (
+        "mean of a measure over labels resampled from the scores, as for a calibrated model, and "
+        "the value that {level} of these labels do not exceed."
+    ),
+    "test": (
+        "whether the labels could have been drawn from the scores: the omnibus test compares "
+        "several statistics with those of labels drawn from the scores, and ranks a sum of their "
+        "p-values that grows as they become small (Σ w/√p) among the same draws."
+    ),
+    "TCE": (
+        "percentage of rows whose score an exact binomial test at 5 % rejects, in isotonic "
+        "blocks of 5 to 20 % of the rows (neighbours of equal rate are joined). It is not zero "
+        "for a calibrated model: compare it with its noise floor."
+    ),
+    "Brier score": (
+        "mean squared error, for several classes summed over them = miscalibration (gap to "
+        "isotonic regression of the same rows: above 0 even for a calibrated model, compare it "
+        "with its noise floor) − discrimination (gain over the base rate) + uncertainty (score "
+        "of the base rate), known as CORP."
+    ),
+    "slope, intercepts": (
+        "of the logistic regression of the labels on the logits of the scores strictly between 0 "
+        "and 1. A calibrated model has slope 1; a slope below 1 means scores that are too "
+        "extreme. Calibration in the large is the intercept with the slope fixed at 1, the "
+        "intercept (free slope) that of the same fit as the slope; both are 0 if calibrated."
+    ),
     "observed/expected": "observed divided by expected events.",
-    "ICI, E50, E90, Emax": "mean, median, 90 % quantile and maximum, over the rows, of the distance between score and "
-    "calibration curve (logistic regression on a restricted cubic spline of the logit with five knots). They are above "
-    "0 even for a calibrated model: compare them with their noise floors.",
+    "ICI, E50, E90, Emax": (
+        "mean, median, 90 % quantile and maximum, over the rows, of the distance between score "
+        "and calibration curve (logistic regression on a restricted cubic spline of the logit "
+        "with five knots). They are above 0 even for a calibrated model: compare them with their "
+        "noise floors."
+    ),
     "scaled Brier score": "1 − Brier score / score of the base rate.",
     "AUC": "probability that an event has a higher score than a non-event.",
-    "flagged bins": "the rate lies outside a band that contains the rates of all bins {level} of the time if the "
-    "scores are calibrated (exact, Poisson-binomial).",
-    "flagged segments": "gap and slope of all segments are tested jointly (max-T, the same drawn labels for all); the "
-    "adjusted p-value is at most {part}{share}. All rows and all segments are two questions: the probability that any "
-    "segment of a calibrated model is flagged is at most {part}, whatever all rows together show.",
-    "net benefit": "(events acted on − t / (1 − t) × other rows acted on) / rows, for acting from the threshold t on. "
-    "At t = 20 %, a false alarm costs a quarter of what an event found gains.",
-    "cross-fitting": "each calibrator is fitted on four fifths of the rows and applied to the rest, five times; all "
-    "numbers are for rows that it was not fitted on.",
-    "clusters": "rows of one cluster may depend on each other. Sets and tests then draw signs for whole clusters and "
-    "leave out pairs of rows of one cluster; differences are judged by sums over clusters; folds keep clusters whole. "
-    "Results that treat rows as independent understate chance: noise floors are too low, bands too narrow.",
+    "flagged bins": (
+        "the rate lies outside a band that contains the rates of all bins {level} of the time if "
+        "the scores are calibrated (exact, Poisson-binomial)."
+    ),
+    "flagged segments": (
+        "gap and slope of all segments are tested jointly (max-T, the same drawn labels for "
+        "all); the adjusted p-value is at most {part}{share}. All rows and all segments are two "
+        "questions: the probability that any segment of a calibrated model is flagged is at most "
+        "{part}, whatever all rows together show."
+    ),
+    "net benefit": (
+        "(events acted on − t / (1 − t) × other rows acted on) / rows, for acting from the "
+        "threshold t on. At t = 20 %, a false alarm costs a quarter of what an event found gains."
+    ),
+    "cross-fitting": (
+        "each calibrator is fitted on four fifths of the rows and applied to the rest, five "
+        "times; all numbers are for rows that it was not fitted on."
+    ),
+    "clusters": (
+        "rows of one cluster may depend on each other. Sets and tests then draw signs for whole "
+        "clusters and leave out pairs of rows of one cluster; differences are judged by sums "
+        "over clusters; folds keep clusters whole. Results that treat rows as independent "
+        "understate chance: noise floors are too low, bands too narrow."
+    ),
     "class-wise ECE": "mean over classes of the ECE of each column against the rest.",
     "share of ECE": "for classes: the share of the class-wise ECE due to the class.",
     "top 1 to k": "l2 error of the k largest scores of a row jointly, given all k of them.",

@@ -1,4 +1,4 @@
-"""What the scores mean for decisions: net benefit or risk, what recalibration can gain, from where on to accept."""
+"""What the scores mean for decisions: net benefit or risk, and a threshold to accept from."""
 
 from collections.abc import Iterable
 from dataclasses import replace

@@ -185,23 +185,23 @@ def brief(contents: Contents) -> str:
 
 def _place_in_brief(place: Answer) -> str:
     """Where, and of a range what was predicted there and what happened."""
-    said = re.search(r"(?:Predicted|Confidence) [^(]* %(?= \()", place.detail)
-    if place.sections[:1] != ("bins",) or said is None:
+    prediction = re.search(r"(?:Predicted|Confidence) [^(]* %(?= \()", place.detail)
+    if place.sections[:1] != ("bins",) or prediction is None:
         return place.phrase
-    return f"{place.phrase}: {said[0][:1].lower()}{said[0][1:]}"
+    words = prediction[0]
+    return f"{place.phrase}: {words[:1].lower()}{words[1:]}"
 
 
 def _strip(contents: Contents) -> str:
     """A line per model: state, size, p-value and what to do."""
     lines = []
     for model in contents.models:
-        test = model.summary.test
         lines.append(
             [
                 shorten(visible(model.name), _LONGEST_NAME),
                 STATES[model.verdict.code],
                 model.verdict.error_in_short,
-                p_value(None if test is None else test.pvalue),
+                p_value(model.summary.pvalue),
                 model.answers["action"].phrase,
             ]
         )
@@ -272,8 +272,10 @@ def _model_pieces(model: Model, contents: Contents, depth: int) -> Iterator[Piec
     fixes = model.remedies
     before: dict[str, tuple[str, ...]] = {"bins": (worst_sentence(model, tables["bins"]),)}
     after: dict[str, tuple[str, ...]] = {"summary_more": model.notes}
-    after["segments"] = () if model.segments is None else model.segments.notes
-    after["slices"] = () if model.slices is None else model.slices.notes
+    if model.segments is not None:
+        after["segments"] = model.segments.notes
+    if model.slices is not None:
+        after["slices"] = model.slices.notes
     if fixes is not None:
         before["remedies"] = prior_shift_sentence(model.summary), remedies_sentence(model)
         after["remedies"] = guarantee_sentence(fixes), *fixes.notes
@@ -372,14 +374,15 @@ def remedies_sentence(model: Model) -> str:
         no_gain = "No calibrator of all rows is expected to gain more than noise on new rows."
         if PRIOR_CORRECTION in by_name:  # its factor speaks for itself
             return no_gain
-        return f"{no_gain} {action if code in OFF else 'Leave the scores alone'}."
+        if code in OFF:
+            return f"{no_gain} {action}."
+        return f"{no_gain} Leave the scores alone."
     name = best.with_article
     reason = ""
     if best is model.advised:
         which = f"{name[0].upper()}{name[1:]}"
-        reason = _reason(
-            best, remedies, "proposed" if model.advice.kind == "optional" else "recommended"
-        )
+        is_optional = model.advice.kind == "optional"
+        reason = _reason(best, remedies, "proposed" if is_optional else "recommended")
     else:
         if code in OFF:
             finding = action
@@ -435,9 +438,10 @@ def guarantee_sentence(remedies: Remedies) -> str:
     if g is None:
         return ""
     return (
-        f"Guarantee: histogram binning with {count(g.n_bins, 'bin')} (scheme '{g.scheme}'), fitted on all {g.n:,} "
-        f"rows, is within ± {number(g.epsilon)} of the true rate in every bin simultaneously with "
-        f"probability {level_percent(g.level)}, and within ± {number(g.marginal)} in the bin of one new row, whatever "
+        f"Guarantee: histogram binning with {count(g.n_bins, 'bin')} (scheme '{g.scheme}'), "
+        f"fitted on all {g.n:,} rows, is within ± {number(g.epsilon)} of the true rate in every "
+        f"bin simultaneously with probability {level_percent(g.level)}, and within ± "
+        f"{number(g.marginal)} in the bin of one new row, whatever "
         "the distribution."
     )
 

@@ -1,4 +1,4 @@
-"""The document that a validator files: sections with the numbers filled in and the judgement left blank."""
+"""The document that a validator files: numbers are filled in, the judgement is left blank."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -18,8 +18,9 @@ Style: TypeAlias = Literal["credit", "clinical"]
 # Measures of discrimination, in the order of the table.
 _DISCRIMINATION = ("auc", "discrimination", "scaled_brier", "brier", "log_loss")
 _BINS = (
-    "Event rates of bins with {level} limits against their mean scores. Calibrated scores stay inside "
-    "the grey band with {level} probability, all points together. Below: the distribution of the scores."
+    "Event rates of bins with {level} limits against their mean scores. Calibrated scores stay "
+    "inside the grey band with {level} probability, all points together. Below: the distribution "
+    "of the scores."
 )
 _CURVE = (
     "Flexible calibration curve with its {level} bands, at each score by itself (dark) and for all "

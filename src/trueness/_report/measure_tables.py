@@ -209,7 +209,9 @@ def _typical_error(model: Model, view: str) -> _Line:
         limits = f"0 to {high} points"
     else:
         value = f"{typical} points" if float(typical) > 0 else "above 0"
-        limits = f"{low if float(low) > 0 else 'above 0'} to {high} points"
+        limits = f"above 0 to {high} points"
+        if float(low) > 0:
+            limits = f"{low} to {high} points"
     return _Line("ece_interval", name, value, limits, "0", meaning)
 
 

@@ -109,7 +109,6 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
     from markupsafe import Markup
 
     first = model.explorers[0]
-    test = model.summary.test
     tables = model_tables(model, contents)
     heads = document.headings(contents)
     explained = set[str]()
@@ -126,7 +125,7 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
     return {
         "id": f"m{i}",
         "model": model,
-        "p": p_value(None if test is None else test.pvalue),
+        "p": p_value(model.summary.pvalue),
         "error": model.verdict.error_in_short,
         "headline": headline,
         "certainty": certainty,
@@ -235,12 +234,14 @@ def _view(explorer: Explorer) -> dict[str, Any]:
 
 _INK = "#737f8f"
 _WATCH = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<html lang="en"><head><meta charset="utf-8">\
+<meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title><style>{style}
 .watch {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(300px, 1fr)); gap: 12px; }}
 .watch svg {{ width: 100%; height: auto; }}</style></head>
 <body><div class="top"><h1>{title}</h1><p class="sub">{about}</p></div><main>
-<section class="verdict {tone}"><p class="headline">{headline}</p><p class="certainty">{certainty}</p></section>
+<section class="verdict {tone}"><p class="headline">{headline}</p>\
+<p class="certainty">{certainty}</p></section>
 """
 
 
@@ -257,14 +258,19 @@ def watch_page(watch: Any) -> str:
         about=escape(f"{len(looks):,} looks, {looks[0]} to {looks[-1]}; {total(whole.n)} rows"),
         tone="miscalibrated" if watch.alarm else "no-evidence",
         headline=escape(_watch_headline(watch)),
-        certainty=f"An alarm rings at evidence {watch.alarm_at:.3g}. A calibrated model raises one in at most "
-        f"{100 * watch.alpha:.3g} % of all streams, however often one looks.",
+        certainty=(
+            f"An alarm rings at evidence {watch.alarm_at:.3g}. A calibrated model raises one in "
+            f"at most {100 * watch.alpha:.3g} % of all streams, however often one looks."
+        ),
     )
     parts = [head, "<h2>What to do</h2>", *(f"<p>{escape(text)}</p>" for text in _advice(watch))]
     caption = (
         "Evidence on a logarithmic scale, the line of the alarm and the estimated onset (dotted). "
     )
-    caption += "Bars: ordinary 95 % limits of the period alone; grey band: the shift, if constant, from all looks."
+    caption += (
+        "Bars: ordinary 95 % limits of the period alone; grey band: the shift, if constant, from "
+        "all looks."
+    )
     parts += [
         "<h2>Evidence, and how far each period was off</h2>",
         f'<div class="watch">{"".join(pictures)}</div>',
@@ -306,7 +312,10 @@ def _advice(watch: Any) -> list[str]:
     """What the direction of the error asks for."""
     if not watch.alarm or not watch.direction:
         return ["Nothing. Go on looking as often as you like."]
-    refit = f"Fit a map on the rows since {watch.since} (`trueness fit`), apply it, then reset the watch."
+    refit = (
+        f"Fit a map on the rows since {watch.since} (`trueness fit`), apply it, then reset the "
+        "watch."
+    )
     first = _off(watch)[0]
     if first.segment:
         refit += (
@@ -314,8 +323,9 @@ def _advice(watch: Any) -> list[str]:
         )
     elif first.direction.startswith("events"):
         return [
-            "The events have become more or less frequent while the order of the scores may have stayed: "
-            "`tn.PriorCorrection` moves all scores to the new rate if the slope of the periods below is near 1.",
+            "The events have become more or less frequent while the order of the scores may have "
+            "stayed: `tn.PriorCorrection` moves all scores to the new rate if the slope of the "
+            "periods below is near 1.",
             f"Otherwise: {refit[0].lower()}{refit[1:]}",
         ]
     if "contradict" in first.direction:

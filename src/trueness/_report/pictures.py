@@ -103,7 +103,8 @@ def explorer(
         fine = sums.coarsen(rule)
         start = np.arange(fine.size + 1)
         number = str(fine.size)
-        kind = "width" if isinstance(rule, EqualWidth) and rule.n in offered(rule) else "given"
+        is_offered = isinstance(rule, EqualWidth) and rule.n in offered(rule)
+        kind = "width" if is_offered else "given"
         rules[kind] = {number: _bins_of(Groups(fine.edges, start), fine, start, level)}
         axes = _axes(fine, fine, level)
     else:

@@ -199,7 +199,7 @@ def report(
         Whether to compute confidence limits or noise floors of every measure, and the panel with
         its calibration curve. False is faster and keeps only what the verdict needs.
     seed : int or numpy.random.Generator, default 0
-        Seed of all random draws; a whole_seed supplies one.
+        Seed of all random draws; a generator supplies one.
     title : str, optional
         Heading of the page.
     source : str, optional
@@ -271,7 +271,8 @@ def report(
     >>> found = tn.report(data.y_true, data.y_prob)
     >>> found.verdicts
     {'scores': 'miscalibrated'}
-    >>> round(found.to_dict()["models"][0]["summary"]["ece"], 4) == round(tn.ece(data.y_true, data.y_prob), 4)
+    >>> reported = found.to_dict()["models"][0]["summary"]["ece"]
+    >>> round(reported, 4) == round(tn.ece(data.y_true, data.y_prob), 4)
     True
     """
     rows = row_options(
@@ -287,31 +288,30 @@ def report(
         percent,
         ignore_index,
     )
-    settings: Any = {"bins": bins, "level": level, "intervals": intervals, "seed": seed}
-    settings |= {"title": title, "progress": progress}
     origin = Provenance(_text("source", source), None, None, _day(date))
     events = _events(y_true)
     if events:
         if y_prob is not None or rows or rounded_to is not None:
             demand = "must be labels if scores or options of rows are passed"
             raise InputError("y_true", demand, "got Events, which hold theirs")
-        how: Any = {"by": by, "crossed": crossed, "cluster": cluster, "level": level, "seed": seed}
-        assessed = {
-            name: assess(one, bins=bins_of_events(one, bins), **how) for name, one in events.items()
-        }
+        models = {}
+        for name, named in events.items():
+            models[name] = assess(
+                named,
+                bins=bins_of_events(named, bins),
+                by=by,
+                crossed=crossed,
+                cluster=cluster,
+                level=level,
+                seed=seed,
+            )
         return report_assessments(
-            assessed, origin=origin, intervals=intervals, title=title, progress=progress
+            models, origin=origin, intervals=intervals, title=title, progress=progress
         )
+    has_options = rows or any(option is not None for option in (y_prob, by, cluster, rounded_to))
     models = _assessments(y_true)
     if models:
-        if (
-            y_prob is not None
-            or by is not None
-            or cluster is not None
-            or rounded_to is not None
-            or rows
-            or bins
-        ):
+        if has_options or bins:
             demand = "must be labels if scores or options of rows are passed"
             remedy = "An assessment has its rows, bins, level and seed."
             raise InputError("y_true", demand, "got an assessment", remedy=remedy)
@@ -319,22 +319,43 @@ def report(
             models, origin=origin, intervals=intervals, title=title, progress=progress
         )
     if isinstance(y_true, Parts | Accumulator):
-        if (
-            y_prob is not None
-            or by is not None
-            or cluster is not None
-            or rounded_to is not None
-            or rows
-        ):
-            demand = "must be labels if `y_prob`, `by`, `cluster`, `rounded_to` or an option of rows is passed"
+        if has_options:
+            demand = (
+                "must be labels if `y_prob`, `by`, `cluster`, `rounded_to` or an option of rows "
+                "is passed"
+            )
             got = f"got a {type(y_true).__name__}"
             remedy = "Sums stand in place of labels and scores."
             raise InputError("y_true", demand, got, remedy=remedy)
-        return report_sums(y_true, origin=origin, **settings)
+        return report_sums(
+            y_true,
+            origin=origin,
+            bins=bins,
+            level=level,
+            intervals=intervals,
+            seed=seed,
+            title=title,
+            progress=progress,
+        )
     label = getattr(y_true, "name", None)
-    origin = replace(origin, label=label if isinstance(label, str) else None)
-    asked: Any = {"by": by, "crossed": crossed, "cluster": cluster, "rounded_to": rounded_to}
-    return report_rows(y_true, y_prob, rows, origin=origin, **asked, **settings)
+    if isinstance(label, str):
+        origin = replace(origin, label=label)
+    return report_rows(
+        y_true,
+        y_prob,
+        rows,
+        by=by,
+        crossed=crossed,
+        cluster=cluster,
+        rounded_to=rounded_to,
+        origin=origin,
+        bins=bins,
+        level=level,
+        intervals=intervals,
+        seed=seed,
+        title=title,
+        progress=progress,
+    )
 
 
 def _events(y_true: Any) -> dict[str, Events]:
@@ -361,21 +382,19 @@ def bins_of_events(events: Events, bins: Any) -> Any:
 def _assessments(y_true: Any) -> dict[str, Assessment]:
     """The assessments that were passed in place of labels, by name.
 
-    None if it is something else.
+    Empty if it is something else.
     """
     if isinstance(y_true, Assessment):
         return {"scores": y_true}
-    if isinstance(y_true, Mapping) and any(
-        isinstance(value, Assessment) for value in y_true.values()
-    ):
-        odd = next(
-            (name for name, value in y_true.items() if not isinstance(value, Assessment)), None
-        )
-        if odd is not None:
-            got = f"{odd!r} is a {type(y_true[odd]).__name__}"
-            raise InputError("y_true", "must hold assessments only, or labels only", got)
-        return {str(name): value for name, value in y_true.items()}
-    return {}
+    if not isinstance(y_true, Mapping):
+        return {}
+    odd = [name for name, value in y_true.items() if not isinstance(value, Assessment)]
+    if len(odd) == len(y_true):
+        return {}
+    if odd:
+        got = f"{odd[0]!r} is a {type(y_true[odd[0]]).__name__}"
+        raise InputError("y_true", "must hold assessments only, or labels only", got)
+    return {str(name): value for name, value in y_true.items()}
 
 
 def report_assessments(
@@ -386,11 +405,8 @@ def report_assessments(
     first = next(iter(by_model.values()))
     alike = {(asked.level, asked.seed, repr(asked.rule)) for asked in by_model.values()}
     if len(alike) > 1:
-        raise InputError(
-            "y_true",
-            "must hold assessments of one level, one seed and the same bins",
-            f"got {alike}",
-        )
+        demand = "must hold assessments of one level, one seed and the same bins"
+        raise InputError("y_true", demand, f"got {alike}")
     settings |= {"level": first.level, "seed": first.seed}
     if first.rows.given is not None:
         if len(models) > 1:
@@ -401,7 +417,7 @@ def report_assessments(
     named = subject.first.classes is not None and first.rows.labels.named
     arguments = _fit_arguments(subject, {"labels": ()} if named else {})
     cluster = "" if subject.cluster is None else "cluster=cluster"
-    event = None if subject.event is None else str(subject.event)
+    event = _event_name(subject)
     if subject.first.events is not None:
         event = KINDS[subject.first.events.kind].event
         origin = replace(origin, label=None)
@@ -425,28 +441,29 @@ def report_rows(
     notes: Sequence[str] = (),
     **settings: Any,
 ) -> Report:
-    """The report of rows; `origin` says where they were read, `settings` are those of every report."""
+    """The report of rows that were read from `origin`; `settings` are those of every report."""
     options, rest = _checked(None, **settings)
     subject = read_rows(y_true, y_prob, rows, cluster, rounded_to)
     kept = subject.kept
     assert kept is not None
     subject = replace(subject, notes=(*notes, *subject.notes))
-    own = origin.cluster if origin.commands or cluster is None else "cluster=cluster"
-    event = None if subject.event is None else str(subject.event)
+    if cluster is not None and not origin.commands:
+        origin = replace(origin, cluster="cluster=cluster")
     origin = replace(
         origin,
-        event=event,
+        event=_event_name(subject),
         arguments=_fit_arguments(subject, rows),
-        cluster=own,
         cluster_name=origin.cluster_name or str(getattr(cluster, "name", None) or ""),
         other=subject.other,
     )
-    first: Any = next(iter(subject.models.values())).rows
-    columns = () if by is None else read_by(by, first_labels(y_true), kept, crossed, weight=first.w)
+    columns: tuple[SegmentColumn, ...] = ()
     slice_columns: tuple[SegmentColumn, ...] = ()
-    if sum(column.crossed == 1 for column in columns) > 1:
-        how: Any = {"whole": "measured", "weight": first.w}
-        slice_columns = read_by(by, first_labels(y_true), kept, **how)
+    if by is not None:
+        labels = first_labels(y_true)
+        weight = subject.first.sample.w
+        columns = read_by(by, labels, kept, crossed, weight=weight)
+        if sum(column.crossed == 1 for column in columns) > 1:
+            slice_columns = read_by(by, labels, kept, whole="measured", weight=weight)
     by_model = asked_models(subject, options, columns=columns, slice_columns=slice_columns)
     return Report(compute_contents(subject, by_model, options, origin, **rest))
 
@@ -454,7 +471,7 @@ def report_rows(
 def report_sums(
     sums: Any, *, origin: Provenance, notes: Sequence[str] = (), **settings: Any
 ) -> Report:
-    """The report of sums; `origin` says where they were read, `settings` are those of every report."""
+    """The report of sums that were read from `origin`; `settings` are those of every report."""
     options, rest = _checked(kept_bins(sums), **settings)
     subject = read_sums(sums, options.rule, notes)
     return Report(
@@ -469,18 +486,18 @@ def asked_models(
     slice_columns: tuple[SegmentColumn, ...] = (),
 ) -> dict[str, Asked]:
     """What is asked about each model; several labels are judged at the levels of Holm's method."""
-    settings: Any = {
-        "makers": MAKERS,
-        "level": options.level,
-        "seed": options.seed,
-        "rule": options.rule,
-    }
-    of_columns: Any = {"columns": columns, "slice_columns": slice_columns}
     by_model = {}
     for name, evidence in subject.models.items():
         groups = subject.groups.get(name)
-        read = of_groups(subject.by, groups) if groups else None
-        by_model[name] = Asked(ModelRows(evidence, groups=read, **of_columns), **settings)
+        rows = ModelRows(
+            evidence,
+            groups=of_groups(subject.by, groups) if groups else None,
+            columns=columns,
+            slice_columns=slice_columns,
+        )
+        by_model[name] = Asked(
+            rows, makers=MAKERS, level=options.level, seed=options.seed, rule=options.rule
+        )
     if subject.view == "multilabel":
         return joint_levels(by_model, options.level)
     return by_model
@@ -498,11 +515,12 @@ def _checked(
     **series: Any,
 ) -> tuple[Options, dict[str, Any]]:
     """The options of every number, and what else `compute_contents` takes."""
-    rule = blind_to_labels(as_rule((own_bins or 10) if bins is None else bins))
+    if bins is None:
+        bins = own_bins or 10
+    rule = blind_to_labels(as_rule(bins))
     if rule.n_requested > MOST_BINS:
-        raise InputError(
-            "bins", f"must be at most {MOST_BINS:,} for a report", f"got {rule.n_requested:,}"
-        )
+        demand = f"must be at most {MOST_BINS:,} for a report"
+        raise InputError("bins", demand, f"got {rule.n_requested:,}")
     checked = checked_level(level)
     check_drawn_level(checked, "a report")
     if not isinstance(intervals, bool | np.bool_):
@@ -512,34 +530,44 @@ def _checked(
         "progress": reporter(progress),
         "files": None,
         "series": None,
+        "confidences": None,
+        "judge": None,
     }
-    rest["confidences"] = None
-    rest["judge"] = None
     return Options(rule, checked, whole_seed(seed), bool(intervals)), rest | series
 
 
 def _fit_arguments(subject: Subject, rows: RowOptions) -> str:
     """What the calibrators that were tried take in `fit`, as Python."""
-    event = subject.event.item() if isinstance(subject.event, np.generic) else subject.event
     if subject.first.two_columns:
-        column = "[:, 1]"
+        arguments = "y_prob[:, 1], y_true"
     elif subject.view == "multilabel":
-        column = "[:, label]"
+        arguments = "y_prob[:, label], y_true[:, label]"
     else:
-        column = ""
-    typed = [f"y_prob{column}", f"y_true{column if subject.view == 'multilabel' else ''}"]
-    typed += [] if event is None or event == 1 else [f"pos_label={event!r}"]
-    typed += ["labels=labels"] if event is None and rows.get("labels") is not None else []
-    return ", ".join(
-        [*typed, "sample_weight=sample_weight"] if subject.first.weights != "none" else typed
-    )
+        arguments = "y_prob, y_true"
+    event = subject.event
+    if isinstance(event, np.generic):
+        event = event.item()
+    if event is not None and event != 1:
+        arguments += f", pos_label={event!r}"
+    if event is None and rows.get("labels") is not None:
+        arguments += ", labels=labels"
+    if subject.first.weights != "none":
+        arguments += ", sample_weight=sample_weight"
+    return arguments
+
+
+def _event_name(subject: Subject) -> str | None:
+    return None if subject.event is None else str(subject.event)
 
 
 def today() -> str:
     """The date of the report; reproducible builds set the environment variable."""
     seconds = os.environ.get("SOURCE_DATE_EPOCH", "")
-    now = datetime.datetime.now().astimezone()
-    return f"{datetime.datetime.fromtimestamp(int(seconds), datetime.UTC) if seconds.isdecimal() else now:%Y-%m-%d}"
+    if seconds.isdecimal():
+        now = datetime.datetime.fromtimestamp(int(seconds), datetime.UTC)
+    else:
+        now = datetime.datetime.now().astimezone()
+    return f"{now:%Y-%m-%d}"
 
 
 def _day(date: Any) -> str:

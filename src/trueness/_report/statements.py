@@ -14,9 +14,9 @@ from trueness.typing import Floats
 
 
 def answers_on_statement(verdict: Verdict, usual: Mapping[str, Answer]) -> dict[str, Answer]:
-    """How often outcomes are where they were stated to be; empty for anything but intervals and quantiles.
+    """How often outcomes are where they were stated to be.
 
-    The numbers of the usual answers are kept.
+    Empty for anything but intervals and quantiles. The numbers of the usual answers are kept.
     """
     statement = verdict.statement
     if statement is None or statement.coverage is None:
@@ -96,7 +96,10 @@ def _where_of_quantiles(covered: Coverage) -> Answer:
 
 
 def are_paired(models: Mapping[str, Evidence]) -> bool:
-    """Whether models can be compared row by row: events by several horizons have weights of their own."""
+    """Whether models can be compared row by row.
+
+    Events by several horizons have weights of their own.
+    """
     first, *rest = models.values()
     if first.events is None:
         return True

@@ -86,7 +86,7 @@ class Subject:
 def _fewer(
     models: Mapping[str, Any], what: str, rule: BinRule | None = None
 ) -> tuple[Mapping[str, Any], list[str]]:
-    """The sums or evidence with the largest ECE, as many as a page can hold, and a note if there are others."""
+    """The problems with the largest ECE, as many as a page can hold, and a note if others exist."""
     if len(models) <= _MOST_CLASSES:
         return models, []
     errors = {
@@ -103,36 +103,46 @@ def read_sums(sums: Sums | Accumulator, rule: BinRule, notes: Iterable[str] = ()
 
     Of very many those with the largest ECE are kept.
     """
-    by = names_of(sums.by) if isinstance(sums, Accumulator) and sums.by is not None else ()
-    total = sums.total if isinstance(sums, Accumulator) else sums
+    by: tuple[str, ...] = ()
+    total: Sums
+    if isinstance(sums, Accumulator):
+        total = sums.total
+        by = names_of(sums.by) if sums.by is not None else ()
+    else:
+        total = sums
     if total.n == 0:
         raise InputError(
             "y_true", "must hold at least one row", f"this {type(total).__name__} is empty"
         )
     whole = Evidence.of_sums(total)
-    notes = [*notes, *(note for note in whole.notes if whole.two_columns)]
+    notes = [*notes]
+    if whole.two_columns:
+        notes += whole.notes
     total = quietly(lambda: whole.sums)
-    models, more = _fewer(
-        _problems(total), "labels" if total.kind == "multilabel" else "classes", rule
-    )
+    parts = "labels" if total.kind == "multilabel" else "classes"
+    models, more = _fewer(_problems(total), parts, rule)
     notes += more
     groups: dict[str, dict[tuple[str, ...], Sums]] = {name: {} for name in models}
     if by and total.buckets is not None:
         notes.append(
-            "Groups are not compared: their tests would take rows as independent, and these are in clusters."
+            "Groups are not compared: their tests would take rows as independent, and these are in "
+            "clusters."
         )
-    for group, part in (
-        sums.groups.items()
-        if isinstance(sums, Accumulator) and by and total.buckets is None
-        else ()
-    ):
-        for name, problem in _problems(binary_of_two_classes(part)).items():
-            if name in groups:
-                groups[name][tuple(str(one) or "''" for one in names_of(group))] = problem
+    elif by and isinstance(sums, Accumulator):
+        for group, part in sums.groups.items():
+            values = tuple(str(value) or "''" for value in names_of(group))
+            for name, problem in _problems(binary_of_two_classes(part)).items():
+                if name in groups:
+                    groups[name][values] = problem
     counts = RowCounts(
-        total.n, total.n, 0, float(total.weight), quietly(lambda: whole.weights), total.classes
+        given=total.n,
+        used=total.n,
+        dropped=0,
+        weight=float(total.weight),
+        weights=quietly(lambda: whole.weights),
+        classes=total.classes,
     )
-    evidence = {name: Evidence.of_sums(one) for name, one in models.items()}
+    evidence = {name: Evidence.of_sums(problem) for name, problem in models.items()}
     return Subject(
         evidence,
         counts,
@@ -174,12 +184,19 @@ def read_rows(
     cluster: Any = None,
     rounded_to: float | None = None,
 ) -> Subject:
-    """Check labels and scores. A row with a missing value in any model, or without a cluster, is dropped for all."""
-    if isinstance(rows.get("kind"), str) and rows["kind"] == "multilabel":
+    """Check labels and scores.
+
+    A row with a missing value in any model, or without a cluster, is dropped for all.
+    """
+    kind = rows.get("kind")
+    if isinstance(kind, str) and kind == "multilabel":
         return _read_labels(y_true, y_prob, rows, cluster, rounded_to)
-    if rows.get("kind") is not None:
-        demand = "must be 'multilabel' or be left out: the report of a matrix shows the top label and every class"
-        raise InputError("kind", demand, f"got {rows['kind']!r}")
+    if kind is not None:
+        demand = (
+            "must be 'multilabel' or be left out: the report of a matrix shows the top label and "
+            "every class"
+        )
+        raise InputError("kind", demand, f"got {kind!r}")
     models = _models(y_prob)
     # Errors name the model if there are several.
     if len(models) > 1 or isinstance(y_true, Mapping):
@@ -187,70 +204,91 @@ def read_rows(
     else:
         named = {"": next(iter(models.values()))}
     with collected_warnings(DroppedRowsWarning):  # the report counts them
-        found = Evidence.several(
+        passed = Evidence.several(
             y_true, named, rows, kind="confidence", cluster=cluster, argument="y_prob"
         )
-    _check_order(found)
-    given = next(iter(found.values()))
-    found = {name: _counted(one.rounded(rounded_to)) for name, one in found.items()}
-    for name, one in found.items():
+    _check_order(passed)
+    given = next(iter(passed.values()))
+    counted = {name: _counted(data.rounded(rounded_to)) for name, data in passed.items()}
+    for name, data in counted.items():
         with model_context(name):
-            bins_of_rows(
-                one.sample, EqualWidth(1)
-            )  # checks every value, so that nothing after needs to
-    first = next(iter(found.values()))
+            # Checks every value, so that nothing after needs to.
+            bins_of_rows(data.sample, EqualWidth(1))
+    first = next(iter(counted.values()))
     assert first.position is not None
     values = column(first_labels(y_true), "y_true").values.reshape(-1)
-    classes = first.classes
     kept = np.zeros(values.shape[0], dtype=bool)
     kept[first.position] = True
     counts = RowCounts(
-        kept.size, first.position.size, first.dropped, first.weight, given.weights, classes
+        given=kept.size,
+        used=first.position.size,
+        dropped=first.dropped,
+        weight=first.weight,
+        weights=given.weights,
+        classes=first.classes,
     )
     event = first.event
-    if classes is None and not first.two_columns:  # what a vector of scores predicts
-        labels = rows.get("labels")
-        usual = (values.dtype.kind == "b" or 1) if labels is None else list(labels)[-1]
-        event = usual if rows.get("pos_label") is None else rows["pos_label"]
-    models = dict(zip(models, found.values(), strict=True))
-    other = next((one for one in values[kept] if one != event), None) if classes is None else None
-    other = other.item() if isinstance(other, np.generic) else other
+    other = None
+    if first.classes is None:
+        if not first.two_columns:
+            event = _predicted_label(values, rows)
+        other = next((label for label in values[kept] if label != event), None)
+        if isinstance(other, np.generic):
+            other = other.item()
     return Subject(
-        models, counts, "rows", first.view, kept, notes=given.notes, event=event, other=other
+        dict(zip(models, counted.values(), strict=True)),
+        counts,
+        "rows",
+        first.view,
+        kept,
+        notes=given.notes,
+        event=event,
+        other=other,
     )
+
+
+def _predicted_label(values: Any, rows: RowOptions) -> Any:
+    """The label that a vector of scores predicts."""
+    if rows.get("pos_label") is not None:
+        return rows["pos_label"]
+    labels = rows.get("labels")
+    if labels is not None:
+        return list(labels)[-1]
+    return True if values.dtype.kind == "b" else 1
 
 
 def subject_of(by_model: Mapping[str, Asked]) -> Subject:
     """The models of a report from assessments of the same rows."""
     first = next(iter(by_model.values()))
-    evidence = first.view("confidence")
-    assert evidence.rows is not None
-    for name, one in by_model.items():
-        other = one.view("confidence")
-        own = evidence.events is not None and other.events is not None
-        if other.rows is None or not (own or np.array_equal(other.rows.y, evidence.rows.y)):
-            raise InputError(
-                "y_true", "must hold assessments of the same labels", f"{name!r} has others"
-            )
     models: Mapping[str, Evidence] = {
-        name: one.view("confidence") for name, one in by_model.items()
+        name: asked.view("confidence") for name, asked in by_model.items()
     }
+    evidence = next(iter(models.values()))
+    assert evidence.rows is not None
+    for name, model in models.items():
+        has_events = evidence.events is not None and model.events is not None
+        if model.rows is None or not (has_events or np.array_equal(model.rows.y, evidence.rows.y)):
+            demand = "must hold assessments of the same labels"
+            raise InputError("y_true", demand, f"{name!r} has others")
     notes = evidence.notes
     if evidence.view == "multilabel":
         if len(by_model) > 1:
-            raise InputError(
-                "y_true", "must be one assessment of several labels", f"got {len(by_model)}"
-            )
-        each = {
+            demand = "must be one assessment of several labels"
+            raise InputError("y_true", demand, f"got {len(by_model)}")
+        by_label = {
             f"label {name}": label.view("confidence")
             for name, label in first.ask("classes").items()
         }
-        models, fewer = _fewer(each, "labels")
+        models, fewer = _fewer(by_label, "labels")
         notes = (*notes, *fewer)
-    used = evidence.rows.n
-    dropped = evidence.dropped
-    weights = "none" if evidence.rows.w is None else evidence.weights
-    counts = RowCounts(used + dropped, used, dropped, evidence.weight, weights, evidence.classes)
+    counts = RowCounts(
+        given=evidence.rows.n + evidence.dropped,
+        used=evidence.rows.n,
+        dropped=evidence.dropped,
+        weight=evidence.weight,
+        weights="none" if evidence.rows.w is None else evidence.weights,
+        classes=evidence.classes,
+    )
     labels = first.rows.labels
     return Subject(
         models, counts, "rows", evidence.view, notes=notes, event=labels.event, other=labels.other
@@ -270,14 +308,21 @@ def _read_labels(
     """Every label as a problem of its own, of the same rows."""
     with collected_warnings(DroppedRowsWarning):  # the report counts them
         whole = Evidence.of(y_true, y_prob, rows, cluster=cluster)
-    models, notes = _fewer({f"label {name}": one for name, one in whole.each_class()}, "labels")
+    by_label = {f"label {name}": label for name, label in whole.each_class()}
+    models, notes = _fewer(by_label, "labels")
     assert whole.position is not None
     n = whole.position.size
-    dropped = whole.dropped
-    kept = np.zeros(n + dropped, dtype=bool)
+    kept = np.zeros(n + whole.dropped, dtype=bool)
     kept[whole.position] = True
-    counted = {name: _counted(one.rounded(rounded_to)) for name, one in models.items()}
-    counts = RowCounts(n + dropped, n, dropped, whole.weight, whole.weights, None)
+    counts = RowCounts(
+        given=kept.size,
+        used=n,
+        dropped=whole.dropped,
+        weight=whole.weight,
+        weights=whole.weights,
+        classes=None,
+    )
+    counted = {name: _counted(label.rounded(rounded_to)) for name, label in models.items()}
     return Subject(
         counted, counts, "rows", "multilabel", kept, notes=(*whole.notes, *notes), event=1, other=0
     )
@@ -294,30 +339,31 @@ def _models(y_prob: Any) -> Mapping[str, Any]:
 
 def _check_order(models: Mapping[str, Evidence]) -> None:
     first, *rest = models
+    mine = models[first]
     for name in rest:
-        mine = models[first]
         theirs = models[name]
         if (mine.classes, mine.event) != (theirs.classes, theirs.event):
-            both = [
-                f"{one.event!r} last" if one.classes is None else list(one.classes)
-                for one in (mine, theirs)
-            ]
-            got = f"{first!r} has {both[0]} and {name!r} {both[1]}"
-            raise InputError(
-                "y_prob", "must hold models of the same classes in the same order", got
-            )
+            demand = "must hold models of the same classes in the same order"
+            got = f"{first!r} has {_order(mine)} and {name!r} {_order(theirs)}"
+            raise InputError("y_prob", demand, got)
 
 
-def _counted(one: Evidence) -> Evidence:
+def _order(data: Evidence) -> str:
+    if data.classes is None:
+        return f"{data.event!r} last"
+    return str(list(data.classes))
+
+
+def _counted(data: Evidence) -> Evidence:
     """The rows that count, with clusters in order of appearance.
 
     Weights that are all 1 are no weights.
     """
-    w = one.need_rows("").w
+    w = data.need_rows("").w
     if w is not None:
-        one = one.at(np.flatnonzero(w), weighted=bool((w[w > 0] != 1).any()))
-    one = replace(one, memory={})
-    if one.cluster is None:
-        return one
-    first = np.unique(one.cluster, return_index=True)[1]
-    return replace(one, cluster=np.argsort(np.argsort(first))[one.cluster], memory={})
+        data = data.at(np.flatnonzero(w), weighted=bool((w[w > 0] != 1).any()))
+    data = replace(data, memory={})
+    if data.cluster is None:
+        return data
+    first = np.unique(data.cluster, return_index=True)[1]
+    return replace(data, cluster=np.argsort(np.argsort(first))[data.cluster], memory={})
