@@ -221,11 +221,16 @@ _TABLE: Any = (
         _closed_right,
     ),
     (
-        *("lm-eval-brier", "Brier score of lm-evaluation-harness"),
-        *("the index of the right option, and a matrix with a column for each option", "", "l2"),
+        "lm-eval-brier",
+        "Brier score of lm-evaluation-harness",
+        "the index of the right option, and a matrix with a column for each option",
+        "",
+        "l2",
         "squares are summed over all options, also of two: twice the binary score\n"
         "code: lm-eval 0.4.13, whose scores are the softmax of the log-likelihoods",
-        *("L. Gao et al., The language model evaluation harness, 2024.", None, True),
+        "L. Gao et al., The language model evaluation harness, 2024.",
+        None,
+        True,
     ),
 )
 _PRESETS = {one[0]: Preset(*one) for one in _TABLE}

@@ -1,4 +1,4 @@
-"""What a verdict says of statements other than "the event has this probability": one table of words per kind."""
+"""What a verdict says of statements other than "the event has this probability"."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -171,7 +171,10 @@ def _intervals_in_words(statement: Statement, v: Any) -> str:
         return f"Too good to be true for new rows: the {statement.words} cover {coverage.covers}"
     if v.code == "no-evidence":
         return f"{covers}: no sign that they are too narrow or too wide"
-    return f"{covers}: {count(v.n, 'row')} {_are(v.n)} too few to tell whether they are too narrow or too wide"
+    return (
+        f"{covers}: {count(v.n, 'row')} {_are(v.n)} too few to tell whether they are too narrow "
+        "or too wide"
+    )
 
 
 def _quantiles_in_words(statement: Statement, v: Any) -> str:
@@ -181,7 +184,10 @@ def _quantiles_in_words(statement: Statement, v: Any) -> str:
         degree = "slightly " if v.code == "nearly-calibrated" else ""
         errors = " and ".join(statement.errors)
         if not errors:
-            return f"The {statement.words} are {degree}off: outcomes are not spread as they state{above_all}"
+            return (
+                f"The {statement.words} are {degree}off: outcomes are not spread as they "
+                f"state{above_all}"
+            )
         return f"The {statement.words} are {degree}{errors}{above_all}"
     if v.flags:
         return f"The {statement.words} hold over all rows, but {_worst_in_words(v)}"
@@ -221,7 +227,7 @@ def adjust_in_words(statement: Statement) -> tuple[str, str]:
         return phrase, "Fit it on some rows, and judge its intervals on others."
     phrase = "Map the levels with a calibrator"
     reason = (
-        "tn.SplineCalibration().fit(events) learns how often outcomes are at most the quantile of each level; read the "
-        "quantiles at the levels that it maps to the wanted ones."
+        "tn.SplineCalibration().fit(events) learns how often outcomes are at most the quantile "
+        "of each level; read the quantiles at the levels that it maps to the wanted ones."
     )
     return phrase, reason
