@@ -180,7 +180,10 @@ class IntervalDisplay(FromEstimator):
         for group, models in groups.items():
             for problem in problems(models, classes):
                 if not problem.cells.whole:
-                    other = "`ece_interval(…, weight_type='importance')`, drawn by `IntervalDisplay({name: interval})`"
+                    other = (
+                        "`ece_interval(…, weight_type='importance')`, drawn by "
+                        "`IntervalDisplay({name: interval})`"
+                    )
                     raise must_count("`IntervalDisplay.from_predictions`", other)
                 words = [
                     problem.name,
@@ -210,7 +213,8 @@ class IntervalDisplay(FromEstimator):
         )
         colour = style_of(0).colour
         texts = [
-            f"{short_number(one.estimate)}  {confidence_set(one, short_number)}" for one in sets
+            f"{short_number(interval.estimate)}  {confidence_set(interval, short_number)}"
+            for interval in sets
         ]
         self.line_ = _draw_forest(
             self.ax_, names, estimate, low, high, [colour] * len(names), texts if numbers else []
@@ -225,12 +229,13 @@ class IntervalDisplay(FromEstimator):
             zorder=4,
             clip_on=False,
         )
-        least = min(0.0, float(low.min()), float(estimate.min()))
-        most = max(float(high.max()), float(estimate.max()), 1e-6)
-        what = f"{'squared ' * sets[0].squared}typical error, {level_percent(sets[0].level)} confidence set"
-        self.ax_.set(
-            xlim=(least - 0.02 * (most - least), most + 0.04 * (most - least)), xlabel=what
+        start = min(0.0, float(low.min()), float(estimate.min()))
+        end = max(float(high.max()), float(estimate.max()), 1e-6)
+        what = (
+            f"{'squared ' * sets[0].squared}typical error, {level_percent(sets[0].level)} "
+            "confidence set"
         )
+        self.ax_.set(xlim=(start - 0.02 * (end - start), end + 0.04 * (end - start)), xlabel=what)
         return self
 
 
@@ -249,18 +254,18 @@ def _draw_forest(
 
     Return the lines.
     """
-    at = np.arange(len(names))
-    lines = ax.hlines(at, low, high, color=colours, linewidth=2.2, zorder=3)
+    places = np.arange(len(names))
+    lines = ax.hlines(places, low, high, color=colours, linewidth=2.2, zorder=3)
     ax.scatter(
         estimate,
-        at,
+        places,
         s=34,
         facecolors=colours if faces is None else faces,
         edgecolors=colours,
         zorder=4,
     )
     ax.axvline(ideal, color=GREY, linewidth=1, linestyle=(0, (4, 3)))
-    ax.set_yticks(at, [wrap_name(name, 36, 2) for name in names], fontsize=9, parse_math=False)
+    ax.set_yticks(places, [wrap_name(name, 36, 2) for name in names], fontsize=9, parse_math=False)
     ax.set_ylim(len(names) - 0.5, -0.5)
     draw_grid(ax, "x")
     for i, text in enumerate(texts):
@@ -280,19 +285,19 @@ def _group_tallies(y_true: Any, y_prob: Any, by: Any, rows: RowOptions) -> dict[
     if isinstance(y_true, Tally | Mapping):
         remedy = "Pass a mapping of group names to tallies instead."
         raise InputError("by", "needs rows", "a Tally has none", remedy=remedy)
-    groups_of_rows, *others = read_by(
+    groups_of_rows, *rest = read_by(
         by, y_true, np.ones(column(y_true, "y_true").values.shape[0], dtype=bool)
     )
-    if others:
-        raise InputError("by", "must be one column", f"got {1 + len(others)}")
+    if rest:
+        raise InputError("by", "must be one column", f"got {1 + len(rest)}")
     several = isinstance(y_prob, Mapping)
     groups: dict[str, dict[str, Tally]] = {name: {} for name in groups_of_rows.values}
     for model, scores in (y_prob if several else {"": y_prob}).items():
         sample, kind = sample_and_kind(y_true, scores, rows)
         column_of_rows = groups_of_rows if sample.rows is None else groups_of_rows.at(sample.rows)
         for i, name in enumerate(column_of_rows.values):
-            own = np.flatnonzero(column_of_rows.code == i)
-            part = sample.at(own, None if sample.w is None else sample.w[own])
+            inside = np.flatnonzero(column_of_rows.code == i)
+            part = sample.at(inside, None if sample.w is None else sample.w[inside])
             groups[name][model] = tally_of(part, kind)
     return {name: models if several else models[""] for name, models in groups.items() if models}
 
@@ -373,20 +378,24 @@ class SegmentsDisplay(Display):
         numbers : bool, default True
             Whether to write gaps and limits on the right.
         """
-        found = self.segments
-        shown = found.shown[: checked_whole(most, "most")]
-        names = [visible(found.names[i]) for i in shown]
+        segments = self.segments
+        shown = segments.shown[: checked_whole(most, "most")]
+        names = [visible(segments.names[i]) for i in shown]
         self._take_axes(ax, size=(7.2, 1.1 + 0.34 * len(names)))
-        gap, low, high = (one[shown] for one in (found.gap, found.gap_low, found.gap_high))
-        colours = np.where(found.flagged[shown], SECOND, style_of(0).colour)
+        gap, low, high = (
+            column[shown] for column in (segments.gap, segments.gap_low, segments.gap_high)
+        )
+        colours = np.where(segments.flagged[shown], SECOND, style_of(0).colour)
         texts = [f"{a:+.3f}  [{b:+.3f}, {c:+.3f}]" for a, b, c in zip(gap, low, high, strict=True)]
-        faces = np.where(found.differs[shown] | ~found.flagged[shown], colours, "none").tolist()
+        faces = np.where(
+            segments.differs[shown] | ~segments.flagged[shown], colours, "none"
+        ).tolist()
         self.line_ = _draw_forest(
             self.ax_, names, gap, low, high, colours.tolist(), texts if numbers else [], faces
         )
-        self.ax_.axvline(found.overall_gap, color=GREY, linewidth=1, linestyle=":")
+        self.ax_.axvline(segments.overall_gap, color=GREY, linewidth=1, linestyle=":")
         self.ax_.set_xlabel(
-            f"event rate − mean score, {level_percent(found.level)} limits for all together"
+            f"event rate − mean score, {level_percent(segments.level)} limits for all together"
         )
         return self
 
@@ -397,7 +406,7 @@ _NEW_CENTRE = "a new centre, at least"
 
 
 class CentresDisplay(Display):
-    """Forest plot: observed/expected events of each centre, their mean, and the range of a new centre.
+    """Forest plot: observed/expected events of each centre, of all, and of a new centre.
 
     Limits are those of each centre by itself. The lines below the centres are orange: the mean over
     centres, and the range in which the true ratio of a new centre lies.
@@ -457,7 +466,9 @@ class CentresDisplay(Display):
         most = checked_whole(most, "most")
         by_size = sorted(self.centres, key=lambda centre: -centre.n)[:most]
         shown = [centre for centre in self.centres if centre in by_size]
-        lines = [(one.centre, one.ratio, one.ratio_low, one.ratio_high) for one in shown]
+        lines = [
+            (centre.centre, centre.ratio, centre.ratio_low, centre.ratio_high) for centre in shown
+        ]
         spread = self.centres.heterogeneity.get("observed_expected")
         if spread is not None:
             lines.append(("mean of the centres", spread.mean, spread.low, spread.high))
