@@ -54,7 +54,7 @@ def ici(
     percent: bool = False,
     ignore_index: int | None = None,
 ) -> float:
-    r"""Integrated calibration index: mean distance between a flexible calibration curve and the diagonal.
+    r"""Integrated calibration index: mean distance of a flexible curve from the diagonal.
 
     Parameters
     ----------
@@ -530,11 +530,11 @@ class SplineCurve:
 
     def at(self, score: Floats) -> Floats:
         """The curve; nan at scores of 0 and 1, and everywhere if there is no fit."""
-        found = np.full(score.size, np.nan)
+        rate = np.full(score.size, np.nan)
         if self.fit is not None:
             inside = (score > 0) & (score < 1)
-            found[inside] = self.fit.probability(logits(score[inside]))
-        return found
+            rate[inside] = self.fit.probability(logits(score[inside]))
+        return rate
 
 
 @dataclass(frozen=True)
@@ -556,7 +556,7 @@ class LoessCurve:
 
 
 def usable_cells(cells: Cells, curve: FlexibleMethod) -> Cells:
-    """The rows that a curve is fitted to: all, or for splines those with scores strictly between 0 and 1."""
+    """The rows that a curve is fitted to: all, but splines leave out scores of 0 and 1."""
     if curve == "loess":
         return cells
     return inside_cells(cells).cells
@@ -565,13 +565,16 @@ def usable_cells(cells: Cells, curve: FlexibleMethod) -> Cells:
 def fit_curve(cells: Cells, curve: FlexibleMethod, knots: int = 5) -> SplineCurve | LoessCurve:
     """The flexible curve of one binary problem."""
     used = usable_cells(cells, curve)
-    few = few_cells(used)
+    pooled = few_cells(used)
     if curve == "loess":
-        return LoessCurve(few, loess(few.score, few.weight) if few.size else None)
-    if not few.size:
-        return SplineCurve(few, None)
+        return LoessCurve(pooled, loess(pooled.score, pooled.weight) if pooled.size else None)
+    if not pooled.size:
+        return SplineCurve(pooled, None)
     return SplineCurve(
-        few, fit_spline(logits(few.score), few.weight, few.events, knot_candidates(used, knots))
+        pooled,
+        fit_spline(
+            logits(pooled.score), pooled.weight, pooled.events, knot_candidates(used, knots)
+        ),
     )
 
 
@@ -589,7 +592,7 @@ def few_cells(cells: Cells) -> Cells:
 
 
 def curve_places(cells: Cells) -> Floats:
-    """Up to 512 scores at which a curve is drawn: half evenly spaced in score and half in log-odds."""
+    """Up to 512 scores at which a curve is drawn: half evenly spaced, half so in log-odds."""
     low = cells.score[0]
     high = cells.score[-1]
     inside = inside_cells(cells).cells.score
@@ -691,10 +694,12 @@ def smooth_ece(
 
     Notes
     -----
-    .. math:: \mathrm{smECE}_\sigma = \int_0^1 \Big| \frac1n \sum_i K_\sigma(t, p_i) (y_i - p_i) \Big| \, dt
+    .. math:: \mathrm{smECE}_\sigma = \int_0^1
+        \Big| \frac1n \sum_i K_\sigma(t, p_i) (y_i - p_i) \Big| \, dt
 
     with the Gaussian kernel reflected at 0 and 1, at the :math:`\sigma` for which
-    :math:`\mathrm{smECE}_\sigma = \sigma`. It is unique, because the left side falls in :math:`\sigma`.
+    :math:`\mathrm{smECE}_\sigma = \sigma`. It is unique, because the left side falls in
+    :math:`\sigma`.
 
     References
     ----------

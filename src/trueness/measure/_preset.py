@@ -54,7 +54,7 @@ class Preset:
         return "\n  ".join(lines)
 
     def __call__(self, y_true: ArrayLike, y_prob: ArrayLike, **rows: Unpack[RowOptions]) -> float:
-        """The number. Options that describe rows are those of :func:`trueness.ece`, without `kind` and weights."""
+        """The number. `rows` are options of :func:`trueness.ece`, without `kind` and weights."""
         for name in ("kind", "sample_weight"):
             if rows.get(name) is not None:
                 raise InputError(
@@ -62,16 +62,16 @@ class Preset:
                 )
         evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", two_columns="keep")
         evidence.memory["one class"] = True  # all right, or all wrong, is an answer here
-        given = evidence.need_rows("A preset needs the rows").p
-        if self._matrix is not None and self._matrix != (given.ndim == 2):
-            got = "a matrix" if given.ndim == 2 else "a vector"
+        scores = evidence.need_rows("A preset needs the rows").p
+        if self._matrix is not None and self._matrix != (scores.ndim == 2):
+            got = "a matrix" if scores.ndim == 2 else "a vector"
             raise InputError(
                 "y_prob", f"must fit the preset {self.name!r}: {self.view}", f"got {got}"
             )
         if self._groups is None:  # of two columns, `brier` counts one
-            return brier(y_true, y_prob, **rows) * (2 if given.shape[1] == 2 else 1)
+            return brier(y_true, y_prob, **rows) * (2 if scores.shape[1] == 2 else 1)
         _ = evidence.sums  # checks every value
-        p = evidence.sample.p if given.ndim == 1 else evidence.sample.p.astype(self._matrix_type)
+        p = evidence.sample.p if scores.ndim == 1 else evidence.sample.p.astype(self._matrix_type)
         group = self._groups(p) + 1
         total = np.bincount(group, evidence.sample.y - p.astype(np.float64))
         size = np.bincount(group)
@@ -153,18 +153,17 @@ def _hundreds(p: NDArray[Any]) -> Ints:
     return np.where(group < p.size // _GROUP - 1, group, -1)
 
 
-def _edges(of: Any) -> NDArray[Any]:
+def _edges(dtype: Any) -> NDArray[Any]:
     """``torch.linspace(0, 1, 16)``: from both ends, each number rounded once."""
-    step = Fraction(float(of(1) / of(15)))
-    return np.array([float(step * i if i < 8 else 1 - step * (15 - i)) for i in range(16)]).astype(
-        of
-    )
+    step = Fraction(float(dtype(1) / dtype(15)))
+    edges = [step * i if i < 8 else 1 - step * (15 - i) for i in range(16)]
+    return np.array([float(edge) for edge in edges]).astype(dtype)
 
 
 def _closed_left(p: NDArray[Any]) -> Ints:
     """Bins [a, b), and one for scores of exactly 1."""
-    of = p.dtype.type if p.dtype.kind == "f" else np.float64
-    return np.searchsorted(_edges(of), p.astype(of), side="right") - 1
+    dtype = p.dtype.type if p.dtype.kind == "f" else np.float64
+    return np.searchsorted(_edges(dtype), p.astype(dtype), side="right") - 1
 
 
 def _closed_right(p: NDArray[Any]) -> Ints:
@@ -181,9 +180,11 @@ _TABLE: Any = (
             "10 of equal mass, cut halfway between neighbours",
             "l1",
         ),
-        "the first bins have one row more if the rows cannot be divided by 10; a score on a cut is in the lower bin\n"
-        "code: crfm-helm 0.5, which calls get_ece_em of uncertainty-calibration 0.1.4",
-        "P. Liang et al., Holistic evaluation of language models, Transactions on Machine Learning Research, 2023.",
+        "the first bins have one row more if the rows cannot be divided by 10; a score on a cut "
+        "is in the lower bin\ncode: crfm-helm 0.5, which calls get_ece_em of "
+        "uncertainty-calibration 0.1.4",
+        "P. Liang et al., Holistic evaluation of language models, Transactions on Machine "
+        "Learning Research, 2023.",
         _tenths,
     ),
     (
@@ -194,9 +195,10 @@ _TABLE: Any = (
             "groups of 100 rows by confidence",
             "l2",
         ),
-        "the last group, the 100 to 199 rows of the highest confidences, is not counted but stays in n\n"
-        "ties are cut in the order of NumPy's unstable sort; the leaderboard prints whole percentages\n"
-        "code: centerforaisafety/hle, run_judge_results.py; copies of it in other harnesses cut other groups",
+        "the last group, the 100 to 199 rows of the highest confidences, is not counted but "
+        "stays in n\nties are cut in the order of NumPy's unstable sort; the leaderboard prints "
+        "whole percentages\ncode: centerforaisafety/hle, run_judge_results.py; copies of it in "
+        "other harnesses cut other groups",
         *("L. Phan et al., Humanity's Last Exam, 2025.", _hundreds, False),
     ),
     (
@@ -217,7 +219,8 @@ _TABLE: Any = (
         ),
         "edges are `linspace` of PyTorch in float32; a confidence of exactly 0 is in no bin\n"
         "code: gpleiss/temperature_scaling",
-        "C. Guo, G. Pleiss, Y. Sun, K. Q. Weinberger, On calibration of modern neural networks, ICML 2017.",
+        "C. Guo, G. Pleiss, Y. Sun, K. Q. Weinberger, On calibration of modern neural networks, "
+        "ICML 2017.",
         _closed_right,
     ),
     (

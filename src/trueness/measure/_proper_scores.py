@@ -160,7 +160,7 @@ def scaled_brier(
     percent: bool = False,
     ignore_index: int | None = None,
 ) -> float:
-    r"""Scaled Brier score, or Brier skill: the improvement over predicting the event rate for every row.
+    r"""Scaled Brier score, or Brier skill: the improvement over predicting the event rate.
 
     Parameters
     ----------
@@ -357,11 +357,11 @@ def log_loss(
         percent,
         ignore_index,
     )
-    found = as_rows_or_cells(y_true, y_prob, rows)
-    if found.kind == "classwise":
-        kept = [(part.score[part.events > 0], part.events[part.events > 0]) for part in found.parts]
-        return sum(_losses(score, events, events) for score, events in kept) / found.weight
-    return found.average(
+    sums = as_rows_or_cells(y_true, y_prob, rows)
+    if sums.kind == "classwise":
+        kept = [(part.score[part.events > 0], part.events[part.events > 0]) for part in sums.parts]
+        return sum(_losses(score, events, events) for score, events in kept) / sums.weight
+    return sums.average(
         lambda part: _losses(part.score, part.weight, part.events) / part.totals.weight
     )
 
@@ -370,20 +370,19 @@ def _losses(score: NDArray[Any], weight: NDArray[Any] | None, events: NDArray[An
     """Σ −(e log p + (w − e) log(1 − p)); a weight of None is 1 for each row."""
     total = 0.0
     for i in range(0, score.size, _BLOCK):
-        some = slice(i, i + _BLOCK)
-        p = score[some].astype(np.float64, copy=False)
-        e = events[some].astype(np.float64, copy=False)
-        others = (1.0 if weight is None else weight[some]) - e
+        block = slice(i, i + _BLOCK)
+        p = score[block].astype(np.float64, copy=False)
+        e = events[block].astype(np.float64, copy=False)
+        non_events = (1.0 if weight is None else weight[block]) - e
         low = p
         high = p
         if p.min() == 0 or p.max() == 1:
-            if e[p == 0].any() or others[p == 1].any():
+            if e[p == 0].any() or non_events[p == 1].any():
                 return math.inf
-            low, high = (
-                np.maximum(p, _ABOVE_0),
-                np.minimum(p, _BELOW_1),
-            )  # logarithms that are multiplied by 0
-        total -= float(e @ np.log(low) + others @ np.log1p(-high))
+            # Their logarithms are multiplied by 0.
+            low = np.maximum(p, _ABOVE_0)
+            high = np.minimum(p, _BELOW_1)
+        total -= float(e @ np.log(low) + non_events @ np.log1p(-high))
     return total
 
 
@@ -520,19 +519,19 @@ def placements(cells: Cells) -> Placements | None:
     if total <= 0 or rest <= 0:
         return None
     events = cells.events.astype(np.float64)
-    others = cells.weight - events
-    below = (np.cumsum(others) - others / 2) / rest
+    non_events = cells.weight - events
+    below = (np.cumsum(non_events) - non_events / 2) / rest
     above = 1 - (np.cumsum(events) - events / 2) / total
-    return Placements(events, others, below, above)
+    return Placements(events, non_events, below, above)
 
 
 def area(cells: Cells) -> float:
     """The mean placement of events, which is that of non-events; nan if a class is absent."""
-    found = placements(cells)
+    ranks = placements(cells)
     # Not `@`: the threads of a linear algebra library cost more than this sum.
-    if found is None:
+    if ranks is None:
         return math.nan
-    return min(float((found.events * found.below).sum() / cells.totals.events), 1.0)
+    return min(float((ranks.events * ranks.below).sum() / cells.totals.events), 1.0)
 
 
 @suggests_keywords
@@ -657,9 +656,14 @@ def corp(
 
     def parts(cells: Cells) -> list[float]:
         blocks = Isotonic().group(cells).start[:-1], np.zeros(1, np.int64)
-        sums = [[segment_sums(one, at) for one in (cells.weight, cells.events)] for at in blocks]
-        predictions = [(cells.score, cells.weight, cells.events), *((e / w, w, e) for w, e in sums)]
-        scores, isotonic, base = (float(loss(*one) / cells.weight.sum()) for one in predictions)
+        total = cells.weight.sum()
+        scores = float(loss(cells.score, cells.weight, cells.events) / total)
+        pooled = []
+        for starts in blocks:
+            weight = segment_sums(cells.weight, starts)
+            events = segment_sums(cells.events, starts)
+            pooled.append(float(loss(events / weight, weight, events) / total))
+        isotonic, base = pooled
         return [scores, max(0.0, scores - isotonic), max(0.0, base - isotonic), base]
 
     total, miscalibration, discrimination, uncertainty = (

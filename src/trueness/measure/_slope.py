@@ -101,7 +101,8 @@ def calibration_slope(
     Examples
     --------
     >>> import trueness as tn
-    >>> round(tn.calibration_slope([0, 1, 0, 1, 0, 1, 1, 1], [0.2, 0.2, 0.5, 0.5, 0.8, 0.8, 0.8, 0.8]), 4)
+    >>> y, p = [0, 1, 0, 1, 0, 1, 1, 1], [0.2, 0.2, 0.5, 0.5, 0.8, 0.8, 0.8, 0.8]
+    >>> round(tn.calibration_slope(y, p), 4)
     0.421
     """
     rows = row_options(
@@ -224,16 +225,16 @@ def _estimate(
     y_true: ArrayLike | Tally, y_prob: ArrayLike | None, rows: RowOptions, name: str
 ) -> float:
     fixed = name == "intercept"
-    found = as_rows_or_cells(y_true, y_prob, rows)
-    parts, certain, wrong = zip(*(_inside(part) for part in found.parts), strict=True)
+    sums = as_rows_or_cells(y_true, y_prob, rows)
+    parts, certain, wrong = zip(*(_inside(part) for part in sums.parts), strict=True)
     if any(certain):
-        total = sum(float(part.totals.weight) for part in found.parts)
+        total = sum(float(part.totals.weight) for part in sums.parts)
         rest = "Observed/expected, Brier score and ECE use all rows."
         warn(
             left_out(total, sum(certain), sum(wrong), "Slope and intercept leave", rest),
             CertainScoresWarning,
         )
-    inside = Parts(found.kind, parts, found.classes)
+    inside = Parts(sums.kind, parts, sums.classes)
     value = math.nan
     if any(part.size for part in inside.parts):
         value = inside.average(
@@ -290,7 +291,10 @@ def inside_cells(cells: Cells) -> InsideCells:
 def left_out(total: float, certain: float, wrong: float, who: str, rest: str) -> str:
     """The sentence about scores of exactly 0 and 1, `who` leaves them out, and the `rest`."""
     why = f"since their log-odds are infinite; {contradicted_in_words(wrong)}"
-    return f"{_amount(certain)} of {_amount(total)} scores are exactly 0 or 1. {who} them out, {why}. {rest}"
+    return (
+        f"{_amount(certain)} of {_amount(total)} scores are exactly 0 or 1. {who} them out, "
+        f"{why}. {rest}"
+    )
 
 
 def contradicted_in_words(wrong: float) -> str:
@@ -400,7 +404,7 @@ def observed_expected(
     )
     if isinstance(y_true, Binned):
         value = as_binned(y_true, y_prob, 1, rows).average(lambda b: _ratio(b.events, b.sum_score))
-    else:  # from the scores themselves: in units of 2⁻⁵³ tiny ones would be 0, which matters in a ratio
+    else:  # from the scores: in units of 2⁻⁵³ tiny ones would be 0, which matters in a ratio
         value = as_tally(y_true, y_prob, rows).average(
             lambda c: _ratio(c.events, c.weight * c.score)
         )

@@ -479,7 +479,8 @@ def _share_of(ax: Axes, text: str, size: float) -> _Place:
 def probability(value: float) -> str:
     """A probability as a short tick label, near 1 by its distance from 1.
 
-    >>> [probability(value) for value in (0.0, 1e-5, 0.25, 0.9, 0.9999, 0.9983, 1 - 2e-5, 1 - 1e-12, 1.0)]
+    >>> values = (0.0, 1e-5, 0.25, 0.9, 0.9999, 0.9983, 1 - 2e-5, 1 - 1e-12, 1.0)
+    >>> [probability(value) for value in values]
     ['0', '1e-05', '0.25', '0.9', '0.9999', '0.998', '1−2e-5', '1−1e-12', '1']
     """
     rest = 1 - value

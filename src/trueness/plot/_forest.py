@@ -326,7 +326,8 @@ class SegmentsDisplay(Display):
     >>> import numpy as np
     >>> import trueness as tn
     >>> d = tn.simulate.demo(1_000)
-    >>> display = tn.plot.SegmentsDisplay.from_predictions(d.y_true, d.y_prob, by=np.arange(1_000) % 4, seed=0)
+    >>> display = tn.plot.SegmentsDisplay.from_predictions(d.y_true, d.y_prob,
+    ...     by=np.arange(1_000) % 4, seed=0)
     >>> len(display.segments)
     4
     """
@@ -428,7 +429,8 @@ class CentresDisplay(Display):
     >>> import numpy as np
     >>> import trueness as tn
     >>> d = tn.simulate.demo(1_000)
-    >>> display = tn.plot.CentresDisplay.from_predictions(d.y_true, d.y_prob, by=np.arange(1_000) % 4)
+    >>> display = tn.plot.CentresDisplay.from_predictions(d.y_true, d.y_prob,
+    ...     by=np.arange(1_000) % 4)
     >>> len(display.centres)
     4
     """

@@ -69,7 +69,8 @@ class GuaranteeDisplay(Display):
     >>> from trueness.plot import GuaranteeDisplay
     >>> from trueness.results import GuaranteePlan
     >>> n, bins, epsilon = np.array([2900]), np.array([5, 10]), np.array([[0.0632, 0.0957]])
-    >>> plan = GuaranteePlan(n, bins, epsilon, np.array([10]), 0.1, "conditional", "umd", "hoeffding")
+    >>> plan = GuaranteePlan(n, bins, epsilon, np.array([10]), 0.1, "conditional", "umd",
+    ...     "hoeffding")
     >>> GuaranteeDisplay(plan).plan.chosen_epsilon(0)
     0.0957
     """

@@ -70,7 +70,8 @@ class Comparison(Table):
     --------
     >>> pair = Difference("a", "b", -0.012, 0.005, -0.0202, -0.0038, 0.017, 0.017, -0.0202, -0.0038)
     >>> estimates = {"a": 0.184, "b": 0.196}
-    >>> comparison = Comparison("brier", (pair,), estimates, 0.9, "influence", 500, None, "", "One comparison.", "")
+    >>> comparison = Comparison("brier", (pair,), estimates, 0.9, "influence", 500, None, "",
+    ...     "One comparison.", "")
     >>> print(comparison)
     brier of 2 models (influence, n = 500)
     model  estimate

@@ -23,7 +23,8 @@ class Guarantee(Record):
     Examples
     --------
     >>> numbers = 0.0957, 0.0719, 0.0294, 0.1
-    >>> print(Guarantee(*numbers, "Theorem 3.", "Rows are independent.", "hoeffding", "umd", n=2900, n_bins=10))
+    >>> print(Guarantee(*numbers, "Theorem 3.", "Rows are independent.", "hoeffding", "umd",
+    ...     n=2900, n_bins=10))
     conditional: every bin is within 0.0957 of its event rate, with probability 90 %
     marginal: the bin of a new row is within 0.0719 of its event rate, with probability 90 %
     expected calibration error: at most 0.0294

@@ -390,10 +390,12 @@ class Estimate(Record):
 
     Examples
     --------
-    >>> print(Estimate("Brier score", 0.1624, 0.1493, 0.1755, 0.95, "t", 400, "Mean of (score − label)²."))
+    >>> print(Estimate("Brier score", 0.1624, 0.1493, 0.1755, 0.95, "t", 400,
+    ...     "Mean of (score − label)²."))
     Brier score 0.1624, 95 % 0.1493 to 0.1755 (t, n = 400)
     >>> nan = float("nan")
-    >>> print(Estimate("MCE", 0.21, nan, nan, 0.95, "", 400, "Largest gap.", floor=0.14, floor_high=0.25))
+    >>> print(Estimate("MCE", 0.21, nan, nan, 0.95, "", 400, "Largest gap.", floor=0.14,
+    ...     floor_high=0.25))
     MCE 0.2100, no interval; a calibrated model would show 0.1400 on average, at most 0.2500 in 95 % (n = 400)
     """
 

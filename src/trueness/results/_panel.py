@@ -100,7 +100,8 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
 
     Examples
     --------
-    >>> slope = Estimate("slope", 0.9, 0.72, 1.09, 0.95, "profile likelihood", 400, "Slope on the logit.", ideal=1)
+    >>> slope = Estimate("slope", 0.9, 0.72, 1.09, 0.95, "profile likelihood", 400,
+    ...     "Slope on the logit.", ideal=1)
     >>> panel = Panel(("slope",), (slope,), (), 400, 80, 0.2, 0.95)
     >>> panel["slope"].low
     0.72
@@ -499,7 +500,8 @@ class ValidationSize(Record):
 
     Examples
     --------
-    >>> print(ValidationSize(905, ("O/E",), ("95 % limits 1.00 apart",), (905,), (17,), 0.018, 0.8, 0.95, 0.8))
+    >>> print(ValidationSize(905, ("O/E",), ("95 % limits 1.00 apart",), (905,), (17,), 0.018,
+    ...     0.8, 0.95, 0.8))
     criterion  target                  rows  events
     O/E        95 % limits 1.00 apart   905      17
     <BLANKLINE>
