@@ -11,7 +11,7 @@ from trueness._numerics.holm import holm_adjusted
 from trueness._report.commands import fit_command, segment_command
 from trueness._report.records import Conclusion, Model, Provenance, Summary
 from trueness._text.numbers import level_percent, number, p_value, percent, points
-from trueness._text.strings import quoted
+from trueness._text.strings import capitalized, quoted, uncapitalized
 from trueness.results import Verdict
 from trueness.results._first_screen import Answer
 from trueness.results._remedies import Advice, Remedies, Remedy
@@ -139,7 +139,7 @@ def _how_far(model: Model) -> Answer:
         size = typical_error(interval, rejected=verdict.rejected)
         average = f"Events are rare, so their ratio leads. The error is {size}. {average}"
     detail = f"{level_percent(interval.level)} confidence. {average}"
-    return Answer(question, _capitalized(verdict.error), detail, numbers)
+    return Answer(question, capitalized(verdict.error), detail, numbers)
 
 
 def _chance_ece(s: Summary) -> tuple[float, float]:
@@ -150,10 +150,6 @@ def _chance_ece(s: Summary) -> tuple[float, float]:
     if estimate is None:
         return math.nan, math.nan
     return estimate.floor, estimate.floor_high
-
-
-def _capitalized(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}"
 
 
 def _cost(model: Model) -> Answer:
@@ -185,7 +181,7 @@ def _cost(model: Model) -> Answer:
     clear = best.is_clear(fixes.before)
     if clear and code in OFF:
         gain, low, high = _decimals(best.gain, best.gain_low, best.gain_high)
-        phrase = f"{_capitalized(_share_saved(best.gain, before))} of the Brier score"
+        phrase = f"{capitalized(_share_saved(best.gain, before))} of the Brier score"
         detail = (
             f"{gain} of {number(before)} could be avoided by recalibration "
             f"({low} to {high}, on held-out rows)."
@@ -318,7 +314,7 @@ def _doubt_command(doubt: str, fit: str | None, scores: str, origin: Provenance)
 def conclusion(verdict: Verdict, name: str = "") -> Conclusion:
     """The verdict in words, which begin with the name of the model if there are several."""
     headline = verdict.headline
-    opening = f"{quoted(name)}: {headline[0].lower()}{headline[1:]}" if name else headline
+    opening = f"{quoted(name)}: {uncapitalized(headline)}" if name else headline
     return Conclusion(
         code=verdict.code,
         headline=headline,
@@ -367,7 +363,7 @@ def overall_conclusion(models: Sequence[Model], alpha: float = 1) -> Conclusion:
             f"{_joined(list(chance))} {verb} no more than chance allows the worst of "
             f"{len(models)} labels (adjusted {p_value(min(chance.values()))})"
         )
-    text = _capitalized(f"{'; '.join(clauses)}.")
+    text = capitalized(f"{'; '.join(clauses)}.")
     return Conclusion(codes[0] if codes else "no-evidence", text, certainty="", sentence=text)
 
 

@@ -27,10 +27,12 @@ from trueness._text.numbers import (
 )
 from trueness._text.strings import (
     align,
+    capitalized,
     display_width,
     markdown_text,
     quoted,
     shorten,
+    uncapitalized,
     visible,
     wrap,
 )
@@ -151,7 +153,7 @@ def _outline(contents: Contents) -> Iterator[Piece]:
         if several:
             name = f"Model {model.name}"
             if contents.view in _PER_CLASS:
-                name = f"{model.name[:1].upper()}{model.name[1:]}"
+                name = capitalized(model.name)
             yield Heading(2, name)
             yield f"{model.verdict.headline} {model.verdict.evidence}".rstrip()
             yield from _answers(model)
@@ -169,7 +171,7 @@ def brief(contents: Contents) -> str:
     answers = {words: model.answers[key].phrase for key, words in _BRIEF.items()}
     answers[_BRIEF["where"]] = _place_in_brief(model.answers["where"])
     evidence = model.verdict.evidence.removeprefix("The evidence is ")
-    answers["Evidence"] = f"{evidence[:1].upper()}{evidence[1:]}"
+    answers["Evidence"] = capitalized(evidence)
     wide = max(map(len, answers)) + 4
     indent = " " * wide
     lines = [wrap(model.verdict.headline, _WIDTH)]
@@ -189,7 +191,7 @@ def _place_in_brief(place: Answer) -> str:
     if place.sections[:1] != ("bins",) or prediction is None:
         return place.phrase
     words = prediction[0]
-    return f"{place.phrase}: {words[:1].lower()}{words[1:]}"
+    return f"{place.phrase}: {uncapitalized(words)}"
 
 
 def _strip(contents: Contents) -> str:
@@ -380,7 +382,7 @@ def remedies_sentence(model: Model) -> str:
     name = best.with_article
     reason = ""
     if best is model.advised:
-        which = f"{name[0].upper()}{name[1:]}"
+        which = capitalized(name)
         is_optional = model.advice.kind == "optional"
         reason = _reason(best, remedies, "proposed" if is_optional else "recommended")
     else:

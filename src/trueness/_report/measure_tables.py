@@ -19,6 +19,7 @@ from trueness._text.numbers import (
     signed,
     span,
 )
+from trueness._text.strings import capitalized
 from trueness._text.table import Cell, Column, Table
 from trueness.infer._catalogue import MEASURES
 from trueness.measure._slope import contradicted_in_words
@@ -140,7 +141,7 @@ def _listed(s: Summary, section: str, view: str = "") -> Iterator[_Line]:
         if key in _SHORT:
             name = f"– {measure.name} ({_SHORT[key]})"
         else:
-            name = f"{measure.name[0].upper()}{measure.name[1:]}{view}"
+            name = f"{capitalized(measure.name)}{view}"
         ideal = "" if math.isnan(measure.ideal) else f"{measure.ideal:g}"
         yield _line(s, key, name, measure.meaning, ideal, _FORMS[measure.unit])
 

@@ -25,7 +25,7 @@ from trueness._report.figures import (
 from trueness._report.records import Contents, Explorer, Model
 from trueness._report.tables import INDEPENDENT, model_tables, report_tables
 from trueness._text.numbers import level_percent, p_value, percentage, total
-from trueness._text.strings import json_ready, visible, visible_lines
+from trueness._text.strings import json_ready, uncapitalized, visible, visible_lines
 from trueness._text.table import Column, Table
 from trueness.results._first_screen import Answer
 
@@ -326,7 +326,7 @@ def _advice(watch: Any) -> list[str]:
             "The events have become more or less frequent while the order of the scores may have "
             "stayed: `tn.PriorCorrection` moves all scores to the new rate if the slope of the "
             "periods below is near 1.",
-            f"Otherwise: {refit[0].lower()}{refit[1:]}",
+            f"Otherwise: {uncapitalized(refit)}",
         ]
     if "contradict" in first.direction:
         return [

@@ -28,7 +28,7 @@ from trueness._text.numbers import (
     signed,
     span,
 )
-from trueness._text.strings import shorten
+from trueness._text.strings import capitalized, shorten
 from trueness._text.table import Cell, Column, Kind, Table
 from trueness.results import Comparison, Interval, Judge, Series
 from trueness.results._remedies import Remedies, Remedy
@@ -448,7 +448,7 @@ def _remedy_row(remedy: Remedy) -> dict[str, Any]:
     else:
         chance = numbers.percent(remedy.chance, 0)
     return vars(remedy) | {
-        "name": f"{remedy.name[0].upper()}{remedy.name[1:]}",
+        "name": capitalized(remedy.name),
         "note": "",
         "l2": _points_cell(remedy.ece_interval),
         "set": Cell(math.nan, confidence_set(remedy.ece_interval, _one_in_points)),

@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 
 from trueness._level import Level
 from trueness._text.numbers import count, level_percent, number, p_value, rule_in_words
+from trueness._text.strings import capitalized, uncapitalized
 from trueness.results._record import Record
 
 Quantity: TypeAlias = Literal["ece", "l2", "oe", "gap", "brier", "labels"]
@@ -175,7 +176,7 @@ class Finding(Record):
         if not where:
             return fact
         if not fact.startswith(("ECE", "Brier")):
-            fact = f"{fact[0].lower()}{fact[1:]}"
+            fact = uncapitalized(fact)
         return f"{where}: {fact}"
 
     def _fact(self) -> str:
@@ -211,7 +212,7 @@ class Finding(Record):
         if self.quantity == "l2":
             return "The typical error"
         words = self.words
-        return f"{words[0].upper()}{words[1:]}"
+        return capitalized(words)
 
     @property
     def sentence(self) -> str:

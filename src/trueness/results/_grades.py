@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from trueness._text.numbers import (
@@ -214,13 +215,13 @@ class GradeTable(Table):
         law = "the binomial distribution with the mean PD of the grade; rows are independent"
         if self.correlation > 0:
             law = f"Vasicek's one-factor model with asset correlation {self.correlation:g}"
-            infinite = (
-                "an infinitely large grade; p-values and few include the chance within the grade"
-            )
-            law += (
-                ", for "
-                f"{infinite if self.portfolio == 'infinite' else 'the number of rows of the grade'}"
-            )
+            if self.portfolio == "infinite":
+                law += (
+                    ", for an infinitely large grade; p-values and few include the chance within "
+                    "the grade"
+                )
+            else:
+                law += ", for the number of rows of the grade"
         amber = level_percent(self.amber)
         red = level_percent(self.red)
         return (
@@ -241,37 +242,35 @@ class GradeTable(Table):
             f"{_rate(self.total.score)}"
         )
         if offset.bounded:
-            limits = (
-                f"({level_percent(self.level)} "
-                f"{span(offset.low, offset.high, lambda x: signed(x, 3))})"
-            )
+            limits = span(offset.low, offset.high, partial(signed, decimals=3))
             centre += (
-                f"; a shift of all log-odds by {signed(offset.value, 3)} {limits} makes them equal"
+                f"; a shift of all log-odds by {signed(offset.value, 3)} "
+                f"({level_percent(self.level)} {limits}) makes them equal"
             )
-        order = "Order: observed rates never fall from grade to grade."
-        if self.inversions:
-            pairs = ", ".join(f"{b} below {a}" for a, b in self.inversions)
-            order = f"Order: observed rates are inverted: {pairs}."
-        pvalues = [
-            grade.adjusted_pvalue for grade in self.grades if not math.isnan(grade.adjusted_pvalue)
-        ]
-        if pvalues:
-            joint = (
-                f"Too many events in any grade: {p_value(min(pvalues))}, adjusted by Holm's method."
-            )
-        else:
-            joint = ""
-        margin = ""
+        sentences = [f"{centre}."]
         if self.margin is not None:
-            margin = (
+            sentences.append(
                 "Margin of conservatism: the observed rate is at most "
                 f"{_rate(self.total.conservative)} at {level_percent(self.margin)} confidence, "
                 f"one-sided, which is {_rate(self.total.conservative - self.total.rate)} above "
                 "the observed one."
             )
-        return tuple(
-            filter(None, [f"{centre}.", margin, order if len(self) > 1 else "", joint, *self.notes])
-        )
+        if len(self) > 1:
+            sentences.append(self._order)
+        pvalues = [grade.adjusted_pvalue for grade in self.grades]
+        pvalues = [pvalue for pvalue in pvalues if not math.isnan(pvalue)]
+        if pvalues:
+            joint = p_value(min(pvalues))
+            sentences.append(f"Too many events in any grade: {joint}, adjusted by Holm's method.")
+        return (*sentences, *filter(None, self.notes))
+
+    @property
+    def _order(self) -> str:
+        """Whether observed rates rise from grade to grade."""
+        if not self.inversions:
+            return "Order: observed rates never fall from grade to grade."
+        pairs = ", ".join(f"{b} below {a}" for a, b in self.inversions)
+        return f"Order: observed rates are inverted: {pairs}."
 
     @property
     def titles(self) -> dict[str, str]:

@@ -248,12 +248,10 @@ class Significance(Record):
     def __str__(self) -> str:
         if self.within is not None:
             details = f"{self.method} test, estimate {self.statistic:.4g}, n = {self.n:,}"
-            shown = (
-                f"{'shown' if self.pvalue <= _ALPHA else 'not shown'} at "
-                f"{level_percent(1 - _ALPHA)} confidence"
-            )
+            shown = "shown" if self.pvalue <= _ALPHA else "not shown"
             outcome = (
-                f"calibrated within {self.within:g}: {shown}, {self.pvalue_in_words} ({details})."
+                f"calibrated within {self.within:g}: {shown} at {level_percent(1 - _ALPHA)} "
+                f"confidence, {self.pvalue_in_words} ({details})."
             )
             return f"{outcome} {self.assumptions}".rstrip()
         outcome = f"statistic {self.statistic:.4g}, {self.pvalue_in_words} (n = {self.n:,})"
@@ -321,12 +319,13 @@ class PriorShift(Record):
     def factor(self) -> str:
         """Which class looks overweighted and by how much, with limits, as text."""
         times, limits = self._factor_and_limits()
-        return f"{'positives' if self.weight > 1 else 'negatives'} weighted about {times}× {limits}"
+        labels = "positives" if self.weight > 1 else "negatives"
+        return f"{labels} weighted about {times}× {limits}"
 
     def _factor_and_limits(self) -> tuple[str, str]:
         ends = [self.weight, self.low, self.high]
         if self.weight <= 1:
-            ends = [1 / end if end > 0 else math.inf for end in (self.weight, self.high, self.low)]
+            ends = [_inverse(self.weight), _inverse(self.high), _inverse(self.low)]
         times, low, high = map(_factor, ends)
         return times, f"({level_percent(self.level)} {low}–{high})"
 
@@ -340,9 +339,10 @@ class PriorShift(Record):
             )
             return f"These rows determine no weight ({span}): there must be events and non-events."
         # Limits that exclude 1 are not shown as 1.00.
-        ends = (self.slope_low, self.slope_high)
-        digits = 4 if any(end != 1 and f"{end:.2f}" == "1.00" for end in ends) else 2
-        slope = f"{self.slope:.{digits}f} ({ends[0]:.{digits}f}–{ends[1]:.{digits}f})"
+        low = self.slope_low
+        high = self.slope_high
+        digits = 4 if any(end != 1 and f"{end:.2f}" == "1.00" for end in (low, high)) else 2
+        slope = f"{self.slope:.{digits}f} ({low:.{digits}f}–{high:.{digits}f})"
         remedy = f"`prior_correction(y_prob, weight={self.weight:.3g})`"
         if self.shown:
             return f"Looks like {self.factor}; the slope, {slope}, agrees. {remedy} undoes it."
@@ -368,6 +368,10 @@ class PriorShift(Record):
 
     def __str__(self) -> str:
         return with_two_columns(self.sentence, self.note)
+
+
+def _inverse(factor: float) -> float:
+    return 1 / factor if factor > 0 else math.inf
 
 
 def _factor(value: float) -> str:
@@ -467,14 +471,16 @@ class Estimate(Record):
     def _line(self) -> str:
         view = {"binary": "", "classwise": "class-wise"}.get(self.kind, self.kind)
         which = ", ".join(filter(None, [view, rule_in_words(self.bins)]))
-        name = f"{self.measure}{f' ({which})' if which else ''} {number(self.value)}"
+        name = f"{self.measure} ({which})" if which else self.measure
+        value = f"{name} {number(self.value)}"
         level = level_percent(self.level)
         rows = f"n = {self.n:,}"
         if self.bounded:
-            limits = (
-                f"above 0 to {number(self.high)}" if self.low_open else span(self.low, self.high)
-            )
-            return f"{name}, {level} {limits} ({self.method}, {rows})"
+            limits = span(self.low, self.high)
+            if self.low_open:
+                limits = f"above 0 to {number(self.high)}"
+            return f"{value}, {level} {limits} ({self.method}, {rows})"
+        if math.isnan(self.floor):
+            return f"{value}, no interval ({rows})"
         floor = f"{number(self.floor)} on average, at most {number(self.floor_high)} in {level}"
-        more = "" if math.isnan(self.floor) else f"; a calibrated model would show {floor}"
-        return f"{name}, no interval{more} ({rows})"
+        return f"{value}, no interval; a calibrated model would show {floor} ({rows})"

@@ -75,12 +75,12 @@ class Judge(Record):
         return f"Whether the judge may replace people within {margin} is open: {limits}."
 
     def _findings(self) -> list[str]:
-        rates = ", ".join(
-            f"{name.upper() if len(name) == 3 else name} {_in_percent(getattr(self, name))}"
-            for name in _RATES
-        )
+        rates = []
+        for name in _RATES:
+            word = name.upper() if len(name) == 3 else name
+            rates.append(f"{word} {_in_percent(getattr(self, name))}")
         lines = [
-            f"{self.sentence} {rates}, κ {number(self.kappa.value, 2)} "
+            f"{self.sentence} {', '.join(rates)}, κ {number(self.kappa.value, 2)} "
             f"({number(self.kappa.low, 2)} to {number(self.kappa.high, 2)}).",
             f"Rate of events, corrected: {_in_percent(self.event_rate)}.",
         ]

@@ -17,7 +17,7 @@ from trueness._text.numbers import (
     signed,
     span,
 )
-from trueness._text.strings import align, grouped, wrap
+from trueness._text.strings import align, capitalized, grouped, uncapitalized, wrap
 from trueness.errors import InputError
 from trueness.results._inference import Estimate, Significance
 from trueness.results._record import Record, html_cell, html_table, html_text
@@ -259,7 +259,7 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
         )
         sentences = []
         for note, measures in by_note.items():
-            sentences.append(f"{_listed(measures)}: {note[0].lower()}{note[1:]}")
+            sentences.append(f"{_listed(measures)}: {uncapitalized(note)}")
         if self.note:
             sentences.append(self.note)
         return sentences
@@ -289,7 +289,7 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
         if self.clusters is not None:
             sentences.append("Limits allow for dependence within clusters.")
         for note in self._notes(bounded=True):
-            sentences.append(f"{note[0].upper()}{note[1:]}")
+            sentences.append(capitalized(note))
         return " ".join(sentences)
 
     def _results(self) -> str:
@@ -303,7 +303,7 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
             sentences.append(
                 f"{name} gave {statistic} = {number(test.statistic, 2)} ({test.pvalue_in_words})"
             )
-        return " ".join(f"{text[0].upper()}{text[1:]}." for text in filter(None, sentences))
+        return " ".join(f"{capitalized(text)}." for text in filter(None, sentences))
 
     def _finding(self, key: str) -> str:
         estimate = self[key]
@@ -376,6 +376,10 @@ def _listed(words: list[str]) -> str:
     if len(words) == 1:
         return words[0]
     return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _count_text(n: int | None) -> str:
+    return "–" if n is None else f"{n:,}"
 
 
 # Whose apparent values a text repeats.
@@ -542,10 +546,9 @@ class ValidationSize(Record):
         return {name: list(values) for name, values in columns.items()}
 
     def __str__(self) -> str:
-        counts = [
-            ["–" if n is None else f"{n:,}" for n in column] for column in (self.size, self.events)
-        ]
-        rows = zip(self.criterion, self.target, *counts, strict=True)
+        sizes = map(_count_text, self.size)
+        events = map(_count_text, self.events)
+        rows = zip(self.criterion, self.target, sizes, events, strict=True)
         text = align([("criterion", "target", "rows", "events"), *rows], (False, False, True, True))
         return "\n".join([text, "", self.in_words(), *self.notes])
 

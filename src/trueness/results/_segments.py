@@ -266,10 +266,8 @@ class Slices(_Gaps):
         )
         n_distinct = int(self.distinct.sum())
         if self.all_flagged > n_distinct:
-            text += (
-                f" {n_distinct:,} of these {'is' if n_distinct == 1 else 'are'} distinct; the "
-                "others share their rows."
-            )
+            verb = "is" if n_distinct == 1 else "are"
+            text += f" {n_distinct:,} of these {verb} distinct; the others share their rows."
         if math.isnan(self.worst_gap_high):
             return text
         within = f"{number(self.worst_gap_high)} ({level_percent(self.level)} confidence)"

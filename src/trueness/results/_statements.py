@@ -117,8 +117,8 @@ class Statement(Record):
         return self.kind in _HEADLINES
 
     def __str__(self) -> str:
-        rows = f"{self.n_input:,} rows{f', {self.censored}' if self.censored else ''}"
-        return f"{self.words}: {rows}"
+        text = f"{self.words}: {self.n_input:,} rows"
+        return f"{text}, {self.censored}" if self.censored else text
 
     def headline(self, verdict: Any) -> str:
         """The conclusion about intervals or quantiles, without a full stop."""
@@ -138,11 +138,8 @@ class Statement(Record):
             parts.append(f"{test.method} test{clusters}: {test.pvalue_in_words}")
         if verdict.code == "too-few-rows" and verdict.power is not None:
             rows = verdict.power.rows_needed
-            parts += (
-                []
-                if rows is None or self.kind == "quantiles"
-                else [f"about {rows:,} rows are needed"]
-            )
+            if rows is not None and self.kind != "quantiles":
+                parts.append(f"about {rows:,} rows are needed")
         if self.coverage is not None and self.coverage.outside:
             parts.append(self.coverage.outside)
         return parts
@@ -162,7 +159,9 @@ def _intervals_in_words(statement: Statement, v: Any) -> str:
     worst = _worst_segment(v)
     if v.code == "miscalibrated" and v.rejected:
         error = " and ".join(statement.errors) or "coverage does not follow what is stated"
-        return f"{covers}: {error}{f', above all for {worst}' if worst else ''}"
+        if worst:
+            error = f"{error}, above all for {worst}"
+        return f"{covers}: {error}"
     if v.code == "nearly-calibrated":
         return f"{covers}: slightly {' and '.join(statement.errors) or 'off'}"
     if v.flags:

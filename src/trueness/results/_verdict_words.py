@@ -13,6 +13,7 @@ from trueness._text.numbers import (
     ratio,
     span,
 )
+from trueness._text.strings import capitalized
 from trueness.results._inference import Estimate, Interval
 
 Judged: TypeAlias = Any
@@ -235,7 +236,7 @@ def _average_gap(v: Judged, unit: str) -> str:
 
 def _sentence(text: str) -> str:
     """With a capital letter and a stop."""
-    return f"{text[:1].upper()}{text[1:]}."
+    return f"{capitalized(text)}."
 
 
 # ---- the evidence
