@@ -214,7 +214,7 @@ class BinsDisplay(FromEstimator):
     def _draw_rates(self, ax: Axes, name: str, table: BinTable, edges: Floats) -> None:
         ax.plot(self.limits, self.limits, color=GREY, linewidth=1, linestyle=(0, (4, 3)))
         beyond = (table.rate < self.limits[0]) | (table.rate > self.limits[1])
-        look: Any = {"color": style_of(0).colour, "linewidth": 1.6, "zorder": 3}
+        look: dict[str, Any] = {"color": style_of(0).colour, "linewidth": 1.6, "zorder": 3}
         steps = ax.stairs(np.where(beyond, np.nan, table.rate), edges, baseline=None, **look)
         # At the frame and not joined with the others, since their distance from it is not shown.
         ax.hlines(
@@ -468,7 +468,7 @@ class TestReliabilityDisplay(FromEstimator):
         high = float(self.histogram.edges[-1])
         centres = np.arange(len(record))
         self.violins_ = []
-        look: Any = {"color": style.colour, "alpha": 0.7}
+        look: dict[str, Any] = {"color": style.colour, "alpha": 0.7}
         for i, places, density in zip(centres, record.places, record.density, strict=True):
             half = 0.4 * density
             if places[-1] == places[0]:  # one score: a violin without height

@@ -208,18 +208,16 @@ class IntervalDisplay(FromEstimator):
         names = list(self.intervals)
         sets = list(self.intervals.values())
         self._take_axes(ax, size=(7.2, 1.1 + 0.34 * len(names)))
-        estimate, low, high = (
-            np.array([getattr(f, c) for f in sets]) for c in ("estimate", "low", "high")
-        )
+        estimate, low, high = np.array([(s.estimate, s.low, s.high) for s in sets]).T
         colour = style_of(0).colour
-        texts = [
-            f"{short_number(interval.estimate)}  {confidence_set(interval, short_number)}"
-            for interval in sets
-        ]
-        self.line_ = _draw_forest(
-            self.ax_, names, estimate, low, high, [colour] * len(names), texts if numbers else []
-        )
-        zero = np.flatnonzero([f.includes_zero for f in sets])
+        texts = []
+        if numbers:
+            for interval in sets:
+                limits = confidence_set(interval, short_number)
+                texts.append(f"{short_number(interval.estimate)}  {limits}")
+        colours = [colour] * len(names)
+        self.line_ = _draw_forest(self.ax_, names, estimate, low, high, colours, texts)
+        zero = np.flatnonzero([interval.includes_zero for interval in sets])
         self.ax_.scatter(
             np.zeros(zero.size),
             zero,
@@ -231,11 +229,9 @@ class IntervalDisplay(FromEstimator):
         )
         start = min(0.0, float(low.min()), float(estimate.min()))
         end = max(float(high.max()), float(estimate.max()), 1e-6)
-        what = (
-            f"{'squared ' * sets[0].squared}typical error, {level_percent(sets[0].level)} "
-            "confidence set"
-        )
-        self.ax_.set(xlim=(start - 0.02 * (end - start), end + 0.04 * (end - start)), xlabel=what)
+        error = "squared typical error" if sets[0].squared else "typical error"
+        self.ax_.set_xlim(start - 0.02 * (end - start), end + 0.04 * (end - start))
+        self.ax_.set_xlabel(f"{error}, {level_percent(sets[0].level)} confidence set")
         return self
 
 
@@ -269,12 +265,14 @@ def _draw_forest(
     ax.set_ylim(len(names) - 0.5, -0.5)
     draw_grid(ax, "x")
     for i, text in enumerate(texts):
-        look: dict[str, Any] = {
-            "xycoords": ("axes fraction", "data"),
-            "va": "center",
-            "annotation_clip": False,
-        }
-        ax.annotate(text, (1.02, i), fontsize=8, **look)
+        ax.annotate(
+            text,
+            (1.02, i),
+            xycoords=("axes fraction", "data"),
+            va="center",
+            annotation_clip=False,
+            fontsize=8,
+        )
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.tick_params(axis="y", length=0)
     return lines
@@ -290,16 +288,21 @@ def _group_tallies(y_true: Any, y_prob: Any, by: Any, rows: RowOptions) -> dict[
     )
     if rest:
         raise InputError("by", "must be one column", f"got {1 + len(rest)}")
-    several = isinstance(y_prob, Mapping)
+    scores_of = y_prob if isinstance(y_prob, Mapping) else {"": y_prob}
     groups: dict[str, dict[str, Tally]] = {name: {} for name in groups_of_rows.values}
-    for model, scores in (y_prob if several else {"": y_prob}).items():
+    for model, scores in scores_of.items():
         sample, kind = sample_and_kind(y_true, scores, rows)
-        column_of_rows = groups_of_rows if sample.rows is None else groups_of_rows.at(sample.rows)
+        column_of_rows = groups_of_rows
+        if sample.rows is not None:
+            column_of_rows = groups_of_rows.at(sample.rows)
         for i, name in enumerate(column_of_rows.values):
             inside = np.flatnonzero(column_of_rows.code == i)
-            part = sample.at(inside, None if sample.w is None else sample.w[inside])
-            groups[name][model] = tally_of(part, kind)
-    return {name: models if several else models[""] for name, models in groups.items() if models}
+            weights = None if sample.w is None else sample.w[inside]
+            groups[name][model] = tally_of(sample.at(inside, weights), kind)
+    filled = {name: models for name, models in groups.items() if models}
+    if isinstance(y_prob, Mapping):
+        return filled
+    return {name: models[""] for name, models in filled.items()}
 
 
 class SegmentsDisplay(Display):
@@ -383,17 +386,17 @@ class SegmentsDisplay(Display):
         shown = segments.shown[: checked_whole(most, "most")]
         names = [visible(segments.names[i]) for i in shown]
         self._take_axes(ax, size=(7.2, 1.1 + 0.34 * len(names)))
-        gap, low, high = (
-            column[shown] for column in (segments.gap, segments.gap_low, segments.gap_high)
-        )
+        gap = segments.gap[shown]
+        low = segments.gap_low[shown]
+        high = segments.gap_high[shown]
         colours = np.where(segments.flagged[shown], SECOND, style_of(0).colour)
-        texts = [f"{a:+.3f}  [{b:+.3f}, {c:+.3f}]" for a, b, c in zip(gap, low, high, strict=True)]
-        faces = np.where(
-            segments.differs[shown] | ~segments.flagged[shown], colours, "none"
-        ).tolist()
-        self.line_ = _draw_forest(
-            self.ax_, names, gap, low, high, colours.tolist(), texts if numbers else [], faces
-        )
+        texts = []
+        if numbers:
+            limits = zip(gap, low, high, strict=True)
+            texts = [f"{value:+.3f}  [{a:+.3f}, {b:+.3f}]" for value, a, b in limits]
+        is_filled = segments.differs[shown] | ~segments.flagged[shown]
+        faces = np.where(is_filled, colours, "none").tolist()
+        self.line_ = _draw_forest(self.ax_, names, gap, low, high, colours.tolist(), texts, faces)
         self.ax_.axvline(segments.overall_gap, color=GREY, linewidth=1, linestyle=":")
         self.ax_.set_xlabel(
             f"event rate − mean score, {level_percent(segments.level)} limits for all together"
@@ -479,14 +482,13 @@ class CentresDisplay(Display):
         names = [visible(line[0]) for line in lines]
         estimate, low, high = np.array([line[1:] for line in lines]).T
         colours = [style_of(0).colour] * len(shown) + [SECOND] * (len(lines) - len(shown))
-        texts = [
-            f"{_ratio_text(value)}  [{_ratio_text(a)}, {_ratio_text(b)}]".strip()
-            for value, a, b in zip(estimate, low, high, strict=True)
-        ]
+        texts = []
+        if numbers:
+            for value, a, b in zip(estimate, low, high, strict=True):
+                limits = f"[{_ratio_text(a)}, {_ratio_text(b)}]"
+                texts.append(f"{_ratio_text(value)}  {limits}".strip())
         self._take_axes(ax, size=(7.2, 1.1 + 0.34 * len(names)))
-        self.line_ = _draw_forest(
-            self.ax_, names, estimate, low, high, colours, texts if numbers else [], ideal=1
-        )
+        self.line_ = _draw_forest(self.ax_, names, estimate, low, high, colours, texts, ideal=1)
         finite = estimate[np.isfinite(estimate)]
         largest = max(1.0, float(finite.max(initial=1.0)))
         reached = float(high[np.isfinite(high)].max(initial=1.0))

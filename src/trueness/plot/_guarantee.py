@@ -154,15 +154,22 @@ class GuaranteeDisplay(Display):
             chosen = ""
             if np.isfinite(mark):
                 chosen = f": B = {plan.chosen[i]}, ε = {short_number(mark)}"
-                look: Any = {
-                    "marker": style.marker,
-                    "color": style.colour,
-                    "markersize": 8,
-                    "zorder": 4,
-                }
-                self.marks_ += self.ax_.plot(plan.chosen[i], mark, clip_on=False, **look)
-            look = {"color": style.colour, "linestyle": style.dashes, "label": f"n = {n:,}{chosen}"}
-            self.lines_ += self.ax_.plot(plan.n_bins, plan.epsilon[i], **look)
+                self.marks_ += self.ax_.plot(
+                    plan.chosen[i],
+                    mark,
+                    clip_on=False,
+                    marker=style.marker,
+                    color=style.colour,
+                    markersize=8,
+                    zorder=4,
+                )
+            self.lines_ += self.ax_.plot(
+                plan.n_bins,
+                plan.epsilon[i],
+                color=style.colour,
+                linestyle=style.dashes,
+                label=f"n = {n:,}{chosen}",
+            )
         self.line_ = self.lines_[0]
         highest = float(np.nanmax(np.minimum(plan.epsilon, 1.0), initial=0.0)) or 1.0
         self.ax_.set(xlabel="bins B", ylabel=_AXES[plan.kind], ylim=(0, 1.05 * highest))
@@ -421,27 +428,28 @@ class ValidityDisplay(FromEstimator):
     def _right(self) -> float:
         ends = [_tolerance(curve, 0.995) for curve in self.curves.values()]
         if self.theory is not None:
-            e, share = self.theory
-            ends.append(float(e[np.searchsorted(share, 0.95).clip(0, e.size - 1)]))
-        return min(1.0, 1.15 * max([*(e for e in ends if np.isfinite(e)), 0.02]))
+            tolerance, share = self.theory
+            place = np.searchsorted(share, 0.95).clip(0, tolerance.size - 1)
+            ends.append(float(tolerance[place]))
+        farthest = max([0.02, *filter(np.isfinite, ends)])
+        return min(1.0, 1.15 * farthest)
 
     def _annotate(self, read: float, *, right: bool) -> None:
         text = (
             f"for {100 * self.level:g} % of predictions\nthe miscalibration is at most "
             f"{short_number(read)}"
         )
-        place: Any = {
-            "xytext": (-10 if right else 10, -14),
-            "textcoords": "offset points",
-            "va": "top",
-        }
-        look: Any = {
-            "ha": "right" if right else "left",
-            "fontsize": 9,
-            "bbox": ground_of(self.ax_),
-            "zorder": 5,
-        }
-        self.ax_.annotate(text, (read, self.level), **place, **look)
+        self.ax_.annotate(
+            text,
+            (read, self.level),
+            xytext=(-10 if right else 10, -14),
+            textcoords="offset points",
+            va="top",
+            ha="right" if right else "left",
+            fontsize=9,
+            bbox=ground_of(self.ax_),
+            zorder=5,
+        )
 
 
 def _tolerance(curve: Any, level: float) -> float:

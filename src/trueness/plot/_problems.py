@@ -140,7 +140,9 @@ def _checked_classes(labels: list[Any], classes: Any) -> list[Any]:
         chosen = [classes]
     for name in chosen:
         if name not in labels:
-            names = ", ".join(map(repr, labels[:8])) + (", …" if len(labels) > 8 else "")
+            names = ", ".join(map(repr, labels[:8]))
+            if len(labels) > 8:
+                names += ", …"
             raise InputError("classes", f"must be among {names}", f"got {name!r}")
     return chosen
 
@@ -242,9 +244,8 @@ def edges_of(
     if scale == "linear":
         low, high = _zoom(data) if zoom else (0.0, 1.0)
         return np.asarray(low + (high - low) * (np.arange(_BARS + 1) / _BARS))
-    ends = np.array(
-        [e for e in (_ends(problem.cells) for problem in data) if e is not None] or [(0.1, 0.1)]
-    )
+    known_ends = [end for problem in data if (end := _ends(problem.cells)) is not None]
+    ends = np.array(known_ends or [(0.1, 0.1)])
     highest = float(np.nanmax(np.concatenate([1 - ends[:, 1], *points])))
     lowest = _decade(float(ends[:, 0].min()))
     if scale == "log":
@@ -287,11 +288,12 @@ def _ends(cells: Cells) -> tuple[float, float] | None:
     tiny = 0.1 / max(1, int(cells.count.sum()))
 
     def quantile(share: float) -> float:
-        return float(score[min(np.searchsorted(total, share * total[-1]), score.size - 1)])
+        place = np.searchsorted(total, share * total[-1])
+        return float(score[min(place, score.size - 1)])
 
-    return min(max(quantile(0.001), tiny), quantile(0.1)), min(
-        max(1 - quantile(0.999), tiny), 1 - quantile(0.9)
-    )
+    low = min(max(quantile(0.001), tiny), quantile(0.1))
+    high = min(max(1 - quantile(0.999), tiny), 1 - quantile(0.9))
+    return low, high
 
 
 def _decade(value: float) -> float:

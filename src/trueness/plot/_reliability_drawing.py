@@ -171,31 +171,40 @@ def _draw_binned(
     if bars:
         left = frame.inside(curve.low_edge)
         right = frame.inside(curve.high_edge)
-        look: dict[str, Any] = {
-            "facecolor": style.colour,
-            "edgecolor": style.colour,
-            "alpha": 0.3,
-            "linewidth": 0.8,
-        }
         ax.bar(
             left,
             np.nan_to_num(y - frame.low),
             width=right - left,
             bottom=frame.low,
             align="edge",
-            **look,
+            facecolor=style.colour,
+            edgecolor=style.colour,
+            alpha=0.3,
+            linewidth=0.8,
         )
     beyond = frame.beyond(curve.y) | frame.beyond(curve.x)
-    y_shown = np.where(beyond, np.nan, y)  # a line to the frame would suggest a value
-    look = {"color": style.colour, "linestyle": style.dashes, "label": record.name, "zorder": 3}
-    (line,) = ax.plot(x, y_shown, linewidth=0 if bars else 1.3, **look)
+    (line,) = ax.plot(
+        x,
+        np.where(beyond, np.nan, y),  # a line to the frame would suggest a value
+        linewidth=0 if bars else 1.3,
+        color=style.colour,
+        linestyle=style.dashes,
+        label=record.name,
+        zorder=3,
+    )
     share = curve.weight / max(float(np.max(curve.weight, initial=0)), 1e-300)
-    area = (7 if small else 14) + (45 if small else 110) * share
-    look = {
-        "facecolors": ["none" if out else style.colour for out in beyond],
-        "edgecolors": style.colour,
-    }
-    ax.scatter(x, y, s=area, marker=style.marker, linewidths=1, zorder=4, clip_on=False, **look)
+    area = 7 + 45 * share if small else 14 + 110 * share
+    ax.scatter(
+        x,
+        y,
+        s=area,
+        marker=style.marker,
+        linewidths=1,
+        zorder=4,
+        clip_on=False,
+        facecolors=["none" if out else style.colour for out in beyond],
+        edgecolors=style.colour,
+    )
     return line
 
 
@@ -299,25 +308,25 @@ def _draw_band(ax: Axes, band: Bands | CurveBand, frame: _Frame, style: Style) -
     left, right, x, low, high = (frame.inside(column[there]) for column in columns)
     if band.band.endswith("consistency"):
         thin = 0.003 * (frame.high - frame.low) if frame.scale == "linear" else 0.0
-        look: dict[str, Any] = {
-            "align": "edge",
-            "color": GREY,
-            "alpha": 0.25,
-            "linewidth": 0,
-            "zorder": 1,
-        }
-        ax.bar(left, np.maximum(high - low, thin), width=right - left, bottom=low, **look)
+        ax.bar(
+            left,
+            np.maximum(high - low, thin),
+            width=right - left,
+            bottom=low,
+            align="edge",
+            color=GREY,
+            alpha=0.25,
+            linewidth=0,
+            zorder=1,
+        )
     else:
         ax.vlines(x, low, high, color=style.colour, alpha=0.6, linewidth=1.4, zorder=2.6)
 
 
 def _draw_histogram(ax: Axes, records: list[Reliability], styles: list[Style]) -> None:
-    alone = len(records) == 1
-    look: dict[str, Any] = {
-        "fill": alone,
-        "alpha": 0.7 if alone else 1,
-        "linewidth": 0 if alone else 1.1,
-    }
+    look: dict[str, Any] = {"fill": False, "alpha": 1, "linewidth": 1.1}
+    if len(records) == 1:
+        look = {"fill": True, "alpha": 0.7, "linewidth": 0}
     for record, style in zip(records, styles, strict=True):
         ax.stairs(
             record.histogram.weight,

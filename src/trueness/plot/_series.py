@@ -163,7 +163,8 @@ class WatchDisplay(Display):
             self._draw_evidence(panel, segment, places)
         self.line_ = self.lines_[0]
         periods = np.array_split(np.arange(len(places)), min(_PERIODS, len(places)))
-        middle, (ratio, slope) = np.array([np.mean(period) for period in periods]), self.axes_[1:3]
+        middle = np.array([np.mean(period) for period in periods])
+        ratio, slope = self.axes_[1:3]
         for panel, name, find in (
             (ratio, "observed / expected", _ratios),
             (slope, "slope of the log-odds", _slopes),
@@ -174,11 +175,9 @@ class WatchDisplay(Display):
             panel.set(ylabel=name)
         if self.shift is not None and math.isfinite(self.shift.low + self.shift.high):
             mean = whole.expected.sum() / whole.n.sum()
-            ends = (
-                1 / (mean + (1 - mean) * math.exp(-shift))
-                for shift in (self.shift.low, self.shift.high)
-            )
-            ratio.axhspan(*ends, color=GREY, alpha=0.25, linewidth=0)
+            low = 1 / (mean + (1 - mean) * math.exp(-self.shift.low))
+            high = 1 / (mean + (1 - mean) * math.exp(-self.shift.high))
+            ratio.axhspan(low, high, color=GREY, alpha=0.25, linewidth=0)
         ticks = np.unique(np.linspace(0, len(places) - 1, 4).round().astype(int))
         for panel in self.axes_:
             panel.set_xticks(ticks, [str(whole.position[i]) for i in ticks], fontsize=8)
@@ -237,13 +236,13 @@ class WatchDisplay(Display):
 
 def _ratios(history: WatchHistory, periods: Any) -> tuple[Any, ...]:
     """Observed over expected events of each period, with limits of 95 %."""
-    n, observed, expected = (
-        np.array([v[period].sum() for period in periods])
-        for v in (history.n, history.observed, history.expected)
-    )
+    n = np.array([history.n[period].sum() for period in periods])
+    observed = np.array([history.observed[period].sum() for period in periods])
+    expected = np.array([history.expected[period].sum() for period in periods])
     rate = (observed + 2) / (n + 4)  # Agresti and Coull
     half = 1.96 * np.sqrt(rate * (1 - rate) / (n + 4))
-    low, high = (np.clip((rate + sign * half) * n / expected, 0, None) for sign in (-1, 1))
+    low = np.clip((rate - half) * n / expected, 0, None)
+    high = np.clip((rate + half) * n / expected, 0, None)
     value = observed / expected
     return value, np.minimum(low, value), np.maximum(high, value)
 
