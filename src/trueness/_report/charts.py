@@ -62,6 +62,25 @@ def _digits(value: object) -> str:
     return str(value)
 
 
+def horizontal(start: float, end: float, y: float, kind: str) -> str:
+    return tag("line", x1=start, x2=end, y1=y, y2=y, class_=kind)
+
+
+def vertical(x: float, start: float, end: float, kind: str) -> str:
+    return tag("line", x1=x, x2=x, y1=start, y2=end, class_=kind)
+
+
+def text_at(text: str, x: float, y: float, kind: str, anchor: str) -> str:
+    """Text that begins, ends or has its middle at a place."""
+    return tag("text", text, x=x, y=y, class_=kind, text_anchor=anchor)
+
+
+def side_title(text: str, middle: float) -> str:
+    """The name of a vertical axis, turned."""
+    turned = f"rotate(-90 12 {_digits(middle)})"
+    return tag("text", text, x=12, y=middle, class_="axis", text_anchor="middle", transform=turned)
+
+
 # From the worst point to its text: right and down, steeply too.
 _DIRECTIONS = [
     *itertools.product((1, -1), (1, 0, -1)),
@@ -115,24 +134,13 @@ def _frame(plane: _Plane, x_name: str, y_name: str) -> Iterable[str]:
     for value, text in zip(plane.axes.ticks, plane.axes.labels, strict=True):
         x = plane.x(value)
         y = plane.y(value)
-        yield tag("line", x1=_LEFT, x2=_LEFT + _SIZE, y1=y, y2=y, class_="grid")
-        yield tag("line", x1=x, x2=x, y1=_TOP, y2=_TOP + _SIZE, class_="grid")
-        yield tag("text", text, x=_LEFT - 7, y=y + 4, class_="tick", text_anchor="end")
-        yield tag("text", text, x=x, y=_TOP + _SIZE + 17, class_="tick", text_anchor="middle")
+        yield horizontal(_LEFT, _LEFT + _SIZE, y, "grid")
+        yield vertical(x, _TOP, _TOP + _SIZE, "grid")
+        yield text_at(text, _LEFT - 7, y + 4, "tick", "end")
+        yield text_at(text, x, _TOP + _SIZE + 17, "tick", "middle")
     middle = _TOP + _SIZE / 2
-    yield tag(
-        "text", escape(x_name), x=_LEFT + _SIZE / 2, y=_LABEL, class_="axis", text_anchor="middle"
-    )
-    turned = f"rotate(-90 12 {_digits(middle)})"
-    yield tag(
-        "text",
-        escape(y_name),
-        x=12,
-        y=middle,
-        class_="axis",
-        text_anchor="middle",
-        transform=turned,
-    )
+    yield text_at(escape(x_name), _LEFT + _SIZE / 2, _LABEL, "axis", "middle")
+    yield side_title(escape(y_name), middle)
     yield tag("line", x1=_LEFT, y1=_TOP + _SIZE, x2=_LEFT + _SIZE, y2=_TOP, class_="diagonal")
 
 
@@ -146,8 +154,8 @@ def _histogram(heights: Sequence[float]) -> Iterable[str]:
             left = _LEFT + i * step
             top = base - tall
             yield tag("rect", x=left, y=top, width=step * 0.88, height=tall, class_="bar")
-    yield tag("line", x1=_LEFT, x2=_LEFT + _SIZE, y1=base, y2=base, class_="grid")
-    yield tag("text", "rows", x=_LEFT - 7, y=_BARS_TOP + 10, class_="tick", text_anchor="end")
+    yield horizontal(_LEFT, _LEFT + _SIZE, base, "grid")
+    yield text_at("rows", _LEFT - 7, _BARS_TOP + 10, "tick", "end")
 
 
 def reliability_chart(picture: Picture, view: Explorer) -> str:
@@ -207,7 +215,7 @@ def _bin_mark(picture: Picture, i: int, plane: _Plane) -> str:
         kind += " beyond"
     x = plane.x(score)
     y = plane.y(rate)
-    bar = tag("line", x1=x, x2=x, y1=plane.y(low), y2=plane.y(high), class_="error")
+    bar = vertical(x, plane.y(low), plane.y(high), "error")
     radius = _RADIUS + _GROWTH * math.sqrt(float(b.weight[i] / b.weight.max()))
     return tag("g", bar + mark(x, y, radius, kind) + title(words), class_=kind)
 
@@ -371,7 +379,7 @@ def courses_chart(
         columns = zip(course.score, course.rate, course.low, course.high, strict=True)
         for score, rate, low, high in columns:
             x = plane.x(score)
-            bar = tag("line", x1=x, x2=x, y1=plane.y(low), y2=plane.y(high), class_="error")
+            bar = vertical(x, plane.y(low), plane.y(high), "error")
             words = title(
                 f"{name}: mean score {number(score)}, rate {number(rate)} ({span(low, high)})"
             )
@@ -402,17 +410,10 @@ def blocks_chart(blocks: Blocks, view: Explorer) -> str:
         wide = max(8.0, q3 - q1)  # equal scores still get a box
         box: dict[str, Any] = {"x": (q1 + q3 - wide) / 2, "y": y - 6, "width": wide, "height": 12}
         parts = [
-            tag(
-                "line",
-                x1=plane.x(blocks.score_min[i]),
-                x2=plane.x(blocks.score_max[i]),
-                y1=y,
-                y2=y,
-                class_="whisker",
-            ),
+            horizontal(plane.x(blocks.score_min[i]), plane.x(blocks.score_max[i]), y, "whisker"),
             tag("rect", **box, class_="box"),
             tag("rect", **box, class_="refuted", fill_opacity=round(share, 3)),
-            tag("line", x1=median, x2=median, y1=y - 6, y2=y + 6, class_="median"),
+            vertical(median, y - 6, y + 6, "median"),
             title(words),
         ]
         boxes.append(
@@ -459,14 +460,11 @@ def series_chart(series: Series) -> str:
     inside = []
     for i in range(round(ceiling / step) + 1):
         height = y(i * step)
-        inside.append(tag("line", x1=left, x2=left + wide, y1=height, y2=height, class_="grid"))
+        inside.append(horizontal(left, left + wide, height, "grid"))
         text = f"{round(100 * i * step, 9):g} %"
-        inside.append(tag("text", text, x=left - 7, y=height + 4, class_="tick", text_anchor="end"))
+        inside.append(text_at(text, left - 7, height + 4, "tick", "end"))
     middle = top + high / 2
-    turned = f"rotate(-90 12 {_digits(middle)})"
-    inside.append(
-        tag("text", "ECE", x=12, y=middle, class_="axis", text_anchor="middle", transform=turned)
-    )
+    inside.append(side_title("ECE", middle))
     inside += [*_chance(days, x, y), *_day_names(days, x, top + high)]
     with_value = [(i, day) for i, day in enumerate(days) if math.isfinite(day.ece)]
     points = path((x(i), y(day.ece)) for i, day in with_value)
@@ -499,7 +497,7 @@ def _chance(
             yield tag("rect", x=start, y=top, width=wide, height=y(0) - top, class_="band")
         if math.isfinite(day.floor):
             height = y(day.floor)
-            yield tag("line", x1=start, x2=end, y1=height, y2=height, class_="floor")
+            yield horizontal(start, end, height, "floor")
 
 
 def _day_names(days: Sequence[Any], x: Callable[[float], float], base: float) -> Iterable[str]:
@@ -532,7 +530,7 @@ def _day_mark(day: Any, x: float, y: Callable[[float], float]) -> str:
     kind = "bin"
     bar = ""
     if math.isfinite(day.ece_low) and math.isfinite(day.ece_high):
-        bar = tag("line", x1=x, x2=x, y1=y(day.ece_low), y2=y(day.ece_high), class_="error")
+        bar = vertical(x, y(day.ece_low), y(day.ece_high), "error")
         words += f", interval {span(day.ece_low, day.ece_high)}"
     if math.isfinite(day.floor):
         words += f", by chance {number(day.floor)}"

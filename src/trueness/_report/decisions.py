@@ -7,7 +7,17 @@ from typing import Any
 import numpy as np
 
 from trueness._assess.notes import Notes, collect_warnings
-from trueness._report.charts import area, path, round_step, svg, tag
+from trueness._report.charts import (
+    area,
+    horizontal,
+    path,
+    round_step,
+    side_title,
+    svg,
+    tag,
+    text_at,
+    vertical,
+)
 from trueness._report.records import Decisions, Summary
 from trueness._report.subject import Options
 from trueness._tally.evidence import Evidence
@@ -178,25 +188,13 @@ def _frame(
     """Grid, ticks and names of the axes, and a line at 0."""
     for value in np.arange(0, end + 1e-9, round_step(end)):
         ((x, y),) = places([value], [low])
-        yield tag("line", x1=x, x2=x, y1=_TOP, y2=y, class_="grid")
-        yield tag("text", percent(value), x=x, y=y + 17, class_="tick", text_anchor="middle")
+        yield vertical(x, _TOP, y, "grid")
+        yield text_at(percent(value), x, y + 17, "tick", "middle")
     step = round_step(high - low)
     for k in range(int(np.ceil(low / step)), int(high / step) + 1):
         ((x, y),) = places([0], [k * step])
-        yield tag("line", x1=x, x2=x + _WIDE, y1=y, y2=y, class_="grid" if k else "reference")
-        yield tag(
-            "text", f"{round(k * step, 9):g}", x=x - 7, y=y + 4, class_="tick", text_anchor="end"
-        )
+        yield horizontal(x, x + _WIDE, y, "grid" if k else "reference")
+        yield text_at(f"{round(k * step, 9):g}", x - 7, y + 4, "tick", "end")
     middle = _TOP + _HIGH / 2
-    yield tag(
-        "text",
-        names[0],
-        x=_LEFT + _WIDE / 2,
-        y=_TOP + _HIGH + 38,
-        class_="axis",
-        text_anchor="middle",
-    )
-    turned = f"rotate(-90 12 {middle:g})"
-    yield tag(
-        "text", names[1], x=12, y=middle, class_="axis", text_anchor="middle", transform=turned
-    )
+    yield text_at(names[0], _LEFT + _WIDE / 2, _TOP + _HIGH + 38, "axis", "middle")
+    yield side_title(names[1], middle)

@@ -5,7 +5,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
-from trueness._report.charts import courses_chart, mark, path, round_step, svg, tag, title
+from trueness._report.charts import (
+    courses_chart,
+    horizontal,
+    mark,
+    path,
+    round_step,
+    svg,
+    tag,
+    text_at,
+    title,
+    vertical,
+)
 from trueness._report.pictures import joint_axes
 from trueness._report.records import Model
 from trueness._report.tables import shown_segments
@@ -265,8 +276,8 @@ def _forest_chart(lines: Sequence[Line], scale: Scale, label: str, wide: float) 
     inside = []
     for tick, text in _ticks(low, high, scale, int((right - left) / _TICK)):
         place = left + (right - left) * (tick - low) / (high - low)
-        inside.append(tag("line", x1=place, x2=place, y1=_TOP, y2=base, class_="grid"))
-        inside.append(tag("text", text, x=place, y=base + 15, class_="tick", text_anchor="middle"))
+        inside.append(vertical(place, _TOP, base, "grid"))
+        inside.append(text_at(text, place, base + 15, "tick", "middle"))
     title_at: dict[str, Any] = {"x": (left + right) / 2, "y": base + 33}
     anchor = "middle"
     room = 40
@@ -277,14 +288,12 @@ def _forest_chart(lines: Sequence[Line], scale: Scale, label: str, wide: float) 
     inside.append(tag("text", escape(scale.title), **title_at, class_="axis", text_anchor=anchor))
     for value, kind in ((scale.reference, "reference"), (scale.overall, "diagonal")):
         if math.isfinite(value):
-            inside.append(tag("line", x1=x(value), x2=x(value), y1=_TOP, y2=base, class_=kind))
+            inside.append(vertical(x(value), _TOP, base, kind))
     for i, line in enumerate(lines):
         y = _TOP + _LINE * (i + 0.5)
         inside.append(_line(line, y, x, left, right))
         if line.text:
-            inside.append(
-                tag("text", escape(line.text), x=wide, y=y + 4, class_="tick", text_anchor="end")
-            )
+            inside.append(text_at(escape(line.text), wide, y + 4, "tick", "end"))
     return svg(inside, base + room, "forest", "img", label, wide)
 
 
@@ -326,13 +335,13 @@ def _multiples(low: float, high: float, most: int) -> list[float]:
 
 
 def _line(line: Line, y: float, x: Callable[[float], float], left: float, right: float) -> str:
-    parts = [tag("text", escape(line.name), x=left - 10, y=y + 4, class_="name", text_anchor="end")]
+    parts = [text_at(escape(line.name), left - 10, y + 4, "name", "end")]
     if math.isfinite(line.low) and math.isfinite(line.high):
         low = x(line.low)
         high = x(line.high)
         first = min(max(low, left), right)
         last = min(max(high, left), right)
-        parts.append(tag("line", x1=first, x2=last, y1=y, y2=y, class_="error"))
+        parts.append(horizontal(first, last, y, "error"))
         if low < left:
             parts.append(_arrow(left, left - 6, y))
         if high > right:
